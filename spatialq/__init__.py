@@ -1,0 +1,1 @@
+"""Point clouds, terrain grids and building models as tables in DuckDB."""

@@ -1,0 +1,30 @@
+"""The errors that a caller may want to catch.
+
+Each is also the built-in error that a Python programmer would expect. A wrong argument of a
+function is a plain `ValueError` or `TypeError`.
+"""
+
+
+class SpatialqError(Exception):
+    """Base of all errors of spatialq."""
+
+
+class FileError(SpatialqError, ValueError):
+    """A file cannot be read: the message names the reader, the file and the reason."""
+
+    @classmethod
+    def of(cls, reader: str, path: object, reason: str) -> "FileError":
+        """Build the one sentence: reader, file, reason."""
+        return cls(f"{reader}: '{path}': {reason}")
+
+
+class CrsError(SpatialqError, ValueError):
+    """Data of different coordinate reference systems would be mixed."""
+
+
+class DeviceError(SpatialqError, RuntimeError):
+    """The device that was asked for is not there."""
+
+
+class FileWarning(UserWarning):
+    """A file was read, but something about it is wrong or was repaired."""

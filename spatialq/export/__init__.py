@@ -1,0 +1,1 @@
+"""Writers: Arrow batches or tables to files."""

@@ -1,0 +1,74 @@
+"""Coordinate reference systems: kept as PROJJSON text, compared before data are combined."""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+
+from spatialq.errors import CrsError
+
+
+def from_text(text: str) -> str:
+    """Turn WKT1, WKT2, PROJJSON or a code such as ``EPSG:25832`` into PROJJSON.
+
+    Raises
+    ------
+    CrsError
+        If PROJ cannot read it.
+    """
+    import pyproj
+
+    try:
+        return str(pyproj.CRS.from_user_input(text).to_json())
+    except pyproj.exceptions.CRSError as error:
+        message = f"PROJ cannot read the coordinate reference system '{text[:80]}': {error}"
+        raise CrsError(message) from error
+
+
+def to_wkt(crs: str) -> str:
+    """Give the WKT2:2019 of a PROJJSON text."""
+    import pyproj
+
+    return str(pyproj.CRS.from_json(crs).to_wkt())
+
+
+def name(crs: str | None) -> str:
+    """Name a CRS for people: its authority code where it has one, else its own name."""
+    if crs is None:
+        return "no CRS"
+    fields = json.loads(crs)
+    code = fields.get("id")
+    title = str(fields.get("name", "unnamed CRS"))
+    return f"{title} ({code['authority']}:{code['code']})" if code else title
+
+
+@lru_cache(maxsize=256)
+def same(first: str | None, second: str | None) -> bool:
+    """Whether two CRS mean the same coordinates; an unknown one is the same only as unknown."""
+    if first is None or second is None:
+        return first is second
+    if first == second:
+        return True
+    import pyproj
+
+    return bool(pyproj.CRS.from_json(first).equals(pyproj.CRS.from_json(second)))
+
+
+def require_same(function: str, sources: Iterable[tuple[object, str | None]]) -> str | None:
+    """Return the one CRS of several named sources.
+
+    Raises
+    ------
+    CrsError
+        If two differ: the sentence names both sources and both systems.
+    """
+    first: tuple[object, str | None] | None = None
+    for source, crs in sources:
+        if first is None:
+            first = (source, crs)
+        elif not same(first[1], crs):
+            message = (
+                f"{function}: '{first[0]}' is in {name(first[1])} but '{source}' is in "
+                f"{name(crs)}; reproject one of them first"
+            )
+            raise CrsError(message)
+    return first[1] if first else None

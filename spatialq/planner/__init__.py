@@ -1,0 +1,1 @@
+"""The planner: which device runs a call, and why."""

@@ -1,0 +1,1 @@
+"""The SQL files: each holds the table macros of one function."""

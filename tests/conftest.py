@@ -1,0 +1,19 @@
+"""Fixtures for all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
+
+
+def real_file(relative: str) -> Path:
+    """A file of the collection of real data beside the checkout; absent: skip, but fail in CI."""
+    path = SHARED / relative
+    if not path.exists():
+        reason = f"no real test data here: {relative} is missing"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path

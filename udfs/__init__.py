@@ -1,0 +1,1 @@
+"""The spatial functions: a folder each."""

@@ -1,0 +1,1 @@
+"""Ground points of a LiDAR cloud by the Overlap Window Method."""
