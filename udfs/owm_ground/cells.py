@@ -1,14 +1,21 @@
 """The Numba loops of `owm_ground` on the CPU. No allocation of note, no Python objects.
 
 A cell is a record: `z` and `p` are height and position of its lowest point, `n` its number of
-points; all zero while it is empty. `cloud` is the tuple (x, y, z, point_id, root); `root` is the
-octree's (x, y, half side) for ties in its order, with a half side of 0 for ties by point_id.
+points; all zero while it is empty. Of two points of the same z the one with the lower `code`
+wins, then the one with the lower `point_id`.
+
+Two habits that decide the speed: arrays are arguments of their own, and hot loops call nothing,
+because Numba counts references in memory that all threads share whenever an array changes hands;
+and indices that cannot be negative are unsigned, which spares the check for wrapping around.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
+
+BLOCK = 2048
+"""Points whose columns are found together, before any cell is touched."""
 
 LEAF = 0.10
 """Octants of the reference's tree are halved while half of their half side exceeds this."""
@@ -27,202 +34,195 @@ def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, 
 
 
 @njit(cache=True, nogil=True)
-def octree_before(cloud: Any, p: int, q: int) -> bool:
-    """Whether the reference's octree visits point p before q (its octants: x, then y, then z)."""
-    x, y, z, point_id, root = cloud
-    cx, cy, cz = root[0], root[1], 0.0
-    half = np.float32(root[2])
-    while half / np.float32(2) > LEAF:
-        half = half / np.float32(2)
-        px, qx = x[p] >= cx, x[q] >= cx
-        py, qy = y[p] >= cy, y[q] >= cy
-        up = z[p] >= cz
-        if px != qx:
-            return not px
-        if py != qy:
-            return not py
-        cx += half if px else -half
-        cy += half if py else -half
-        cz += half if up else -half
-    return point_id[p] < point_id[q]
+def octree_codes(
+    x: Any, y: Any, z: Any, root_x: float, root_y: float, root_half: float, start: int, stop: int,
+    codes: Any,
+) -> None:  # fmt: skip
+    """In which order the reference's octree visits the points [start, stop).
 
-
-@njit(cache=True, nogil=True)
-def before(cloud: Any, p: int, q: int) -> bool:
-    """Whether point p wins over point q of the same z."""
-    if cloud[4][2] > 0:
-        return octree_before(cloud, p, q)
-    return cloud[3][p] < cloud[3][q]
-
-
-@njit(cache=True, nogil=True)
-def column(value: float, axis: Any) -> int:
-    """Column of a coordinate in the table of cells; -1 where no window or fill cell reaches."""
-    borders, guess, scale, interval_column, border_column, _ = axis
-    last = borders.size - 1
-    if not (value >= borders[0] and value <= borders[last]):
-        return -1
-    k = guess[min(int((value - borders[0]) * scale), guess.size - 1)]
-    while k > 0 and borders[k] > value:
-        k -= 1
-    while k < last and borders[k + 1] <= value:
-        k += 1
-    return border_column[k] if borders[k] == value else interval_column[k]
-
-
-@njit(cache=True, nogil=True)
-def occupy(values: Any, axis: Any, used: Any) -> None:
-    """Mark the columns of an axis that have points."""
-    for i in range(values.size):
-        k = column(values[i], axis)
-        if k >= 0:
-            used[k] = True
-
-
-@njit(cache=True, nogil=True)
-def fill_table(cloud: Any, start: int, stop: int, columns: Any, rows: Any, table: Any) -> int:
-    """Bin the points [start, stop); return how many have a z that is not finite."""
-    x, y, z = cloud[0], cloud[1], cloud[2]
-    bad = 0
+    Three bits a level, x before y before z. The reference keeps half sides in single precision
+    and leaves the root's middle height at 0.
+    """
     for i in range(start, stop):
-        height = z[i]
-        bad += height - height != 0
-        c = column(x[i], columns)
-        r = column(y[i], rows)
-        if c < 0 or r < 0:
+        cx, cy, cz = root_x, root_y, 0.0
+        half = np.float32(root_half)
+        code = 0
+        while half / np.float32(2) > LEAF:
+            half = half / np.float32(2)
+            right, behind, up = x[i] >= cx, y[i] >= cy, z[i] >= cz
+            code = 8 * code + 4 * right + 2 * behind + up
+            cx += half if right else -half
+            cy += half if behind else -half
+            cz += half if up else -half
+        codes[i] = code
+
+
+@njit(cache=True, nogil=True)
+def before(code: Any, point_id: Any, p: int, q: int) -> bool:
+    """Whether point p wins over point q of the same z."""
+    return code[p] < code[q] or (code[p] == code[q] and point_id[p] < point_id[q])
+
+
+@njit(cache=True, nogil=True)
+def locate(
+    values: Any, start: int, stop: int, borders: Any, guess: Any, columns: Any, found: Any
+) -> None:
+    """Columns of the coordinates [start, stop); -1 where no window or fill cell reaches."""
+    low, high = borders[0], borders[borders.size - 2]
+    scale = (guess.size - 1) / (high - low) if high > low else 0.0
+    for i in range(start, stop):
+        value = values[i]
+        if not (value >= low and value <= high):
+            found[i - start] = -1
             continue
-        cell = table[r, c]
-        if (
-            cell.n == 0
-            or height < cell.z
-            or (height == cell.z and before(cloud, i, cell.p))
-        ):
-            cell.z = height
-            cell.p = i
-        cell.n += 1
+        k = uint64(guess[uint64((value - low) * scale)])
+        k += uint64(borders[k + uint64(1)] <= value)  # nearly always enough, and no branch
+        while borders[k + uint64(1)] <= value:
+            k += uint64(1)
+        found[i - start] = columns[uint64(2) * k + uint64(borders[k] < value)]
+
+
+@njit(cache=True, nogil=True)
+def fill_table(
+    x: Any, y: Any, z: Any, code: Any, point_id: Any, start: int, stop: int,
+    x_borders: Any, x_guess: Any, x_columns: Any,
+    y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
+) -> int:  # fmt: skip
+    """Bin the points [start, stop) into the flat table; return how many have a z not finite."""
+    columns = np.empty(BLOCK, np.int32)
+    rows = np.empty(BLOCK, np.int32)
+    bad = 0
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        locate(x, first, last, x_borders, x_guess, x_columns, columns)
+        locate(y, first, last, y_borders, y_guess, y_columns, rows)
+        for k in range(last - first):
+            i = uint64(first + k)
+            height = z[i]
+            bad += height - height != 0
+            if columns[k] < 0 or rows[k] < 0:
+                continue
+            cell = uint64(rows[k]) * uint64(n_columns) + uint64(columns[k])
+            n = table[cell].n
+            table[cell].n = n + 1
+            if n > 0:
+                lowest = table[cell].z
+                if height > lowest:
+                    continue
+                if height == lowest:
+                    p = uint64(table[cell].p)
+                    if code[p] < code[i] or (code[p] == code[i] and point_id[p] < point_id[i]):
+                        continue
+            table[cell].z = height
+            table[cell].p = i
     return bad
 
 
 @njit(cache=True, nogil=True)
-def merge(cloud: Any, table: Any, other: Any, start: int, stop: int) -> None:
-    """Take rows [start, stop) of another table into this one."""
-    for r in range(start, stop):
-        for c in range(table.shape[1]):
-            new, cell = other[r, c], table[r, c]
-            if new.n == 0:
-                continue
-            if (
-                cell.n == 0
-                or new.z < cell.z
-                or (new.z == cell.z and before(cloud, new.p, cell.p))
-            ):
-                cell.z = new.z
-                cell.p = new.p
-            cell.n += new.n
+def merge(code: Any, point_id: Any, table: Any, other: Any, start: int, stop: int) -> None:
+    """Take the cells [start, stop) of another flat table into this one."""
+    for i in range(start, stop):
+        n = other[i].n
+        if n == 0:
+            continue
+        height, p = other[i].z, other[i].p
+        lowest = table[i].z
+        if (
+            table[i].n == 0
+            or height < lowest
+            or (height == lowest and before(code, point_id, p, table[i].p))
+        ):
+            table[i].z = height
+            table[i].p = p
+        table[i].n += n
 
 
 @njit(cache=True, nogil=True)
 def slide(
-    cloud: Any, source: Any, order: Any, runs: Any, first: int, last: int, result: Any
-) -> None:
-    """Lowest point and number of points of every run of slots along each row.
+    code: Any, point_id: Any, source: Any, row_order: Any, slot_order: Any,
+    starts: Any, stops: Any, first: int, last: int, result: Any,
+) -> None:  # fmt: skip
+    """Lowest point and number of points of every run of slots along the rows [first, last).
 
-    Row k of the axis is `source[order[0][k]]`, slot i of a row is its cell `order[1][i]`; run w
-    is the slots [runs[0][w], runs[1][w]), both rising with w. `result[w, k]` is its sum. Along
-    a row a queue holds the slots that may still become the lowest, so each slot is looked at
-    a fixed number of times however far the windows overlap.
+    Row k of the axis is `source[row_order[k]]` and slot i of a row its cell `slot_order[i]`; run
+    w is the slots [starts[w], stops[w]), both rising with w. Its sum goes to `result[w, k]`.
+    A queue holds the slots that may still become the lowest, so that each slot is looked at a
+    fixed number of times however far the windows overlap.
     """
-    row_order, slot_order = order
-    starts, stops = runs
     queue = np.empty(slot_order.size, np.int32)
     for k in range(first, last):
-        row = source[row_order[k]]
+        r = row_order[k]
         head, tail, entered, left, n = 0, 0, 0, 0, 0
         for w in range(starts.size):
             while entered < stops[w]:
-                new = row[slot_order[entered]]
-                if new.n > 0:
-                    n += new.n
+                new = slot_order[entered]
+                if source[r, new].n > 0:
+                    n += source[r, new].n
+                    height = source[r, new].z
                     while tail > head:
-                        old = row[slot_order[queue[tail - 1]]]
-                        if old.z < new.z or (old.z == new.z and before(cloud, old.p, new.p)):
+                        old = slot_order[queue[tail - 1]]
+                        lowest = source[r, old].z
+                        if lowest < height or (
+                            lowest == height
+                            and before(code, point_id, source[r, old].p, source[r, new].p)
+                        ):
                             break
                         tail -= 1
                     queue[tail] = entered
                     tail += 1
                 entered += 1
             while left < starts[w]:
-                n -= row[slot_order[left]].n
+                n -= source[r, slot_order[left]].n
                 left += 1
             while head < tail and queue[head] < left:
                 head += 1
-            out = result[w, k]
-            out.n = n
+            result[w, k].n = n
             if n > 0:
-                lowest = row[slot_order[queue[head]]]
-                out.z = lowest.z
-                out.p = lowest.p
+                lowest_slot = slot_order[queue[head]]
+                result[w, k].z = source[r, lowest_slot].z
+                result[w, k].p = source[r, lowest_slot].p
 
 
 @njit(cache=True, nogil=True)
-def count_hits(
-    cloud: Any, windows: Any, least: int, needed: int, columns: Any, rows: Any, hits: Any
-) -> Any:
+def count_hits(winners: Any, rows: Any, columns: Any, needed: int, hits: Any) -> Any:
     """Count for each cell the windows that its point wins; return the points with `needed`."""
-    x, y = cloud[0], cloud[1]
-    seeds = np.empty(windows.size // needed, np.int64)
+    seeds = np.empty(winners.size // needed, np.int64)
     n = 0
-    for j in range(windows.shape[0]):
-        for i in range(windows.shape[1]):
-            window = windows[j, i]
-            if window.n < least:
-                continue
-            r, c = column(y[window.p], rows), column(x[window.p], columns)
-            hits[r, c] += 1
-            if hits[r, c] == needed:
-                seeds[n] = window.p
-                n += 1
+    for i in range(winners.size):
+        hits[rows[i], columns[i]] += 1
+        if hits[rows[i], columns[i]] == needed:
+            seeds[n] = winners[i]
+            n += 1
     return seeds[:n].copy()
 
 
 @njit(cache=True, nogil=True)
 def fill_gaps(
-    cloud: Any, table: Any, hits: Any, needed: int, orders: Any, row_runs: Any, column_runs: Any
-) -> Any:
-    """The lowest point of each fill cell that has points but no seed."""
-    row_order, column_order = orders
-    found = np.empty(row_runs[0].size * column_runs[0].size, np.int64)
+    z: Any, code: Any, point_id: Any, table: Any, seeded: Any,
+    row_order: Any, row_starts: Any, row_stops: Any,
+    column_order: Any, column_starts: Any, column_stops: Any,
+) -> Any:  # fmt: skip
+    """The lowest point of each fill cell that has points but is not `seeded`."""
+    found = np.empty(seeded.size, np.int64)
     n = 0
-    for j in range(row_runs[0].size):
-        for i in range(column_runs[0].size):
+    for j in range(row_starts.size):
+        for i in range(column_starts.size):
+            if seeded[j, i]:
+                continue
             lowest = -1
-            seeded = False
-            for b in range(row_runs[0][j], row_runs[1][j]):
-                for a in range(column_runs[0][i], column_runs[1][i]):
+            for b in range(row_starts[j], row_stops[j]):
+                for a in range(column_starts[i], column_stops[i]):
                     r, c = row_order[b], column_order[a]
-                    if hits[r, c] >= needed:
-                        seeded = True
-                        break
-                    cell = table[r, c]
-                    if cell.n > 0 and (
+                    if table[r, c].n == 0:
+                        continue
+                    p = table[r, c].p
+                    if (
                         lowest < 0
-                        or cell.z < cloud[2][lowest]
-                        or (cell.z == cloud[2][lowest] and before(cloud, cell.p, lowest))
+                        or z[p] < z[lowest]
+                        or (z[p] == z[lowest] and before(code, point_id, p, lowest))
                     ):
-                        lowest = cell.p
-                if seeded:
-                    break
-            if lowest >= 0 and not seeded:
+                        lowest = p
+            if lowest >= 0:
                 found[n] = lowest
                 n += 1
     return found[:n].copy()
-
-
-@njit(cache=True, nogil=True)
-def hits_of(cloud: Any, points: Any, columns: Any, rows: Any, hits: Any) -> Any:
-    """How many windows each of these points won."""
-    result = np.empty(points.size, np.int32)
-    for i in range(points.size):
-        p = points[i]
-        result[i] = hits[column(cloud[1][p], rows), column(cloud[0][p], columns)]
-    return result

@@ -32,6 +32,7 @@ MAX_BORDERS = 20_000_000  # along an axis
 MAX_CELLS = 1 << 30
 MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
 MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
+MAX_OCTREE = cells.LEAF * 2**20  # half side whose codes still fit 63 bits
 POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
 
 
@@ -72,7 +73,9 @@ def run(
     Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
     processing, J. Comput. Sci. 2024, section 2.1. No tree is built, unlike there: see README.md.
     """
-    arrays = [np.ascontiguousarray(values).view() for values in (x, y, z, point_id)]
+    arrays = x, y, z, point_id = [
+        np.ascontiguousarray(values).view() for values in (x, y, z, point_id)
+    ]
     for values in arrays:
         # Read-only views have one Numba type, wherever the arrays came from.
         values.flags.writeable = False
@@ -82,31 +85,25 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
         box = _box(pool, arrays, spans(x.size, threads))
-        cloud = (*arrays, _root(box) if options.ties == "octree" else (0.0, 0.0, 0.0))
-        columns, rows = _axes(cloud, box, options)
-        on = _lookup(columns), _lookup(rows)
-        table = _table(pool, cloud, on, spans(x.size, _copies(threads, columns, rows)))
-        windows = _windows(pool, cloud, table, columns, rows, threads)
+        code = point_id
+        if options.ties == "octree":
+            code = _octree_codes(pool, arrays, box, spans(x.size, threads))
+        columns, rows = _axes(arrays, box, options)
+        shape = rows.n_slots, columns.n_slots
+        parts = spans(x.size, _copies(threads, shape))
+        table = _table(pool, (x, y, z, code, point_id), columns, rows, parts)
+        windows = _windows(pool, (code, point_id), table, columns, rows, threads)
+
+    def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
+        return _columns(y[points], rows), _columns(x[points], columns)
+
     least = options.min_points or least_points(x.size, box, options.window_size)
     needed = 1 if options.overlap == 0 else 2
-    hits = np.zeros(table.shape, np.int32)
-    seeds = cells.count_hits(cloud, windows, least, needed, *on, hits)
-    filled = cells.fill_gaps(
-        cloud,
-        table,
-        hits,
-        needed,
-        (rows.order, columns.order),
-        (rows.fill_start, rows.fill_stop),
-        (columns.fill_start, columns.fill_stop),
-    )
-    return _result(
-        arrays,
-        seeds,
-        cells.hits_of(cloud, seeds, *on, hits),
-        filled,
-        cells.hits_of(cloud, filled, *on, hits),
-    )
+    hits = np.zeros(shape, np.int32)
+    winners = windows["p"][windows["n"] >= least]
+    seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
+    filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
+    return _result(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
 def _box(
@@ -119,7 +116,7 @@ def _box(
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
 
 
-def _axes(cloud: Any, box: Box, options: "Options") -> tuple[Axis, Axis]:
+def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[Axis, Axis]:
     """Cut both axes, and leave out what has no points where the table would be too large."""
     borders = [
         (
@@ -129,14 +126,14 @@ def _axes(cloud: Any, box: Box, options: "Options") -> tuple[Axis, Axis]:
         for low, high in _sides(box, options)
     ]
     axes = [cut_axis(*each) for each in borders]
-    n_points = cloud[0].size
+    n_points = arrays[0].size
     if axes[0].n_slots * axes[1].n_slots > MIN_SPARSE + 8 * n_points:
         for k, axis in enumerate(axes):
             used = np.zeros(axis.n_slots, np.bool_)
-            cells.occupy(cloud[k], _lookup(axis), used)
-            axes[k] = cut_axis(
-                *borders[k], (used[axis.interval_column], used[axis.border_column])
-            )
+            slots = _columns(arrays[k], axis)
+            used[slots[slots >= 0]] = True
+            occupied = used[axis.columns]
+            axes[k] = cut_axis(*borders[k], (occupied[1::2], occupied[0::2]))
     if axes[0].n_slots * axes[1].n_slots > MAX_CELLS:
         message = (
             f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
@@ -162,32 +159,36 @@ def _sides(box: Box, options: "Options") -> "Iterator[tuple[float, float]]":
 
 
 def _table(
-    pool: ThreadPoolExecutor, cloud: Any, on: Any, parts: list[tuple[int, int]]
+    pool: ThreadPoolExecutor,
+    cloud: "tuple[NDArray[Any], ...]",
+    columns: Axis,
+    rows: Axis,
+    parts: list[tuple[int, int]],
 ) -> "NDArray[Any]":
     """Bin the points: each thread into a table of its own, the first takes in the others."""
-    shape = (on[1][-1], on[0][-1])
-    record = CELL if cloud[0].size < 2**31 else BIG_CELL
-    tables = [np.zeros(shape, record) for _ in parts]
-    bad = list(
-        pool.map(
-            lambda part, table: cells.fill_table(cloud, *part, *on, table), parts, tables
-        )
-    )
-    if any(bad):
-        raise ValueError(_not_finite(list(cloud[:4])))
-    for other in tables[1:]:
-        list(
-            pool.map(
-                lambda part, other=other: cells.merge(cloud, tables[0], other, *part),
-                spans(shape[0], len(parts)),
-            )
-        )
-    return tables[0]
+    x, y, z, code, point_id = cloud
+    record = CELL if x.size < 2**31 else BIG_CELL
+    tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in parts]
+    lookup = (*columns.lookup, *rows.lookup)
+
+    def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
+        return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
+
+    if any(pool.map(fill, parts, tables)):
+        raise ValueError(_not_finite([x, y, z, point_id]))
+    first, *others = tables
+    for other in others:
+
+        def merge(part: tuple[int, int], other: "NDArray[Any]" = other) -> None:
+            cells.merge(code, point_id, first, other, *part)
+
+        list(pool.map(merge, spans(first.size, len(parts))))
+    return first.reshape(rows.n_slots, columns.n_slots)
 
 
 def _windows(
     pool: ThreadPoolExecutor,
-    cloud: Any,
+    ties: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
     columns: Axis,
     rows: Axis,
@@ -200,7 +201,7 @@ def _windows(
         runs = (axis.window_start, axis.window_stop)
         list(
             pool.map(
-                lambda part: cells.slide(cloud, source, order, runs, *part, result),
+                lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
                 spans(n_rows, threads),
             )
         )
@@ -211,30 +212,55 @@ def _windows(
     return slide(along_rows, as_they_are, rows, columns.window_start.size)
 
 
-def _lookup(axis: Axis) -> tuple[Any, ...]:
-    return (
-        axis.borders,
-        axis.guess,
-        axis.scale,
-        axis.interval_column,
-        axis.border_column,
-        axis.n_slots,
-    )
+def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
+    found = np.empty(values.size, np.int32)
+    cells.locate(values, 0, values.size, *axis.lookup, found)
+    return found
 
 
-def _copies(threads: int, columns: Axis, rows: Axis) -> int:
+def _fill_gaps(
+    cloud: "tuple[NDArray[Any], ...]",
+    table: "NDArray[Any]",
+    columns: Axis,
+    rows: Axis,
+    seed_rows: "NDArray[Any]",
+    seed_columns: "NDArray[Any]",
+) -> "NDArray[np.int64]":
+    """The lowest points of the fill cells that have no seed."""
+    seeded = np.zeros((rows.fill_start.size, columns.fill_start.size), np.bool_)
+    j, i = rows.fill_cells[seed_rows], columns.fill_cells[seed_columns]
+    inside = (j >= 0) & (i >= 0)
+    seeded[j[inside], i[inside]] = True
+    along = (rows.order, rows.fill_start, rows.fill_stop)
+    across = (columns.order, columns.fill_start, columns.fill_stop)
+    found: NDArray[np.int64] = cells.fill_gaps(*cloud, table, seeded, *along, *across)
+    return found
+
+
+def _copies(threads: int, shape: tuple[int, int]) -> int:
     """Tables to fill at once: one a thread, unless that asked for too much memory."""
-    size = columns.n_slots * rows.n_slots * CELL.itemsize
+    size = shape[0] * shape[1] * CELL.itemsize
     return max(1, min(threads, MAX_TABLES // size if size else threads))
 
 
-def _root(box: Box) -> tuple[float, float, float]:
-    """Centre and half side of the reference's octree."""
-    return (
-        (box.x_low + box.x_high) / 2,
-        (box.y_low + box.y_high) / 2,
-        max(box.width, box.height) / 2,
-    )
+def _octree_codes(
+    pool: ThreadPoolExecutor,
+    arrays: "list[NDArray[Any]]",
+    box: Box,
+    parts: list[tuple[int, int]],
+) -> "NDArray[np.int64]":
+    root = (box.x_low + box.x_high) / 2, (box.y_low + box.y_high) / 2
+    half = max(box.width, box.height) / 2
+    if half > MAX_OCTREE:
+        message = (
+            f"owm_ground: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
+            f"got {2 * half:g}; take ties 'lowest_id'"
+        )
+        raise ValueError(message)
+    codes = np.empty(arrays[0].size, np.int64)
+    list(pool.map(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
+    codes.flags.writeable = False
+    return codes
 
 
 def _not_finite(arrays: "list[NDArray[Any]]") -> str:

@@ -41,28 +41,39 @@ class Box:
 class Axis:
     """One axis of the cloud, cut by the borders of windows and fill cells.
 
-    A slot has a place along the axis (its rank in `order`) and a column in the table of cells:
-    intervals have the first `n_intervals` columns and borders the rest, so that the few points
-    that lie on a border do not thin out the cache lines of all others.
+    A slot has a rank along the axis and a column in the table of cells: intervals have the first
+    columns and borders the rest, so that the few points that lie on a border do not thin out
+    the cache lines of all others.
     """
 
     borders: Floats
-    """Sorted, unique."""
+    """Sorted, unique, and infinity as a last one that stops every search."""
     guess: NDArray[np.int32]
-    """Bucket -> last border at or below the bucket's left edge, to start the search from."""
-    scale: float
-    """Buckets per unit."""
-    interval_column: NDArray[np.int32]
-    """Interval -> its column; interval k lies between borders k and k + 1."""
-    border_column: NDArray[np.int32]
+    """Bucket -> a border at or below every coordinate of the bucket, to start the search from.
+    The buckets are equal parts of the span of the borders; a last one takes its upper end."""
+    columns: NDArray[np.int32]
+    """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
     order: NDArray[np.int32]
     """Column of each slot, in the order of the axis."""
     window_start: Ints
     window_stop: Ints
-    """Run of slots (ranks in `order`) of each window that has any."""
+    """Run of slots (ranks) of each window that has any."""
     fill_start: Ints
     fill_stop: Ints
     """The same for fill cells."""
+
+    @property
+    def lookup(self) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
+        """What it takes to find the column of a coordinate."""
+        return self.borders, self.guess, self.columns
+
+    @property
+    def fill_cells(self) -> Ints:
+        """Fill cell of each column; -1 where there is none."""
+        cells = np.full(self.n_slots, -1, np.int64)
+        for k, run in enumerate(zip(self.fill_start, self.fill_stop, strict=True)):
+            cells[self.order[slice(*run)]] = k
+        return cells
 
     @property
     def n_slots(self) -> int:
@@ -157,15 +168,12 @@ def cut_axis(
     if occupied is None:
         occupied = (np.ones(n_intervals, bool), np.ones(borders.size, bool))
     intervals, edges = occupied
-    interval_column = (np.cumsum(intervals) - 1).astype(np.int32)
-    border_column = (np.cumsum(edges) - 1 + np.count_nonzero(intervals)).astype(np.int32)
-
-    # Place 2k is border k and place 2k + 1 the interval above it.
-    places = np.zeros(borders.size + n_intervals, bool)
-    places[0::2], places[1::2] = edges, intervals
-    columns = np.empty(places.size, np.int32)
-    columns[0::2], columns[1::2] = border_column, interval_column
-    rank = np.concatenate([[0], np.cumsum(places)])
+    columns = np.empty(borders.size + n_intervals, np.int32)
+    columns[1::2] = np.cumsum(intervals) - 1
+    columns[0::2] = np.cumsum(edges) - 1 + np.count_nonzero(intervals)
+    has_slot = np.empty(columns.size, bool)
+    has_slot[0::2], has_slot[1::2] = edges, intervals
+    rank = np.concatenate([[0], np.cumsum(has_slot)])
 
     def runs(low_high: tuple[Floats, Floats]) -> tuple[Ints, Ints]:
         # Open on both sides: from the interval above the lower border to the one below the upper.
@@ -174,22 +182,25 @@ def cut_axis(
         some = stop > start
         return start[some], stop[some]
 
-    span = borders[-1] - borders[0] if borders.size else 0.0
-    n_buckets = max(2 * n_intervals, 1)
-    scale = n_buckets / span if span > 0 else 0.0
-    edges_of_buckets = borders[0] + np.arange(n_buckets + 1) / scale if scale else borders[:1]
-    guess = np.searchsorted(borders, edges_of_buckets, side="right") - 1
     window_start, window_stop = runs(windows)
     fill_start, fill_stop = runs(fills)
     return Axis(
-        borders=borders,
-        guess=np.clip(guess, 0, max(n_intervals - 1, 0)).astype(np.int32),
-        scale=scale,
-        interval_column=interval_column,
-        border_column=border_column,
-        order=columns[places],
+        borders=np.append(borders, np.inf),
+        guess=_guess(borders),
+        columns=columns,
+        order=columns[has_slot],
         window_start=window_start,
         window_stop=window_stop,
         fill_start=fill_start,
         fill_stop=fill_stop,
     )
+
+
+def _guess(borders: Floats) -> NDArray[np.int32]:
+    n_buckets = 4 * borders.size
+    # A coordinate may be put one bucket too high by rounding, by far less than a millionth of a
+    # bucket: starting that much lower, no guess is ever too high.
+    starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * (
+        (borders[-1] - borders[0]) / n_buckets
+    )
+    return np.maximum(np.searchsorted(borders, starts, side="right") - 1, 0).astype(np.int32)
