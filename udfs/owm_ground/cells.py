@@ -45,7 +45,7 @@ def octree_codes(
     """
     for i in range(start, stop):
         cx, cy, cz = root_x, root_y, 0.0
-        half = np.float32(root_half)
+        half: Any = np.float32(root_half)
         code = 0
         while half / np.float32(2) > LEAF:
             half = half / np.float32(2)
@@ -58,7 +58,7 @@ def octree_codes(
 
 
 @njit(cache=True, nogil=True)
-def before(code: Any, point_id: Any, p: int, q: int) -> bool:
+def before(code: Any, point_id: Any, p: int, q: int) -> Any:
     """Whether point p wins over point q of the same z."""
     return code[p] < code[q] or (code[p] == code[q] and point_id[p] < point_id[q])
 
@@ -202,7 +202,7 @@ def fill_gaps(
     row_order: Any, row_starts: Any, row_stops: Any,
     column_order: Any, column_starts: Any, column_stops: Any,
 ) -> Any:  # fmt: skip
-    """The lowest point of each fill cell that has points but is not `seeded`."""
+    """Find the lowest point of each fill cell that has points but is not `seeded`."""
     found = np.empty(seeded.size, np.int64)
     n = 0
     for j in range(row_starts.size):

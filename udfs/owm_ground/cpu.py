@@ -73,12 +73,12 @@ def run(
     Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
     processing, J. Comput. Sci. 2024, section 2.1. No tree is built, unlike there: see README.md.
     """
-    arrays = x, y, z, point_id = [
-        np.ascontiguousarray(values).view() for values in (x, y, z, point_id)
-    ]
+    arrays: list[NDArray[Any]]
+    arrays = [np.ascontiguousarray(values).view() for values in (x, y, z, point_id)]
     for values in arrays:
         # Read-only views have one Numba type, wherever the arrays came from.
         values.flags.writeable = False
+    x, y, z, point_id = arrays
     if x.size == 0:
         none = np.empty(0, np.int64)
         return _result(arrays, none, none, none, none)
@@ -197,7 +197,7 @@ def _windows(
     """Lowest point and count of each window: slide along the rows, then along the columns."""
 
     def slide(source: Any, order: Any, axis: Axis, n_rows: int) -> Any:
-        result = np.empty((axis.window_start.size, n_rows), source.dtype)
+        result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         list(
             pool.map(
@@ -209,7 +209,8 @@ def _windows(
 
     along_rows = slide(table, (rows.order, columns.order), columns, rows.n_slots)
     as_they_are = tuple(np.arange(n, dtype=np.int32) for n in along_rows.shape)
-    return slide(along_rows, as_they_are, rows, columns.window_start.size)
+    windows: NDArray[Any] = slide(along_rows, as_they_are, rows, columns.window_start.size)
+    return windows
 
 
 def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
@@ -226,7 +227,7 @@ def _fill_gaps(
     seed_rows: "NDArray[Any]",
     seed_columns: "NDArray[Any]",
 ) -> "NDArray[np.int64]":
-    """The lowest points of the fill cells that have no seed."""
+    """Find the lowest points of the fill cells that have no seed."""
     seeded = np.zeros((rows.fill_start.size, columns.fill_start.size), np.bool_)
     j, i = rows.fill_cells[seed_rows], columns.fill_cells[seed_columns]
     inside = (j >= 0) & (i >= 0)

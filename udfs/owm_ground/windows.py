@@ -200,7 +200,8 @@ def _guess(borders: Floats) -> NDArray[np.int32]:
     n_buckets = 4 * borders.size
     # A coordinate may be put one bucket too high by rounding, by far less than a millionth of a
     # bucket: starting that much lower, no guess is ever too high.
-    starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * (
-        (borders[-1] - borders[0]) / n_buckets
-    )
-    return np.maximum(np.searchsorted(borders, starts, side="right") - 1, 0).astype(np.int32)
+    bucket = (borders[-1] - borders[0]) / n_buckets
+    starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * bucket
+    below = np.searchsorted(borders, starts, side="right") - 1
+    guess: NDArray[np.int32] = np.maximum(below, 0).astype(np.int32)
+    return guess
