@@ -1,0 +1,248 @@
+"""The header and the variable length records of a LAS file, checked before they are believed.
+
+Layout: ASPRS LAS specification 1.4 R15, with the differences of 1.0 to 1.3 and 1.5. Only
+numbers that were checked against the size of the file ever become a length, a loop count or
+an allocation.
+"""
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from spatialq.errors import FileError
+from spatialq.io.source import Box
+
+READER = "read_las"
+
+HEADER_SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}
+"""Smallest header by minor version."""
+
+RECORD_SIZES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)
+"""Bytes of a point record by point format, without extra bytes."""
+
+MAX_EVLRS = 10_000
+MAX_RECORD_DATA = 16 << 20  # the longest useful record, a CRS in WKT, has a few kB
+
+
+@dataclass(frozen=True)
+class Vlr:
+    """One variable length record, extended or not."""
+
+    user_id: str
+    record_id: int
+    data: bytes
+
+
+@dataclass
+class Header:
+    """What the header of a LAS file says, after the checks."""
+
+    path: Path
+    file_size: int
+    version: tuple[int, int]
+    point_format: int
+    compressed: bool
+    record_length: int
+    rows: int
+    data_offset: int
+    scales: tuple[float, float, float]
+    offsets: tuple[float, float, float]
+    box: Box | None
+    vlrs: list[Vlr] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def find(self, user_id: str, record_id: int) -> bytes | None:
+        """Give the data of the first such record, or None."""
+        for vlr in self.vlrs:
+            if (vlr.user_id, vlr.record_id) == (user_id, record_id):
+                return vlr.data
+        return None
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise the error of this file."""
+        refuse(self.path, reason)
+
+
+def refuse(path: Path, reason: str, cause: BaseException | None = None) -> NoReturn:
+    """Raise the error of a file."""
+    raise FileError.of(READER, path, reason) from cause
+
+
+def read_header(path: Path) -> Header:
+    """Read and check the header and all VLRs of a file; no point is touched.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, no LAS file, of an unknown version or point format, or holds
+        fewer bytes than its header promises.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header, legacy_header_size = _public_header(path, size, file.read(512))
+            header.vlrs += _vlrs(file, header, legacy_header_size)
+            header.vlrs += _evlrs(file, header)
+    except OSError as error:
+        refuse(path, f"cannot be opened: {error.strerror or error}", error)
+    _check_points(header)
+    return header
+
+
+def _public_header(path: Path, size: int, raw: bytes) -> tuple[Header, int]:
+    if size == 0:
+        refuse(path, "the file is empty")
+    if raw[:4] != b"LASF":
+        refuse(path, "not a LAS file: it does not begin with 'LASF'")
+    if len(raw) < HEADER_SIZES[0]:
+        refuse(
+            path,
+            f"cut off inside the header: {len(raw)} bytes, a LAS header has at least "
+            f"{HEADER_SIZES[0]}",
+        )
+    major, minor = raw[24], raw[25]
+    if major != 1 or minor not in HEADER_SIZES:
+        refuse(path, f"LAS version {major}.{minor} is unknown; 1.0 to 1.5 can be read")
+    header_size, data_offset = struct.unpack_from("<HI", raw, 94)
+    least = HEADER_SIZES[minor]
+    if header_size < least:
+        refuse(
+            path,
+            f"the header says that it has {header_size} bytes; a LAS {major}.{minor} header has "
+            f"at least {least}",
+        )
+    if len(raw) < least:
+        refuse(path, f"cut off inside the header: {len(raw)} bytes, the header has {least}")
+
+    format_byte, record_length, rows = struct.unpack_from("<BHI", raw, 104)
+    point_format = format_byte & 0x3F
+    # bit 7 marks LASzip; bit 6 as well was an early variant that nobody reads
+    compressed = bool(format_byte & 0x80)
+    if point_format >= len(RECORD_SIZES) or (format_byte & 0x40):
+        refuse(path, f"point format {format_byte & 0x7F} is unknown; 0 to 10 can be read")
+    if record_length < RECORD_SIZES[point_format]:
+        refuse(
+            path,
+            f"the header gives a point {record_length} bytes; point format {point_format} needs "
+            f"{RECORD_SIZES[point_format]}",
+        )
+    scales = struct.unpack_from("<3d", raw, 131)
+    offsets = struct.unpack_from("<3d", raw, 155)
+    for axis, scale, offset in zip("xyz", scales, offsets, strict=True):
+        if not math.isfinite(scale) or scale == 0.0:
+            refuse(path, f"the scale of {axis} is {scale}: coordinates cannot be computed")
+        if not math.isfinite(offset):
+            refuse(path, f"the offset of {axis} is {offset}: coordinates cannot be computed")
+    if data_offset < header_size:
+        refuse(path, f"the points begin at byte {data_offset}, inside the header")
+
+    header = Header(
+        path=path,
+        file_size=size,
+        version=(major, minor),
+        point_format=point_format,
+        compressed=compressed,
+        record_length=record_length,
+        rows=rows,
+        data_offset=data_offset,
+        scales=scales,
+        offsets=offsets,
+        box=None,
+    )
+    header.box = _claimed_box(header, struct.unpack_from("<6d", raw, 179))
+    if minor >= 4:
+        header.rows = _long_count(header, rows, struct.unpack_from("<Q", raw, 247)[0])
+    return header, header_size
+
+
+def _claimed_box(header: Header, values: tuple[float, ...]) -> Box | None:
+    xmax, xmin, ymax, ymin, zmax, zmin = values
+    if not all(map(math.isfinite, values)) or xmin > xmax or ymin > ymax or zmin > zmax:
+        if header.rows:
+            header.warnings.append("the bounding box in the header is not a box")
+        return None
+    return (xmin, ymin, zmin, xmax, ymax, zmax)
+
+
+def _long_count(header: Header, legacy: int, count: int) -> int:
+    """Choose between the 32-bit and the 64-bit count that LAS 1.4 both has."""
+    if count == 0 and legacy:
+        header.warnings.append(
+            f"the 64-bit point count is 0; the 32-bit count, {legacy}, is taken instead"
+        )
+        return legacy
+    if legacy not in (0, count) and count < 1 << 32:
+        header.warnings.append(
+            f"the header counts {count} points in 64 bits but {legacy} in 32 bits; the former "
+            "is taken"
+        )
+    return count
+
+
+def _vlrs(file: BinaryIO, header: Header, position: int) -> Iterator[Vlr]:
+    file.seek(100)
+    (promised,) = struct.unpack("<I", file.read(4))
+    end = min(header.data_offset, header.file_size)
+    for i in range(promised):
+        if position + 54 > end:
+            header.warnings.append(
+                f"the header promises {promised} variable length records; only {i} fit before "
+                "the points and were read"
+            )
+            return
+        file.seek(position)
+        user_id, record_id, length = struct.unpack("<2x16sHH32x", file.read(54))
+        if position + 54 + length > end:
+            header.warnings.append(
+                f"variable length record {i + 1} of {promised} runs into the points; it and "
+                "those after it were not read"
+            )
+            return
+        yield Vlr(_text(user_id), record_id, file.read(length))
+        position += 54 + length
+
+
+def _evlrs(file: BinaryIO, header: Header) -> Iterator[Vlr]:
+    if header.version[1] < 4:
+        return
+    file.seek(235)
+    position, promised = struct.unpack("<QI", file.read(12))
+    for i in range(promised):
+        unread = f"the header promises {promised} extended records; only {i} were read, the next "
+        if i == MAX_EVLRS:
+            header.warnings.append(f"{unread}are too many")
+            return
+        if position < header.data_offset or position + 60 > header.file_size:
+            header.warnings.append(f"{unread}begins outside the file")
+            return
+        file.seek(position)
+        user_id, record_id, length = struct.unpack("<2x16sHQ32x", file.read(60))
+        if position + 60 + length > header.file_size:
+            header.warnings.append(f"{unread}runs past the end of the file")
+            return
+        # waveforms and other large records stay in the file
+        if length <= MAX_RECORD_DATA:
+            yield Vlr(_text(user_id), record_id, file.read(length))
+        position += 60 + length
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def _check_points(header: Header) -> None:
+    if header.rows == 0:
+        return
+    if header.data_offset >= header.file_size:
+        header.refuse(
+            f"the header promises {header.rows} points from byte {header.data_offset} on, but "
+            f"the file ends at byte {header.file_size}"
+        )
+    if header.compressed:
+        return
+    there = (header.file_size - header.data_offset) // header.record_length
+    if there < header.rows:
+        header.refuse(f"cut off: the header promises {header.rows} points, the file holds {there}")

@@ -1,0 +1,314 @@
+"""Files as views of DuckDB: lazily read, with only the columns and the box that a query needs.
+
+DuckDB scans a registered `pyarrow.dataset.Dataset` by calling `scanner(columns, filter)`. It
+then relies on the filter: rows that do not pass must not come back. Of the dataset only
+`schema` and `scanner` are used.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from spatialq.errors import FileError
+from spatialq.io.crs import require_same
+from spatialq.io.source import ROW_GROUP, Box, Source
+
+INFINITY = float("inf")
+EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
+AXES = ("x", "y", "z")
+COMPARISON = re.compile(r"\(([xyz]) (<|<=|==|>|>=) (-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\)")
+
+
+class View(ds.Dataset):  # type: ignore[misc]
+    """One table over one or more sources, to be registered with DuckDB.
+
+    Parameters
+    ----------
+    reader : str
+        The function that the user called, for messages.
+    sources : sequence of Source
+        At least one. Several must have the same CRS; a column that a source lacks is NULL in
+        its rows, `point_id` runs on from source to source, and `file_name` tells them apart.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns, in this order.
+    interrupt : callable, optional
+        Called when Ctrl-C arrives while a batch is made: `connection.interrupt`.
+
+    Raises
+    ------
+    CrsError
+        If the sources have different CRS.
+    FileError
+        If a column has types in two sources that do not go together.
+    ValueError
+        If `bounds` is no box or a column does not exist.
+    """
+
+    def __init__(
+        self,
+        reader: str,
+        sources: Sequence[Source],
+        *,
+        bounds: Sequence[float] | None = None,
+        columns: Sequence[str] | None = None,
+        interrupt: Callable[[], None] | None = None,
+    ) -> None:
+        self.sources = tuple(sources)
+        self.crs = require_same(reader, ((source.path, source.crs) for source in sources))
+        self._bounds = check_bounds(reader, bounds)
+        self._all = unified_schema(reader, self.sources)
+        names = check_columns(reader, columns, self._all)
+        self._shown = pa.schema([self._all.field(name) for name in names])
+        self._interrupt = interrupt
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that DuckDB sees."""
+        return self._shown
+
+    def scanner(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: ds.Expression | None = None,  # noqa: A002 (the name that DuckDB uses)
+        **_: object,
+    ) -> "Scan":
+        """Begin a scan; nothing is read before its first batch is asked for."""
+        names = self._shown.names if columns is None else list(columns)
+        schema = pa.schema([self._all.field(name) for name in names])
+        hint = _meet(box_of(filter, self._all), self._bounds)
+        condition = _both(filter, inside(self._bounds))
+        needed = [name for name in self._all.names if name in names or _mentions(condition, name)]
+        batches = self._batches(needed, hint, condition)
+        return Scan(schema, _Interruptible(batches, schema, self._interrupt))
+
+    def _batches(
+        self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None
+    ) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([self._all.field(name) for name in needed])
+        first = 0
+        for source in self.sources:
+            present = [name for name in needed if name in source.schema.names]
+            batches = source.batches(present or source.schema.names[:1], hint)
+            fitted = (_fit(batch, schema, source, first) for batch in batches)
+            yield from fitted if condition is None else _filtered(fitted, condition)
+            first += source.rows
+
+
+class Scan:
+    """What DuckDB asks of a scanner: the schema and one stream of batches."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self.projected_schema = schema
+        self._batches = batches
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Give the stream."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self._batches)
+
+
+class _Interruptible:
+    """The batches, cut to the columns asked for; Ctrl-C interrupts the query, not the stream."""
+
+    def __init__(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        schema: pa.Schema,
+        interrupt: Callable[[], None] | None,
+    ) -> None:
+        self._batches = batches
+        self._schema = schema
+        self._interrupt = interrupt
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        try:
+            return next(self._batches).select(self._schema.names)
+        except KeyboardInterrupt:
+            if self._interrupt is None:
+                raise
+            self._batches = iter(())  # closes the files
+            self._interrupt()
+            return self._schema.empty_table().to_batches()[0]
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema, source: Source, first: int) -> pa.RecordBatch:
+    """Give a source's batch the columns and types of the view."""
+    arrays = []
+    for field in schema:
+        if field.name == "file_name" and "file_name" not in source.schema.names:
+            array = pa.repeat(pa.scalar(str(source.path), field.type), batch.num_rows)
+        elif field.name not in batch.schema.names:
+            array = pa.nulls(batch.num_rows, field.type)
+        else:
+            array = batch.column(field.name)
+            if field.name == "point_id" and first:
+                array = pc.add(array, first)
+            if array.type != field.type:
+                array = array.cast(field.type)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _filtered(
+    batches: Iterator[pa.RecordBatch], condition: ds.Expression
+) -> Iterator[pa.RecordBatch]:
+    """Keep the rows that pass, in batches of whole row groups again.
+
+    An empty batch stands for a batch of which nothing is ready: DuckDB then looks whether the
+    query was interrupted.
+    """
+    kept: list[pa.RecordBatch] = []
+    n = 0
+    for batch in batches:
+        passed = batch.filter(condition)
+        kept.append(passed)
+        n += passed.num_rows
+        whole = n - n % ROW_GROUP
+        if not whole:
+            yield passed.slice(0, 0)
+            continue
+        joined = pa.concat_batches(kept)
+        yield joined.slice(0, whole)
+        kept = [joined.slice(whole)]
+        n -= whole
+    if n:
+        yield pa.concat_batches(kept)
+
+
+def unified_schema(reader: str, sources: Sequence[Source]) -> pa.Schema:
+    """Join the columns of all sources, those of the first one first.
+
+    Raises
+    ------
+    FileError
+        If a column has types that do not go together.
+    """
+    schema = sources[0].schema
+    if len(sources) == 1:
+        return schema
+    for source in sources[1:]:
+        try:
+            schema = pa.unify_schemas([schema, source.schema], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            reason = f"its columns do not go together with those of the other files: {error}"
+            raise FileError.of(reader, source.path, reason) from error
+    return schema if "file_name" in schema.names else schema.append(pa.field("file_name", "string"))
+
+
+def check_columns(reader: str, columns: Sequence[str] | None, schema: pa.Schema) -> list[str]:
+    """Give the names of the columns that were asked for, as the schema spells them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or none at all is asked for.
+    """
+    if columns is None:
+        return list(schema.names)
+    spelling = {name.lower(): name for name in schema.names}
+    for name in columns:
+        if name is None or name.lower() not in spelling:
+            message = (
+                f"{reader}: columns: there is no column '{name}'; there are "
+                f"{', '.join(schema.names)}"
+            )
+            raise ValueError(message)
+    if not columns:
+        message = f"{reader}: columns must name at least one of {', '.join(schema.names)}"
+        raise ValueError(message)
+    return list(dict.fromkeys(spelling[name.lower()] for name in columns))
+
+
+def check_bounds(reader: str, bounds: Sequence[float] | None) -> Box | None:
+    """Turn xmin, ymin, xmax, ymax into a box.
+
+    Raises
+    ------
+    ValueError
+        If these are not four numbers, or a minimum is above its maximum.
+    """
+    if bounds is None:
+        return None
+    if len(bounds) != 4 or not all(isinstance(value, int | float) for value in bounds):
+        message = f"{reader}: bounds must be [xmin, ymin, xmax, ymax], got {list(bounds)}"
+        raise ValueError(message)
+    xmin, ymin, xmax, ymax = (float(value) for value in bounds)
+    if not (xmin <= xmax and ymin <= ymax):  # NaN fails too
+        message = (
+            f"{reader}: bounds must be [xmin, ymin, xmax, ymax] with the minima first, got "
+            f"{list(bounds)}"
+        )
+        raise ValueError(message)
+    return (xmin, ymin, -INFINITY, xmax, ymax, INFINITY)
+
+
+def inside(bounds: Box | None) -> ds.Expression | None:
+    """Build the condition that a point lies in the bounds or on their border."""
+    if bounds is None:
+        return None
+    x, y = ds.field("x"), ds.field("y")
+    return (x >= bounds[0]) & (x <= bounds[3]) & (y >= bounds[1]) & (y <= bounds[4])
+
+
+def box_of(condition: ds.Expression | None, schema: pa.Schema) -> Box | None:
+    """Find a box that holds every row that passes, from comparisons of x, y, z with numbers.
+
+    pyarrow shows the inside of an expression as text only. So this reads no more than it is
+    sure of: comparisons joined by `and`, in a text without strings or strange column names.
+    """
+    text = "" if condition is None else str(condition)
+    strange = [name for name in schema.names if not name.isidentifier()]
+    if not text or '"' in text or any(name in text for name in strange):
+        return None
+    low, high = list(EVERYWHERE[:3]), list(EVERYWHERE[3:])
+    for part in _conjuncts(text):
+        if found := COMPARISON.fullmatch(part):
+            axis, operator, value = AXES.index(found[1]), found[2], float(found[3])
+            if operator in ("<", "<=", "=="):
+                high[axis] = min(high[axis], value)
+            if operator in (">", ">=", "=="):
+                low[axis] = max(low[axis], value)
+    box = (low[0], low[1], low[2], high[0], high[1], high[2])
+    return None if box == EVERYWHERE else box
+
+
+def _conjuncts(text: str) -> Iterator[str]:
+    """Split `((a) and (b))` into its parts, down to what is no `and`."""
+    if not (text.startswith("(") and text.endswith(")")):
+        yield text
+        return
+    depth = 0
+    for i, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 1 and text.startswith(" and ", i):
+            yield from _conjuncts(text[1:i])
+            yield from _conjuncts(text[i + 5 : -1])
+            return
+    yield text
+
+
+def _mentions(condition: ds.Expression | None, name: str) -> bool:
+    """Whether the condition may need the column; one too many costs time, one too few fails."""
+    if condition is None:
+        return False
+    text = str(condition)
+    return name in text and (not name.isidentifier() or bool(re.search(rf"\b{name}\b", text)))
+
+
+def _both(first: ds.Expression | None, second: ds.Expression | None) -> ds.Expression | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def _meet(a: Box | None, b: Box | None) -> Box | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(map(max, a[:3], b[:3])) + tuple(map(min, a[3:], b[3:]))  # type: ignore[return-value]
