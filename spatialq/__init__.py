@@ -10,6 +10,8 @@ from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, Spati
 
 if TYPE_CHECKING:
     from spatialq.connection import connect, install
+    from spatialq.io.grid import read_grid
+    from spatialq.io.las import read_las
 
 __all__ = [
     "CrsError",
@@ -20,9 +22,16 @@ __all__ = [
     "__version__",
     "connect",
     "install",
+    "read_grid",
+    "read_las",
 ]
 
-_LAZY = {"connect": "spatialq.connection", "install": "spatialq.connection"}
+_LAZY = {
+    "connect": "spatialq.connection",
+    "install": "spatialq.connection",
+    "read_grid": "spatialq.io.grid",
+    "read_las": "spatialq.io.las",
+}
 
 
 def __getattr__(name: str) -> Any:

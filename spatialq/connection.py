@@ -8,7 +8,7 @@ import weakref
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -28,7 +28,7 @@ class Macro(NamedTuple):
 
 
 def connect(
-    path: str = ":memory:", *, read_only: bool = False, config: dict[str, str] | None = None
+    path: str = ":memory:", *, read_only: bool = False, config: dict[str, Any] | None = None
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB database with all functions of spatialq on it.
 
@@ -84,11 +84,17 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
     from spatialq.bridge import kernel_function
+    from spatialq.io import grid_sql, las_sql
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
     kernels = tuple(kernel_function(udf) for udf in catalog().values())
-    return (*kernels, *planner.SQL_FUNCTIONS)
+    return (
+        *kernels,
+        *planner.SQL_FUNCTIONS,
+        *las_sql.SQL_FUNCTIONS,
+        *grid_sql.SQL_FUNCTIONS,
+    )
 
 
 @cache
@@ -114,7 +120,7 @@ def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
     present = {name for (name,) in rows}
     for function in sql_functions():
         if function.name not in present:
-            con.create_function(
+            con.create_function(  # type: ignore[call-overload]  # takes the strings, too
                 function.name,
                 function.call,
                 list(function.parameters),

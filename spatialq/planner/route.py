@@ -79,7 +79,5 @@ def _problem(udf: Udf, info: devices.DeviceInfo, needed: int) -> str:
     if info.problem:
         return info.problem
     if info.device == "gpu" and needed > info.memory_bytes:
-        return (
-            f"needs {needed / 2**30:.1f} GiB, the GPU has {info.memory_bytes / 2**30:.1f} GiB"
-        )
+        return f"needs {needed / 2**30:.1f} GiB, the GPU has {info.memory_bytes / 2**30:.1f} GiB"
     return ""
