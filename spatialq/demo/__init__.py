@@ -1,0 +1,1 @@
+"""The generated world of the demo: a village and one of its houses."""
