@@ -1,229 +1,27 @@
-"""The model house as IFC4: a small building with services, and every clash that it has.
-
-The parts are placed by hand in millimetres, from the outer south-west corner of the walls at the
-height of the ground floor. `PAIRS` says what a clash test must find and what it must leave alone.
-"""
+"""The model house as IFC4: a small building with services."""
 
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from spatialq.demo import terrain
-from spatialq.demo.houses import MODEL_HOUSE
+from spatialq.demo.house_plan import (
+    CLEAR,
+    LENGTH,
+    OUTER,
+    SPACES,
+    STOREY,
+    WALLS,
+    WIDTH,
+    Gap,
+    HouseTruth,
+    Wall,
+    house_truth,
+    opening_name,
+)
 from spatialq.demo.house_services import add_services
-from spatialq.demo.ifc_writer import IfcWriter, Point, global_id
-
-Kind = Literal["hard", "contains", "equal", "touch", "near", "hosted"]
-
-LENGTH, WIDTH = 1000 * MODEL_HOUSE.length, 1000 * MODEL_HOUSE.width
-OUTER, INNER = 300.0, 150.0  # wall thicknesses
-STOREY, CLEAR = 2800.0, 2600.0  # floor to floor, and floor to ceiling
-
-
-class Pair(NamedTuple):
-    """Two parts and their relation.
-
-    ``hard``: they share volume; ``contains``: `b` lies inside `a`, away from its surface;
-    ``equal``: the same shape at the same place; ``touch``: they share surface but no volume;
-    ``near``: `distance` metres apart; ``hosted``: an opening or its filling in `a`, no clash.
-    """
-
-    kind: Kind
-    a: str
-    b: str
-    distance: float = 0.0
-
-
-# the lists of all kinds but touch are complete, near ones up to 50 mm; touches are examples
-PAIRS = (
-    Pair("hard", "beam east", "heating pipe through beam"),
-    Pair("hard", "wall hall", "supply duct through wall"),
-    Pair("hard", "wall hall", "wall kitchen"),
-    Pair("contains", "wall hall", "conduit"),
-    Pair("equal", "column upper", "column upper again"),
-    Pair("touch", "ground slab", "riser"),
-    Pair("touch", "upper slab", "riser"),
-    Pair("touch", "ground slab", "column"),
-    Pair("touch", "beam west", "column"),
-    Pair("touch", "upper slab", "beam west"),
-    Pair("touch", "wall hall", "beam west"),
-    Pair("touch", "ground slab", "stair flight"),
-    Pair("touch", "ground slab", "footing south"),
-    Pair("touch", "roof south", "roof north"),
-    Pair("touch", "roof south", "gable west"),
-    Pair("near", "wall south 0", "heating pipe along wall", 0.03),
-    Pair("near", "wall living", "exhaust duct", 0.02),
-)
-
-
-class Gap(NamedTuple):
-    """A rectangular hole in a wall and what fills it; along the wall and up, in millimetres."""
-
-    name: str
-    filling: Literal["IfcWindow", "IfcDoor", ""]
-    start: float
-    end: float
-    sill: float
-    head: float
-
-
-class Wall(NamedTuple):
-    """A wall: two corners on plan, height of its foot above the ground floor, gaps."""
-
-    name: str
-    low: tuple[float, float]
-    high: tuple[float, float]
-    foot: float
-    external: bool
-    gaps: tuple[Gap, ...] = ()
-
-    @property
-    def along_x(self) -> bool:
-        """Whether the wall runs along x."""
-        return self.high[0] - self.low[0] > self.high[1] - self.low[1]
-
-
-def _window(name: str, start: float, storey: int) -> Gap:
-    foot = storey * STOREY
-    return Gap(name, "IfcWindow", start, start + 1200.0, foot + 900.0, foot + 2200.0)
-
-
-def _door(name: str, start: float, storey: int) -> Gap:
-    foot = storey * STOREY
-    return Gap(name, "IfcDoor", start, start + 900.0, foot, foot + 2100.0)
-
-
-def _outer_walls(storey: int) -> list[Wall]:
-    foot, n = storey * STOREY, storey
-    south = [_window(f"window south-west {n}", 1500.0, n), _window(f"window south {n}", 7000.0, n)]
-    if storey == 0:
-        south.append(Gap("front door", "IfcDoor", 5500.0, 6500.0, 0.0, 2200.0))
-    side = OUTER, WIDTH - OUTER
-    return [
-        Wall(f"wall south {n}", (0.0, 0.0), (LENGTH, OUTER), foot, True, tuple(south)),
-        Wall(
-            f"wall north {n}",
-            (0.0, WIDTH - OUTER),
-            (LENGTH, WIDTH),
-            foot,
-            True,
-            (_window(f"window north {n}", 2000.0, n),),
-        ),
-        Wall(
-            f"wall west {n}",
-            (0.0, side[0]),
-            (OUTER, side[1]),
-            foot,
-            True,
-            (_window(f"window west {n}", 1500.0, n),),
-        ),
-        Wall(
-            f"wall east {n}",
-            (LENGTH - OUTER, side[0]),
-            (LENGTH, side[1]),
-            foot,
-            True,
-            (_window(f"window east {n}", 1500.0, n),),
-        ),
-    ]
-
-
-_DUCT_GAP = Gap("duct opening", "", 980.0, 1320.0, 1980.0, 2220.0)
-WALLS = (
-    *_outer_walls(0),
-    *_outer_walls(1),
-    Wall("wall hall", (5000.0, 300.0), (5150.0, 7700.0), 0.0, False, (_door("hall door", 900, 0),)),
-    Wall(
-        "wall living",
-        (300.0, 4000.0),
-        (5000.0, 4150.0),
-        0.0,
-        False,
-        (_door("living door", 3500, 0), _DUCT_GAP),
-    ),
-    # begins 50 mm inside the hall's wall
-    Wall(
-        "wall kitchen",
-        (5100.0, 4500.0),
-        (9700.0, 4650.0),
-        0.0,
-        False,
-        (_door("kitchen door", 8000, 0),),
-    ),
-    Wall(
-        "wall landing",
-        (4900.0, 300.0),
-        (5050.0, 7700.0),
-        STOREY,
-        False,
-        (_door("bedroom door", 5000, 1),),
-    ),
-    Wall(
-        "wall bath",
-        (5050.0, 4000.0),
-        (9700.0, 4150.0),
-        STOREY,
-        False,
-        (_door("bath door", 6000, 1),),
-    ),
-)
-SPACES = (
-    ("living room", 0, (300.0, 300.0), (5000.0, 4000.0)),
-    ("study", 0, (300.0, 4150.0), (5000.0, 7700.0)),
-    ("hall", 0, (5150.0, 300.0), (9700.0, 4500.0)),
-    ("kitchen", 0, (5150.0, 4650.0), (9700.0, 7700.0)),
-    ("bedroom", 1, (300.0, 300.0), (4900.0, 7700.0)),
-    ("bath", 1, (5050.0, 300.0), (9700.0, 4000.0)),
-    ("landing", 1, (5050.0, 4150.0), (9700.0, 7700.0)),
-)
-
-
-@dataclass(frozen=True)
-class HouseTruth:
-    """What is true about the model house.
-
-    Attributes
-    ----------
-    pairs
-        Pairs by the GlobalIds of their parts: see `Pair` and the note at `PAIRS`.
-    crs
-        Code of the map's reference system, height included.
-    eastings, northings, height, angle
-        Where the model's origin is on the map, in metres, and the direction of the model's x axis
-        in degrees counter-clockwise from east.
-    """
-
-    pairs: tuple[Pair, ...]
-    crs: str = terrain.CRS
-    eastings: float = round(terrain.ORIGIN[0] + MODEL_HOUSE.u, 2)
-    northings: float = round(terrain.ORIGIN[1] + MODEL_HOUSE.v, 2)
-    height: float = round(MODEL_HOUSE.floor, 2)
-    angle: float = MODEL_HOUSE.angle
-
-    def of(self, kind: Kind) -> list[tuple[str, str]]:
-        """Give the pairs of one kind as GlobalIds."""
-        return [(pair.a, pair.b) for pair in self.pairs if pair.kind == kind]
-
-    @staticmethod
-    def global_id(name: str) -> str:
-        """Give the GlobalId of a part by its name."""
-        return global_id(name)
-
-
-def house_truth() -> HouseTruth:
-    """Give the truth about the file that `write_house` writes."""
-    pairs = list(PAIRS)
-    for wall in WALLS:
-        for gap in wall.gaps:
-            pairs.append(Pair("hosted", wall.name, _opening_name(gap)))
-            if gap.filling:
-                pairs.append(Pair("hosted", wall.name, gap.name))
-                pairs.append(Pair("hosted", _opening_name(gap), gap.name))
-    pairs.append(Pair("hosted", "upper slab", "stair opening"))
-    return HouseTruth(
-        tuple(pair._replace(a=global_id(pair.a), b=global_id(pair.b)) for pair in pairs)
-    )
+from spatialq.demo.houses import MODEL_HOUSE
+from spatialq.demo.ifc_writer import IfcWriter, Point
 
 
 @dataclass
@@ -314,10 +112,6 @@ def _structure(out: IfcWriter) -> tuple[_Storeys, Any]:
     return _Storeys(ground, upper, attic, foundation), building
 
 
-def _opening_name(gap: Gap) -> str:
-    return f"opening of {gap.name}" if gap.filling else gap.name
-
-
 def _wall(out: IfcWriter, wall: Wall) -> list[Any]:
     low, high = (*wall.low, wall.foot), (*wall.high, wall.foot + CLEAR)
     product = out.product("IfcWall", wall.name, [out.box(low, high)], PredefinedType="SOLIDWALL")
@@ -330,8 +124,8 @@ def _wall(out: IfcWriter, wall: Wall) -> list[Any]:
         "Pset_WallCommon",
         {"Reference": kind, "IsExternal": wall.external, "LoadBearing": bearing},
     )
-    dx, dy = high[0] - low[0], high[1] - low[1]
-    length, thickness = max(dx, dy), min(dx, dy)
+    thickness = wall.thickness
+    length = max(high[0] - low[0], high[1] - low[1])
     holes = sum((gap.end - gap.start) * (gap.head - gap.sill) for gap in wall.gaps)
     out.quantities(
         product,
@@ -348,7 +142,7 @@ def _wall(out: IfcWriter, wall: Wall) -> list[Any]:
     )
     fillings = []
     for gap in wall.gaps:
-        opening = _void(out, product, _opening_name(gap), *_gap_box(wall, gap, 0.0))
+        opening = _void(out, product, opening_name(gap), *_gap_box(wall, gap, 0.0))
         if not gap.filling:
             continue
         filling = _filling(out, wall, gap)
@@ -373,8 +167,7 @@ def _void(out: IfcWriter, host: Any, name: str, low: Point, high: Point) -> Any:
 
 
 def _filling(out: IfcWriter, wall: Wall, gap: Gap) -> Any:
-    thickness = OUTER if wall.external else INNER
-    low, high = _gap_box(wall, gap, (thickness - 80.0) / 2)
+    low, high = _gap_box(wall, gap, (wall.thickness - 80.0) / 2)
     size = {"OverallHeight": gap.head - gap.sill, "OverallWidth": gap.end - gap.start}
     if gap.filling == "IfcDoor":
         product = out.product("IfcDoor", gap.name, [out.box(low, high)], **size)
@@ -382,9 +175,9 @@ def _filling(out: IfcWriter, wall: Wall, gap: Gap) -> Any:
         out.properties(product, "Pset_DoorCommon", {"IsExternal": wall.external})
         return product
     sash = 70.0
-    profile = out.make("IfcRectangleHollowProfileDef", "AREA", None, None)
-    profile.XDim, profile.YDim, profile.WallThickness = *size.values(), sash
-    profile.XDim, profile.YDim = profile.YDim, profile.XDim
+    profile = out.make("IfcRectangleHollowProfileDef", "AREA")
+    profile.XDim, profile.YDim = size["OverallWidth"], size["OverallHeight"]
+    profile.WallThickness = sash
     middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
     if wall.along_x:
         frame = out.frame((middle[0], high[1], middle[2]), (0, -1, 0), (1, 0, 0))
@@ -396,7 +189,9 @@ def _filling(out: IfcWriter, wall: Wall, gap: Gap) -> Any:
         pane_end = (middle[0] + 12, high[1] - sash, high[2] - sash)
     solids = [out.extrude(profile, frame, 80.0), out.box(pane, pane_end)]
     product = out.product("IfcWindow", gap.name, solids, **size)
-    out.use_type(product, "IfcWindowType", "window 120 x 130", "WINDOW")
+    out.use_type(
+        product, "IfcWindowType", "window 120 x 130", "WINDOW", PartitioningType="SINGLE_PANEL"
+    )
     out.use_material(product, "glass and larch")
     out.properties(product, "Pset_WindowCommon", {"IsExternal": True, "GlazingAreaFraction": 0.8})
     return product

@@ -154,10 +154,12 @@ class IfcWriter:
         )
         self._define(product, quantity)
 
-    def use_type(self, product: Any, entity: str, name: str, predefined: str) -> None:
+    def use_type(
+        self, product: Any, entity: str, name: str, predefined: str, **attributes: Any
+    ) -> None:
         """Give a product its type; the relation is written by `finish`."""
         if name not in self._types:
-            self._types[name] = self.root(entity, name, PredefinedType=predefined)
+            self._types[name] = self.root(entity, name, PredefinedType=predefined, **attributes)
         self._typed.setdefault(name, []).append(product)
 
     def use_material(self, product: Any, name: str) -> None:
