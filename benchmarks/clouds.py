@@ -73,9 +73,7 @@ def make_cloud(
     x, y, z = np.empty(count), np.empty(count), np.empty(count)
     _scatter(x, y, z, seed, plots, *spec[1:])
     if strips:
-        strip = ((x - spec.west) // STRIP).astype(np.int64)
-        millimetres = np.rint((y - spec.south) * 1000.0).astype(np.int64)
-        order = np.argsort(strip << 32 | millimetres, kind="stable")
+        order = _flight_order(x, y, spec.west, spec.south, math.ceil(spec.depth + 1.0))
         x, y, z = x[order], y[order], z[order]
     return x, y, z
 
@@ -141,6 +139,27 @@ def _scatter(x, y, z, seed, plots, width, depth, west, south, resolution):
             x[i] = round((west + u) * units) / units
             y[i] = round((south + v) * units) / units
             z[i] = round(h * units) / units
+
+
+@njit(parallel=True)
+def _flight_order(x, y, west, south, rows):
+    """Order by strip, then by y: counted into metres of a strip first, each sorted alone."""
+    bucket = np.empty(x.size, np.int64)
+    for i in prange(x.size):
+        bucket[i] = int((x[i] - west) / STRIP) * rows + int(y[i] - south)
+    starts = np.zeros(bucket.max() + 2, np.int64)
+    for each in bucket:
+        starts[each + 1] += 1
+    starts = np.cumsum(starts)
+    free = starts.copy()
+    order = np.empty(bucket.size, np.int64)
+    for i in range(bucket.size):
+        order[free[bucket[i]]] = i
+        free[bucket[i]] += 1
+    for b in prange(starts.size - 1):
+        part = order[starts[b] : starts[b + 1]]
+        order[starts[b] : starts[b + 1]] = part[np.argsort(y[part], kind="mergesort")]
+    return order
 
 
 def main() -> None:
