@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spatialq.connection import connect, install
     from spatialq.io.grid import read_grid
     from spatialq.io.las import read_las
+    from spatialq.load import load
 
 __all__ = [
     "CrsError",
@@ -22,6 +23,7 @@ __all__ = [
     "__version__",
     "connect",
     "install",
+    "load",
     "read_grid",
     "read_las",
 ]
@@ -29,6 +31,7 @@ __all__ = [
 _LAZY = {
     "connect": "spatialq.connection",
     "install": "spatialq.connection",
+    "load": "spatialq.load",
     "read_grid": "spatialq.io.grid",
     "read_las": "spatialq.io.las",
 }
