@@ -87,12 +87,12 @@ class LasSource:
             If its points are damaged.
         """
         rows = sum(chunk.rows for chunk in span)
-        records = np.empty(rows, self._dtype)
+        records = np.empty(rows * self._dtype.itemsize, np.uint8)
         selection = self._selection(columns)
         if selection is not None:
             with self._open() as file:
                 self._decode(file, span, selection, records)
-        return self._batch(records, _point_ids(span), columns)
+        return self._batch(records.view(self._dtype), _point_ids(span), columns)
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns in batches of a multiple of `ROW_GROUP` rows, the last one shorter.
@@ -118,33 +118,42 @@ class LasSource:
     def _decoded(
         self, file: BufferedReader, chunks: Sequence[Chunk], selection: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        kept, kept_ids = np.empty(0, self._dtype), np.empty(0, np.int64)
+        # bytes, since NumPy copies records field by field; used again and again, since fresh
+        # memory costs page faults
+        length = self._dtype.itemsize
+        space = np.empty(0, np.uint8)
+        n_kept, ids = 0, np.empty(0, np.int64)
         # the first group is small: a LIMIT then decodes no more than it needs
         for group in _groups(chunks, GROUP_ROWS, first=ROW_GROUP):
-            records = np.empty(kept.size + sum(chunk.rows for chunk in group), self._dtype)
-            records[: kept.size] = kept
-            self._decode(file, group, selection, records[kept.size :])
-            ids = np.concatenate([kept_ids, _point_ids(group)])
-            whole = records.size - records.size % ROW_GROUP
-            if whole:
-                yield self._batch(records[:whole], ids[:whole], columns)
-            kept, kept_ids = records[whole:], ids[whole:]
-        if kept.size:
-            yield self._batch(kept, kept_ids, columns)
+            n = n_kept + sum(chunk.rows for chunk in group)
+            if n * length > space.size:
+                fresh = np.empty((n - n_kept) * length, np.uint8)
+                space = np.concatenate([space[: n_kept * length], fresh])
+            self._decode(file, group, selection, space[n_kept * length : n * length])
+            records = space[: n * length].view(self._dtype)
+            ids = np.concatenate([ids, _point_ids(group)])
+            whole = n - n % ROW_GROUP
+            # one row group at a time: larger arrays leave the processor's cache
+            for begin in range(0, whole, ROW_GROUP):
+                rows = slice(begin, begin + ROW_GROUP)
+                yield self._batch(records[rows], ids[rows], columns)
+            n_kept, ids = n - whole, ids[whole:]
+            space[: n_kept * length] = space[whole * length : n * length].copy()
+        if n_kept:
+            yield self._batch(space[: n_kept * length].view(self._dtype), ids, columns)
 
     def _decode(
         self,
         file: BufferedReader,
         chunks: Sequence[Chunk],
         selection: int,
-        records: npt.NDArray[np.void],
+        records: npt.NDArray[np.uint8],
     ) -> None:
-        raw: npt.NDArray[np.uint8] = records.view(np.uint8)
         if self._laszip is None:
             done = 0
             for chunk in chunks:
                 file.seek(chunk.offset)
-                if file.readinto(raw[done : done + chunk.size].data) != chunk.size:
+                if file.readinto(records[done : done + chunk.size].data) != chunk.size:
                     self._header.refuse(SHRUNK)
                 done += chunk.size
             return
@@ -154,7 +163,7 @@ class LasSource:
             compressed += file.read(size)
         if len(compressed) != sum(chunk.size for chunk in chunks):
             self._header.refuse(SHRUNK)
-        self._laszip.decode(compressed, chunks, selection, raw)
+        self._laszip.decode(compressed, chunks, selection, records)
 
     def _batch(
         self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
