@@ -22,7 +22,7 @@ from spatialq.io.las_crs import read_crs
 from spatialq.io.las_header import READER, read_header, refuse
 from spatialq.io.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box
-from spatialq.io.view import View
+from spatialq.io.view import View, register
 
 if TYPE_CHECKING:
     import duckdb
@@ -236,7 +236,7 @@ def read_las(
     CrsError
         If the files have different coordinate reference systems.
     ValueError
-        If an argument is wrong.
+        If an argument is wrong, or a table already has the name.
 
     Warns
     -----
@@ -245,12 +245,11 @@ def read_las(
     """
     files = find_files(path)
     sources = [open_las(file) for file in files]
-    view = View(READER, sources, bounds=bounds, columns=columns, interrupt=con.interrupt)
+    view = View(READER, sources, bounds=bounds, columns=columns)
     for source in sources:
         warn_about(source)
-    registered = name or view_name(files[0] if len(files) == 1 else Path(path).parent)
-    con.register(registered, view)
-    return con.view(registered)
+    chosen = name or view_name(files[0] if len(files) == 1 else Path(path).parent.resolve())
+    return register(READER, con, chosen, view)
 
 
 def view_name(path: Path) -> str:

@@ -6,7 +6,9 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 """
 
 import re
+import weakref
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +17,9 @@ import pyarrow.dataset as ds
 from spatialq.errors import FileError
 from spatialq.io.crs import require_same
 from spatialq.io.source import ROW_GROUP, Box, Source
+
+if TYPE_CHECKING:
+    import duckdb
 
 INFINITY = float("inf")
 EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
@@ -36,8 +41,6 @@ class View(ds.Dataset):  # type: ignore[misc]
         xmin, ymin, xmax, ymax: only points inside or on the border.
     columns : sequence of str, optional
         Only these columns, in this order.
-    interrupt : callable, optional
-        Called when Ctrl-C arrives while a batch is made: `connection.interrupt`.
 
     Raises
     ------
@@ -56,7 +59,6 @@ class View(ds.Dataset):  # type: ignore[misc]
         *,
         bounds: Sequence[float] | None = None,
         columns: Sequence[str] | None = None,
-        interrupt: Callable[[], None] | None = None,
     ) -> None:
         self.sources = tuple(sources)
         self.crs = require_same(reader, ((source.path, source.crs) for source in sources))
@@ -64,7 +66,8 @@ class View(ds.Dataset):  # type: ignore[misc]
         self._all = unified_schema(reader, self.sources)
         names = check_columns(reader, columns, self._all)
         self._shown = pa.schema([self._all.field(name) for name in names])
-        self._interrupt = interrupt
+        self.connection: Callable[[], duckdb.DuckDBPyConnection | None] = _no_connection
+        """Gives the connection to interrupt on Ctrl-C; weak, as the connection holds the view."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,7 +87,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         condition = _both(filter, inside(self._bounds))
         needed = [name for name in self._all.names if name in names or _mentions(condition, name)]
         batches = self._batches(needed, hint, condition)
-        return Scan(schema, _Interruptible(batches, schema, self._interrupt))
+        return Scan(schema, _Interruptible(batches, schema, self.connection))
 
     def _batches(
         self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None
@@ -97,6 +100,10 @@ class View(ds.Dataset):  # type: ignore[misc]
             fitted = (_fit(batch, schema, source, first) for batch in batches)
             yield from fitted if condition is None else _filtered(fitted, condition)
             first += source.rows
+
+
+def _no_connection() -> None:
+    """Stand for the connection of a view that is not registered."""
 
 
 class Scan:
@@ -118,11 +125,11 @@ class _Interruptible:
         self,
         batches: Iterator[pa.RecordBatch],
         schema: pa.Schema,
-        interrupt: Callable[[], None] | None,
+        connection: "Callable[[], duckdb.DuckDBPyConnection | None]",
     ) -> None:
         self._batches = batches
         self._schema = schema
-        self._interrupt = interrupt
+        self._connection = connection
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
@@ -131,11 +138,32 @@ class _Interruptible:
         try:
             return next(self._batches).select(self._schema.names)
         except KeyboardInterrupt:
-            if self._interrupt is None:
+            connection = self._connection()
+            if connection is None:
                 raise
             self._batches = iter(())  # closes the files
-            self._interrupt()
+            connection.interrupt()
             return self._schema.empty_table().to_batches()[0]
+
+
+def register(
+    reader: str, con: "duckdb.DuckDBPyConnection", name: str, view: View
+) -> "duckdb.DuckDBPyRelation":
+    """Register a view with a connection, which keeps it until it is closed.
+
+    Raises
+    ------
+    ValueError
+        If a table has that name: a view would hide it. An earlier view is replaced.
+    """
+    with con.cursor() as cursor:  # leaves a pending result of the connection alone
+        tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
+    if (name.lower(),) in tables:
+        message = f"{reader}: there is a table '{name}' already; choose another name for the view"
+        raise ValueError(message)
+    view.connection = weakref.ref(con)
+    con.register(name, view)
+    return con.view(name)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema, source: Source, first: int) -> pa.RecordBatch:
