@@ -1,1 +1,51 @@
-"""Point clouds, terrain grids and building models as tables in DuckDB."""
+"""Point clouds, terrain grids and building models as tables in DuckDB.
+
+`connect` opens a database with all functions, `install` puts them on a connection you have.
+Nothing heavy is imported before it is needed.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
+
+if TYPE_CHECKING:
+    from spatialq.connection import connect, install
+    from spatialq.io.grid import read_grid
+    from spatialq.io.las import read_las
+
+__all__ = [
+    "CrsError",
+    "DeviceError",
+    "FileError",
+    "FileWarning",
+    "SpatialqError",
+    "__version__",
+    "connect",
+    "install",
+    "read_grid",
+    "read_las",
+]
+
+_LAZY = {
+    "connect": "spatialq.connection",
+    "install": "spatialq.connection",
+    "read_grid": "spatialq.io.grid",
+    "read_las": "spatialq.io.las",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        import importlib
+
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("spatialq")
+    message = f"module 'spatialq' has no attribute '{name}'"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,12 +1,39 @@
 """Coordinate reference systems: kept as PROJJSON text, compared before data are combined."""
 
 import json
-from collections.abc import Iterable
-from functools import lru_cache
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache, wraps
+from typing import ParamSpec, TypeVar
 
 from spatialq.errors import CrsError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@cache
+def _proj_thread(process: int) -> ThreadPoolExecutor:  # one a process: a fork has no threads
+    del process
+    return ThreadPoolExecutor(1, thread_name_prefix="spatialq-proj")
+
+
+def in_proj_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function run in the one thread that uses pyproj.
+
+    pyproj keeps a context for each Python thread. A thread of DuckDB becomes a Python thread
+    anew with each call of a function, and what pyproj kept of the last one crashes the process.
+    """
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        return _proj_thread(os.getpid()).submit(function, *args, **kwargs).result()
+
+    return wrapper
+
+
+@in_proj_thread
 def from_text(text: str) -> str:
     """Turn WKT1, WKT2, PROJJSON or a code such as ``EPSG:25832`` into PROJJSON.
 
@@ -24,6 +51,7 @@ def from_text(text: str) -> str:
         raise CrsError(message) from error
 
 
+@in_proj_thread
 def to_wkt(crs: str) -> str:
     """Give the WKT2:2019 of a PROJJSON text."""
     import pyproj
@@ -46,8 +74,11 @@ def same(first: str | None, second: str | None) -> bool:
     """Whether two CRS mean the same coordinates; an unknown one is the same only as unknown."""
     if first is None or second is None:
         return first is second
-    if first == second:
-        return True
+    return first == second or _equal(first, second)
+
+
+@in_proj_thread
+def _equal(first: str, second: str) -> bool:
     import pyproj
 
     return bool(pyproj.CRS.from_json(first).equals(pyproj.CRS.from_json(second)))

@@ -1,0 +1,146 @@
+"""From DuckDB to a kernel and back: lists in, plan, run, log, lists of structs out."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from inspect import Parameter, Signature
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.function import SqlFunction
+from spatialq.planner import log, route
+from spatialq.udf import Udf
+
+SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
+ARROW_TYPES = {
+    "BIGINT": pa.int64(),
+    "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "INTEGER": pa.int32(),
+    "VARCHAR": pa.string(),
+}
+
+
+def kernel_function(udf: Udf) -> SqlFunction:
+    """Make the SQL function `<name>_udf` of a spatial function.
+
+    Its arguments are a list of point_ids, a list per column, and a struct of the options and
+    the device; it gives a list of structs. One row is one call of the kernel, so that it serves
+    a whole table (one row) and GROUP BY (a row a group).
+    """
+
+    def call(ids: Any, *arguments: Any) -> Any:
+        *columns, options = arguments
+        lists = [_lists(column) for column in (ids, *columns)]
+        results = [
+            _run(udf, dict(zip(("point_id", *udf.columns), arrays, strict=True)), chosen)
+            for *arrays, chosen in zip(*lists, options.to_pylist(), strict=True)
+        ]
+        return _list_of_structs(udf, results)
+
+    # DuckDB counts the arguments of a function by its signature.
+    names = ["ids", *udf.columns, "options"]
+    call.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
+    returns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
+    return SqlFunction(
+        f"{udf.name}_udf",
+        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), _options_type(udf)),
+        f"STRUCT({returns})[]",
+        call,
+    )
+
+
+def _options_type(udf: Udf) -> str:
+    hints = get_type_hints(udf.options)
+    fields = [f"{name} {SQL_TYPES[_value_type(hint)]}" for name, hint in hints.items()]
+    return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
+
+
+def _value_type(hint: Any) -> type:
+    """Python type behind `int | None`, `Literal['a', 'b']` and the like."""
+    first = next((each for each in get_args(hint) if each is not type(None)), hint)
+    return first if isinstance(first, type) else type(first)
+
+
+def _lists(column: Any) -> Iterator[Any]:
+    """Values of each list; an empty array for NULL, as list() gives for no rows at all."""
+    for chunk in column.chunks:
+        for k in range(len(chunk)):
+            if not chunk.is_valid()[k].as_py():
+                yield chunk.values.slice(0, 0)
+                continue
+            start, stop = chunk.offsets[k].as_py(), chunk.offsets[k + 1].as_py()
+            yield chunk.values.slice(start, stop - start)
+
+
+def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+    started, clock = datetime.now(UTC), time.perf_counter()
+    wish = chosen.pop("device")
+    hints = get_type_hints(udf.options)
+    for name, value in chosen.items():
+        if value is None and type(None) not in get_args(hints[name]):
+            message = f"{udf.name}: {name} must not be NULL"
+            raise ValueError(message)
+    options = udf.options(**chosen)
+    rows = len(columns["point_id"])
+    plan = route.plan(udf, rows, options, wish)
+    error = None
+    try:
+        return udf.kernel(plan.device)(**_numpy(udf, columns), options=options)
+    except BaseException as failure:
+        error = str(failure) or type(failure).__name__
+        raise
+    finally:
+        log.add(
+            log.Entry(
+                at=started,
+                function=udf.name,
+                rows=rows,
+                device=plan.device,
+                reason=plan.reason,
+                estimated_seconds=plan.seconds,
+                seconds=time.perf_counter() - clock,
+                error=error,
+            )
+        )
+
+
+def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
+    """Zero-copy views of the columns.
+
+    Raises
+    ------
+    ValueError
+        If a value is NULL, or the columns have different lengths.
+    """
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        message = f"{udf.name}: the columns must have one length, got {lengths}"
+        raise ValueError(message)
+    for name, values in columns.items():
+        if values.null_count:
+            first = np.argmax(values.is_null().to_numpy(zero_copy_only=False))
+            where = (
+                f"at position {first}"
+                if name == "point_id"
+                else f"the first with point_id {columns['point_id'][int(first)]}"
+            )
+            message = (
+                f"{udf.name}: {name} must not be NULL, got {values.null_count} of them, {where}"
+            )
+            raise ValueError(message)
+    return {name: values.to_numpy(zero_copy_only=True) for name, values in columns.items()}
+
+
+def _list_of_structs(udf: Udf, results: list[dict[str, Any]]) -> Any:
+    types = [ARROW_TYPES[kind] for kind in udf.returns.values()]
+    children = [
+        pa.array(np.concatenate([result[name] for result in results]), type=kind)
+        for name, kind in zip(udf.returns, types, strict=True)
+    ]
+    first = next(iter(udf.returns))
+    offsets = np.cumsum([0, *(len(result[first]) for result in results)])
+    structs = pa.StructArray.from_arrays(children, names=list(udf.returns))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)

@@ -1,0 +1,78 @@
+"""The generated world of the demo: a village as a laser scan and one of its houses as a model."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from spatialq.demo.house import write_house
+from spatialq.demo.house_plan import HouseTruth, house_truth
+from spatialq.demo.scene import build_scene
+from spatialq.demo.village import VillageTruth, write_village
+
+__all__ = ["HouseTruth", "VillageTruth", "World", "write_house", "write_village", "write_world"]
+
+VERSION = 1  # of the generator: a higher one writes existing files anew
+
+Truth = TypeVar("Truth")
+
+
+class World(NamedTuple):
+    """The files of the demo world and the truth about them."""
+
+    las: Path
+    ifc: Path
+    village: VillageTruth
+    house: HouseTruth
+
+
+def write_world(folder: str | Path, *, n_points: int = 2_500_000, seed: int = 7) -> World:
+    """Write ``village.laz`` and ``house.ifc`` unless they are there already.
+
+    A file ``world.json`` beside them says what they were made with; where it does not fit, they
+    are written anew. Each file appears whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        Made where it does not exist.
+    n_points, seed
+        See `write_village`.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    las, ifc, stamp = (folder / name for name in ("village.laz", "house.ifc", "world.json"))
+    recipe = {"version": VERSION, "n_points": n_points, "seed": seed}
+    if las.exists() and ifc.exists() and (made := _read(stamp)).get("recipe") == recipe:
+        points = {int(code): count for code, count in made["points"].items()}
+        return World(las, ifc, VillageTruth(points, build_scene(seed)), house_truth())
+    stamp.unlink(missing_ok=True)
+    village = _replace(las, lambda path: write_village(path, n_points=n_points, seed=seed))
+    house = _replace(ifc, write_house)
+    text = json.dumps({"recipe": recipe, "points": village.points}, indent=1)
+    _replace(stamp, lambda path: path.write_text(text, encoding="utf-8"))
+    return World(las, ifc, village, house)
+
+
+def _read(stamp: Path) -> dict[str, dict[str, int]]:
+    try:
+        content: dict[str, dict[str, int]] = json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content
+
+
+def _replace(path: Path, write: Callable[[Path], Truth]) -> Truth:
+    """Write a file under another name and move it to its place when it is complete."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        truth = write(partial)
+        partial.chmod(0o644)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return truth

@@ -1,0 +1,113 @@
+"""What readers have in common: find the files, warn about them, register them as one view."""
+
+import glob
+import os
+import re
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from spatialq.errors import FileError, FileWarning
+from spatialq.io.source import Source
+from spatialq.io.view import View
+
+if TYPE_CHECKING:
+    import duckdb
+
+S = TypeVar("S")
+
+
+def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
+    """Give the file, or those that a pattern matches, in the order of their names.
+
+    Raises
+    ------
+    FileError
+        If a pattern matches nothing.
+    ValueError
+        If there is no path.
+    """
+    if path is None or not os.fspath(path):
+        message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
+        raise ValueError(message)
+    file = Path(path)
+    if file.exists() or not glob.has_magic(str(file)):
+        return [file]
+    found = sorted(Path(match) for match in glob.glob(str(file), recursive=True))  # noqa: PTH207
+    if not found:
+        raise FileError.of(reader, path, "no file matches this pattern")
+    return found
+
+
+_opened: OrderedDict[Any, Any] = OrderedDict()
+_opened_lock = Lock()
+_MOST_OPENED = 64
+
+
+def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: Any) -> S:
+    """Open a file, or give it as it was opened before with these options.
+
+    A file that has changed since is opened again. Sources keep headers and tables of chunks, no
+    file handles and no rows.
+
+    Raises
+    ------
+    FileError
+        As `kind`.
+    """
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return kind(path, **options)  # it says what is wrong
+    key = (kind, os.fspath(path), status.st_mtime_ns, status.st_size, *sorted(options.items()))
+    with _opened_lock:
+        if key in _opened:
+            _opened.move_to_end(key)
+            found: S = _opened[key]
+            return found
+    source = kind(path, **options)
+    with _opened_lock:
+        _opened[key] = source
+        while len(_opened) > _MOST_OPENED:
+            _opened.popitem(last=False)
+    return source
+
+
+def warn_about(reader: str, source: Source) -> None:
+    """Issue the warnings of a file that was opened."""
+    for warning in source.warnings:
+        warnings.warn(f"{reader}: '{source.path}': {warning}", FileWarning, stacklevel=3)
+
+
+def table_name(path: Path) -> str:
+    """Derive a name that SQL needs no quotes for: letters, digits and underscores."""
+    name = re.sub(r"\W+", "_", path.name.split(".")[0], flags=re.ASCII).strip("_").lower()
+    return name if name and not name[0].isdigit() else f"t_{name}".rstrip("_")
+
+
+def register(
+    con: "duckdb.DuckDBPyConnection",
+    reader: str,
+    sources: Sequence[Source],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> "duckdb.DuckDBPyRelation":
+    """Register sources as one view; by default under the name of the file or its folder.
+
+    Raises
+    ------
+    CrsError, FileError, ValueError
+        As `spatialq.io.view.View`.
+    """
+    view = View(reader, sources, bounds=bounds, columns=columns, interrupt=con.interrupt)
+    for source in sources:
+        warn_about(reader, source)
+    first = sources[0].path
+    registered = name or table_name(first if len(sources) == 1 else first.parent)
+    con.register(registered, view)
+    return con.view(registered)

@@ -1,0 +1,23 @@
+"""How many threads a CPU kernel may use, and how it divides its work among them.
+
+Kernels run Numba code that holds no lock in plain Python threads. Numba's own parallel layers
+are not used: DuckDB calls a function from several threads at once, which one of them answers by
+aborting the process, and the others need a library that not every machine has.
+"""
+
+import os
+
+
+def n_threads() -> int:
+    """Threads for one call: the cores this process may use, or `SPATIALQ_THREADS`."""
+    wish = os.environ.get("SPATIALQ_THREADS", "")
+    if wish.isdecimal() and int(wish) > 0:
+        return int(wish)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def spans(size: int, parts: int) -> list[tuple[int, int]]:
+    """Divide range(size) into `parts` runs of nearly equal length."""
+    return [(i * size // parts, (i + 1) * size // parts) for i in range(parts)]

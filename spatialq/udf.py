@@ -1,0 +1,58 @@
+"""What a spatial function is, as SQL, the planner and the tests see it."""
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+Device = Literal["cpu", "gpu"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much a call does, whoever does it: what the planner turns into seconds."""
+
+    bytes_in: int
+    """Bytes that travel to a device that has memory of its own."""
+    bytes_out: int
+    """Bytes that travel back."""
+    steps: int
+    """Turns of the innermost loop."""
+    bytes_kernel: int
+    """Device memory that the kernel needs at its peak, input included."""
+
+
+@dataclass(frozen=True)
+class Udf:
+    """One spatial function over the rows of a relation."""
+
+    name: str
+    columns: tuple[str, ...]
+    """In: float64 columns of one length; `point_id` (int64) comes before them."""
+    options: type
+    """A frozen dataclass whose fields are the named arguments; it refuses bad values."""
+    returns: Mapping[str, str]
+    """Out: column -> SQL type."""
+    work: Callable[[int, Any], Work]
+
+    def has_kernel(self, device: Device) -> bool:
+        """Whether there is a kernel for this device; does not import it."""
+        return importlib.util.find_spec(f"spatialq.udfs.{self.name}.{device}") is not None
+
+    def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
+        """Import the kernel for a device: the device is the module's name."""
+        module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
+        run: Callable[..., dict[str, Any]] = module.run
+        return run
+
+
+@cache
+def catalog() -> Mapping[str, Udf]:
+    """All spatial functions by name: every folder of `spatialq.udfs` is one."""
+    import spatialq.udfs
+
+    names = sorted(info.name for info in pkgutil.iter_modules(spatialq.udfs.__path__))
+    return {name: importlib.import_module(f"spatialq.udfs.{name}").UDF for name in names}

@@ -1,0 +1,228 @@
+"""The Numba loops of `owm_ground` on the CPU. No allocation of note, no Python objects.
+
+A cell is a record: `z` and `p` are height and position of its lowest point, `n` its number of
+points; all zero while it is empty. Of two points of the same z the one with the lower `code`
+wins, then the one with the lower `point_id`.
+
+Two habits that decide the speed: arrays are arguments of their own, and hot loops call nothing,
+because Numba counts references in memory that all threads share whenever an array changes hands;
+and indices that cannot be negative are unsigned, which spares the check for wrapping around.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, uint64
+
+BLOCK = 2048
+"""Points whose columns are found together, before any cell is touched."""
+
+LEAF = 0.10
+"""Octants of the reference's tree are halved while half of their half side exceeds this."""
+
+
+@njit(cache=True, nogil=True)
+def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, float, int]:
+    """Least and greatest x and y, and how many of the points have one that is not finite."""
+    x_low, x_high, y_low, y_high, bad = np.inf, -np.inf, np.inf, -np.inf, 0
+    for i in range(start, stop):
+        a, b = x[i], y[i]
+        x_low, x_high = min(x_low, a), max(x_high, a)
+        y_low, y_high = min(y_low, b), max(y_high, b)
+        bad += (a - a) + (b - b) != 0  # infinity and NaN give NaN
+    return x_low, x_high, y_low, y_high, bad
+
+
+@njit(cache=True, nogil=True)
+def octree_codes(
+    x: Any, y: Any, z: Any, root_x: float, root_y: float, root_half: float, start: int, stop: int,
+    codes: Any,
+) -> None:  # fmt: skip
+    """In which order the reference's octree visits the points [start, stop).
+
+    Three bits a level, x before y before z. The reference keeps half sides in single precision
+    and leaves the root's middle height at 0.
+    """
+    for i in range(start, stop):
+        cx, cy, cz = root_x, root_y, 0.0
+        half: Any = np.float32(root_half)
+        code = 0
+        while half / np.float32(2) > LEAF:
+            half = half / np.float32(2)
+            right, behind, up = x[i] >= cx, y[i] >= cy, z[i] >= cz
+            code = 8 * code + 4 * right + 2 * behind + up
+            cx += half if right else -half
+            cy += half if behind else -half
+            cz += half if up else -half
+        codes[i] = code
+
+
+@njit(cache=True, nogil=True)
+def before(code: Any, point_id: Any, p: int, q: int) -> Any:
+    """Whether point p wins over point q of the same z."""
+    return code[p] < code[q] or (code[p] == code[q] and point_id[p] < point_id[q])
+
+
+@njit(cache=True, nogil=True)
+def locate(
+    values: Any, start: int, stop: int, borders: Any, guess: Any, columns: Any, found: Any
+) -> None:
+    """Columns of the coordinates [start, stop); -1 where no window or fill cell reaches."""
+    low, high = borders[0], borders[borders.size - 2]
+    scale = (guess.size - 1) / (high - low) if high > low else 0.0
+    for i in range(start, stop):
+        value = values[i]
+        if not (value >= low and value <= high):
+            found[i - start] = -1
+            continue
+        k = uint64(guess[uint64((value - low) * scale)])
+        k += uint64(borders[k + uint64(1)] <= value)  # nearly always enough, and no branch
+        while borders[k + uint64(1)] <= value:
+            k += uint64(1)
+        found[i - start] = columns[uint64(2) * k + uint64(borders[k] < value)]
+
+
+@njit(cache=True, nogil=True)
+def fill_table(
+    x: Any, y: Any, z: Any, code: Any, point_id: Any, start: int, stop: int,
+    x_borders: Any, x_guess: Any, x_columns: Any,
+    y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
+) -> int:  # fmt: skip
+    """Bin the points [start, stop) into the flat table; return how many have a z not finite."""
+    columns = np.empty(BLOCK, np.int32)
+    rows = np.empty(BLOCK, np.int32)
+    bad = 0
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        locate(x, first, last, x_borders, x_guess, x_columns, columns)
+        locate(y, first, last, y_borders, y_guess, y_columns, rows)
+        for k in range(last - first):
+            i = uint64(first + k)
+            height = z[i]
+            bad += height - height != 0
+            if columns[k] < 0 or rows[k] < 0:
+                continue
+            cell = uint64(rows[k]) * uint64(n_columns) + uint64(columns[k])
+            n = table[cell].n
+            table[cell].n = n + 1
+            if n > 0:
+                lowest = table[cell].z
+                if height > lowest:
+                    continue
+                if height == lowest:
+                    p = uint64(table[cell].p)
+                    if code[p] < code[i] or (code[p] == code[i] and point_id[p] < point_id[i]):
+                        continue
+            table[cell].z = height
+            table[cell].p = i
+    return bad
+
+
+@njit(cache=True, nogil=True)
+def merge(code: Any, point_id: Any, table: Any, other: Any, start: int, stop: int) -> None:
+    """Take the cells [start, stop) of another flat table into this one."""
+    for i in range(start, stop):
+        n = other[i].n
+        if n == 0:
+            continue
+        height, p = other[i].z, other[i].p
+        lowest = table[i].z
+        if (
+            table[i].n == 0
+            or height < lowest
+            or (height == lowest and before(code, point_id, p, table[i].p))
+        ):
+            table[i].z = height
+            table[i].p = p
+        table[i].n += n
+
+
+@njit(cache=True, nogil=True)
+def slide(
+    code: Any, point_id: Any, source: Any, row_order: Any, slot_order: Any,
+    starts: Any, stops: Any, first: int, last: int, result: Any,
+) -> None:  # fmt: skip
+    """Lowest point and number of points of every run of slots along the rows [first, last).
+
+    Row k of the axis is `source[row_order[k]]` and slot i of a row its cell `slot_order[i]`; run
+    w is the slots [starts[w], stops[w]), both rising with w. Its sum goes to `result[w, k]`.
+    A queue holds the slots that may still become the lowest, so that each slot is looked at a
+    fixed number of times however far the windows overlap.
+    """
+    queue = np.empty(slot_order.size, np.int32)
+    for k in range(first, last):
+        r = row_order[k]
+        head, tail, entered, left, n = 0, 0, 0, 0, 0
+        for w in range(starts.size):
+            while entered < stops[w]:
+                new = slot_order[entered]
+                if source[r, new].n > 0:
+                    n += source[r, new].n
+                    height = source[r, new].z
+                    while tail > head:
+                        old = slot_order[queue[tail - 1]]
+                        lowest = source[r, old].z
+                        if lowest < height or (
+                            lowest == height
+                            and before(code, point_id, source[r, old].p, source[r, new].p)
+                        ):
+                            break
+                        tail -= 1
+                    queue[tail] = entered
+                    tail += 1
+                entered += 1
+            while left < starts[w]:
+                n -= source[r, slot_order[left]].n
+                left += 1
+            while head < tail and queue[head] < left:
+                head += 1
+            result[w, k].n = n
+            if n > 0:
+                lowest_slot = slot_order[queue[head]]
+                result[w, k].z = source[r, lowest_slot].z
+                result[w, k].p = source[r, lowest_slot].p
+
+
+@njit(cache=True, nogil=True)
+def count_hits(winners: Any, rows: Any, columns: Any, needed: int, hits: Any) -> Any:
+    """Count for each cell the windows that its point wins; return the points with `needed`."""
+    seeds = np.empty(winners.size // needed, np.int64)
+    n = 0
+    for i in range(winners.size):
+        hits[rows[i], columns[i]] += 1
+        if hits[rows[i], columns[i]] == needed:
+            seeds[n] = winners[i]
+            n += 1
+    return seeds[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def fill_gaps(
+    z: Any, code: Any, point_id: Any, table: Any, seeded: Any,
+    row_order: Any, row_starts: Any, row_stops: Any,
+    column_order: Any, column_starts: Any, column_stops: Any,
+) -> Any:  # fmt: skip
+    """Find the lowest point of each fill cell that has points but is not `seeded`."""
+    found = np.empty(seeded.size, np.int64)
+    n = 0
+    for j in range(row_starts.size):
+        for i in range(column_starts.size):
+            if seeded[j, i]:
+                continue
+            lowest = -1
+            for b in range(row_starts[j], row_stops[j]):
+                for a in range(column_starts[i], column_stops[i]):
+                    r, c = row_order[b], column_order[a]
+                    if table[r, c].n == 0:
+                        continue
+                    p = table[r, c].p
+                    if (
+                        lowest < 0
+                        or z[p] < z[lowest]
+                        or (z[p] == z[lowest] and before(code, point_id, p, lowest))
+                    ):
+                        lowest = p
+            if lowest >= 0:
+                found[n] = lowest
+                n += 1
+    return found[:n].copy()

@@ -1,0 +1,294 @@
+"""`owm_ground` on the CPU: one pass bins the points, then minima slide over the cells."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.parallel import n_threads, spans
+
+from . import cells
+from .windows import (
+    Axis,
+    Box,
+    cut_axis,
+    fill_borders,
+    least_points,
+    most_borders,
+    window_borders,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from . import Options
+
+CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
+BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
+
+MAX_BORDERS = 20_000_000  # along an axis
+MAX_CELLS = 1 << 30
+MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
+MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
+MAX_OCTREE = cells.LEAF * 2**20  # half side whose codes still fit 63 bits
+POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
+
+
+def run(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> "dict[str, NDArray[Any]]":
+    """Find the lowest points of overlapping windows.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+    point_id : int64[n], unique
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        `point_id`, `x`, `y`, `z`; `hits` int32: in how many windows the point is the lowest;
+        `filled` bool: whether it was added because its fill cell had no seed. Seeds come first,
+        then filled points, each by ascending point_id.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is not finite, or the windows are too many for memory.
+
+    Notes
+    -----
+    An empty cloud gives empty columns. A cloud without area (one point, a line along an axis)
+    has no density: one point is then enough for a window.
+
+    References
+    ----------
+    Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
+    processing, J. Comput. Sci. 2024, section 2.1. No tree is built, unlike there: see README.md.
+    """
+    arrays: list[NDArray[Any]]
+    arrays = [np.ascontiguousarray(values).view() for values in (x, y, z, point_id)]
+    for values in arrays:
+        # Read-only views have one Numba type, wherever the arrays came from.
+        values.flags.writeable = False
+    x, y, z, point_id = arrays
+    if x.size == 0:
+        none = np.empty(0, np.int64)
+        return _result(arrays, none, none, none, none)
+    threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
+    with ThreadPoolExecutor(threads) as pool:
+        box = _box(pool, arrays, spans(x.size, threads))
+        code = point_id
+        if options.ties == "octree":
+            code = _octree_codes(pool, arrays, box, spans(x.size, threads))
+        columns, rows = _axes(arrays, box, options)
+        shape = rows.n_slots, columns.n_slots
+        parts = spans(x.size, _copies(threads, shape))
+        table = _table(pool, (x, y, z, code, point_id), columns, rows, parts)
+        windows = _windows(pool, (code, point_id), table, columns, rows, threads)
+
+    def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
+        return _columns(y[points], rows), _columns(x[points], columns)
+
+    least = options.min_points or least_points(x.size, box, options.window_size)
+    needed = 1 if options.overlap == 0 else 2
+    hits = np.zeros(shape, np.int32)
+    winners = windows["p"][windows["n"] >= least]
+    seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
+    filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
+    return _result(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
+
+
+def _box(
+    pool: ThreadPoolExecutor, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]
+) -> Box:
+    extents = list(pool.map(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
+    if any(bad for *_, bad in extents):
+        raise ValueError(_not_finite(arrays))
+    x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
+    return Box(min(x_low), max(x_high), min(y_low), max(y_high))
+
+
+def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[Axis, Axis]:
+    """Cut both axes, and leave out what has no points where the table would be too large."""
+    borders = [
+        (
+            window_borders(low, high, options.window_size, options.overlap),
+            fill_borders(low, high, options.cell_size),
+        )
+        for low, high in _sides(box, options)
+    ]
+    axes = [cut_axis(*each) for each in borders]
+    n_points = arrays[0].size
+    if axes[0].n_slots * axes[1].n_slots > MIN_SPARSE + 8 * n_points:
+        for k, axis in enumerate(axes):
+            used = np.zeros(axis.n_slots, np.bool_)
+            slots = _columns(arrays[k], axis)
+            used[slots[slots >= 0]] = True
+            occupied = used[axis.columns]
+            axes[k] = cut_axis(*borders[k], (occupied[1::2], occupied[0::2]))
+    if axes[0].n_slots * axes[1].n_slots > MAX_CELLS:
+        message = (
+            f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
+            f"{n_points} points over {box.width:g} x {box.height:g} into "
+            f"{axes[0].n_slots * axes[1].n_slots:.2g} cells, more than {MAX_CELLS:.2g}; "
+            "take larger windows, less overlap, or tiles"
+        )
+        raise ValueError(message)
+    return axes[0], axes[1]
+
+
+def _sides(box: Box, options: "Options") -> "Iterator[tuple[float, float]]":
+    for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
+        n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
+        if n > MAX_BORDERS:
+            message = (
+                f"owm_ground: window_size {options.window_size} and overlap {options.overlap} "
+                f"give {n:.2g} window borders along an extent of {high - low:g}, more than "
+                f"{MAX_BORDERS:.2g}; take larger windows, less overlap, or tiles"
+            )
+            raise ValueError(message)
+        yield low, high
+
+
+def _table(
+    pool: ThreadPoolExecutor,
+    cloud: "tuple[NDArray[Any], ...]",
+    columns: Axis,
+    rows: Axis,
+    parts: list[tuple[int, int]],
+) -> "NDArray[Any]":
+    """Bin the points: each thread into a table of its own, the first takes in the others."""
+    x, y, z, code, point_id = cloud
+    record = CELL if x.size < 2**31 else BIG_CELL
+    tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in parts]
+    lookup = (*columns.lookup, *rows.lookup)
+
+    def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
+        return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
+
+    if any(pool.map(fill, parts, tables)):
+        raise ValueError(_not_finite([x, y, z, point_id]))
+    first, *others = tables
+    for other in others:
+
+        def merge(part: tuple[int, int], other: "NDArray[Any]" = other) -> None:
+            cells.merge(code, point_id, first, other, *part)
+
+        list(pool.map(merge, spans(first.size, len(parts))))
+    return first.reshape(rows.n_slots, columns.n_slots)
+
+
+def _windows(
+    pool: ThreadPoolExecutor,
+    ties: "tuple[NDArray[Any], ...]",
+    table: "NDArray[Any]",
+    columns: Axis,
+    rows: Axis,
+    threads: int,
+) -> "NDArray[Any]":
+    """Lowest point and count of each window: slide along the rows, then along the columns."""
+
+    def slide(source: Any, order: Any, axis: Axis, n_rows: int) -> Any:
+        result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
+        runs = (axis.window_start, axis.window_stop)
+        list(
+            pool.map(
+                lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
+                spans(n_rows, threads),
+            )
+        )
+        return result
+
+    along_rows = slide(table, (rows.order, columns.order), columns, rows.n_slots)
+    as_they_are = tuple(np.arange(n, dtype=np.int32) for n in along_rows.shape)
+    windows: NDArray[Any] = slide(along_rows, as_they_are, rows, columns.window_start.size)
+    return windows
+
+
+def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
+    found = np.empty(values.size, np.int32)
+    cells.locate(values, 0, values.size, *axis.lookup, found)
+    return found
+
+
+def _fill_gaps(
+    cloud: "tuple[NDArray[Any], ...]",
+    table: "NDArray[Any]",
+    columns: Axis,
+    rows: Axis,
+    seed_rows: "NDArray[Any]",
+    seed_columns: "NDArray[Any]",
+) -> "NDArray[np.int64]":
+    """Find the lowest points of the fill cells that have no seed."""
+    seeded = np.zeros((rows.fill_start.size, columns.fill_start.size), np.bool_)
+    j, i = rows.fill_cells[seed_rows], columns.fill_cells[seed_columns]
+    inside = (j >= 0) & (i >= 0)
+    seeded[j[inside], i[inside]] = True
+    along = (rows.order, rows.fill_start, rows.fill_stop)
+    across = (columns.order, columns.fill_start, columns.fill_stop)
+    found: NDArray[np.int64] = cells.fill_gaps(*cloud, table, seeded, *along, *across)
+    return found
+
+
+def _copies(threads: int, shape: tuple[int, int]) -> int:
+    """Tables to fill at once: one a thread, unless that asked for too much memory."""
+    size = shape[0] * shape[1] * CELL.itemsize
+    return max(1, min(threads, MAX_TABLES // size if size else threads))
+
+
+def _octree_codes(
+    pool: ThreadPoolExecutor,
+    arrays: "list[NDArray[Any]]",
+    box: Box,
+    parts: list[tuple[int, int]],
+) -> "NDArray[np.int64]":
+    root = (box.x_low + box.x_high) / 2, (box.y_low + box.y_high) / 2
+    half = max(box.width, box.height) / 2
+    if half > MAX_OCTREE:
+        message = (
+            f"owm_ground: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
+            f"got {2 * half:g}; take ties 'lowest_id'"
+        )
+        raise ValueError(message)
+    codes = np.empty(arrays[0].size, np.int64)
+    list(pool.map(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
+    codes.flags.writeable = False
+    return codes
+
+
+def _not_finite(arrays: "list[NDArray[Any]]") -> str:
+    bad = ~(np.isfinite(arrays[0]) & np.isfinite(arrays[1]) & np.isfinite(arrays[2]))
+    return (
+        f"owm_ground: x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN or "
+        f"infinity, the first with point_id {arrays[3][np.argmax(bad)]}"
+    )
+
+
+def _result(
+    arrays: "list[NDArray[Any]]",
+    seeds: "NDArray[np.int64]",
+    hits: "NDArray[Any]",
+    filled: "NDArray[np.int64]",
+    filled_hits: "NDArray[Any]",
+) -> "dict[str, NDArray[Any]]":
+    x, y, z, point_id = arrays
+    points = np.concatenate([seeds, filled])
+    is_filled = np.arange(points.size) >= seeds.size
+    order = np.lexsort((point_id[points], is_filled))
+    points = points[order]
+    return {
+        "point_id": point_id[points],
+        "x": x[points],
+        "y": y[points],
+        "z": z[points],
+        "hits": np.concatenate([hits, filled_hits]).astype(np.int32)[order],
+        "filled": is_filled[order],
+    }

@@ -1,0 +1,207 @@
+"""Where the windows stand: the borders that cut each axis, as the reference places them.
+
+Everything here is one-dimensional and NumPy only, and both kernels use it. The borders of all
+windows and all fill cells along an axis, sorted, are `borders`. They cut the axis into *slots*:
+the open intervals between two borders, and the borders themselves, because windows are open
+and a point on a border belongs to neither side. A window or a fill cell is then a run of slots,
+exactly: no tolerance is needed anywhere.
+"""
+
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Box:
+    """The extent of a cloud."""
+
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+
+    @property
+    def width(self) -> float:
+        """Extent along x, rounded to hundredths as in the reference."""
+        return hundredths(self.x_high - self.x_low)
+
+    @property
+    def height(self) -> float:
+        """Extent along y, likewise."""
+        return hundredths(self.y_high - self.y_low)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of the cloud, cut by the borders of windows and fill cells.
+
+    A slot has a rank along the axis and a column in the table of cells: intervals have the first
+    columns and borders the rest, so that the few points that lie on a border do not thin out
+    the cache lines of all others.
+    """
+
+    borders: Floats
+    """Sorted, unique, and infinity as a last one that stops every search."""
+    guess: NDArray[np.int32]
+    """Bucket -> a border at or below every coordinate of the bucket, to start the search from.
+    The buckets are equal parts of the span of the borders; a last one takes its upper end."""
+    columns: NDArray[np.int32]
+    """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
+    order: NDArray[np.int32]
+    """Column of each slot, in the order of the axis."""
+    window_start: Ints
+    window_stop: Ints
+    """Run of slots (ranks) of each window that has any."""
+    fill_start: Ints
+    fill_stop: Ints
+    """The same for fill cells."""
+
+    @property
+    def lookup(self) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
+        """What it takes to find the column of a coordinate."""
+        return self.borders, self.guess, self.columns
+
+    @property
+    def fill_cells(self) -> Ints:
+        """Fill cell of each column; -1 where there is none."""
+        cells = np.full(self.n_slots, -1, np.int64)
+        for k, run in enumerate(zip(self.fill_start, self.fill_stop, strict=True)):
+            cells[self.order[slice(*run)]] = k
+        return cells
+
+    @property
+    def n_slots(self) -> int:
+        """How many columns the table of cells has along this axis."""
+        return int(self.order.size)
+
+
+def round_half_away(value: float) -> float:
+    """Round a number >= 0 as C's round does; Python's rounds halves to even."""
+    return float(floor(value + 0.5))
+
+
+def hundredths(value: float) -> float:
+    """Round to hundredths of a unit, as the reference rounds lengths."""
+    return round_half_away(100.0 * value) / 100.0
+
+
+def whole_half(size: float) -> float:
+    """Half of a window or cell.
+
+    The reference divides whole numbers of units as integers: a window of 15 is 14 wide.
+    Sizes with a fraction, and 1, have no such precedent and are halved exactly.
+    """
+    return float(size // 2) if size >= 2 and size == floor(size) else size / 2
+
+
+def window_step(window_size: float, overlap: float) -> float:
+    """Distance of two windows, rounded to hundredths of a unit as in the reference."""
+    return round_half_away(100.0 * window_size * (1.0 - overlap)) / 100.0
+
+
+def window_count(extent: float, window_size: float, overlap: float) -> int:
+    """Windows along an axis of this extent (already rounded to hundredths)."""
+    if overlap == 0:
+        return floor(extent / window_size) + 1
+    step = window_step(window_size, overlap)
+    return int(round_half_away((extent + 2 * window_size * overlap) / step)) - 1
+
+
+def window_borders(
+    low: float, high: float, window_size: float, overlap: float
+) -> tuple[Floats, Floats]:
+    """Lower and upper border of each window along an axis whose points span [low, high]."""
+    extent = hundredths(high - low)
+    half = whole_half(window_size)
+    step = window_step(window_size, overlap)
+    index = np.arange(window_count(extent, window_size, overlap), dtype=np.float64)
+    centre = (low - half + step) + index * step
+    return centre - half, centre + half
+
+
+def fill_borders(low: float, high: float, cell_size: float) -> tuple[Floats, Floats]:
+    """Lower and upper border of each fill cell along an axis; none when `cell_size` is 0."""
+    if cell_size == 0:
+        return np.empty(0), np.empty(0)
+    extent = hundredths(high - low)
+    start = low + np.arange(floor(extent / cell_size) + 1, dtype=np.float64) * cell_size
+    return start, start + 2 * whole_half(cell_size)
+
+
+def least_points(n_points: int, box: Box, window_size: float) -> int:
+    """Points that a window must hold to count: half of what the mean density promises.
+
+    A cloud without area has no density, and one point is then enough.
+    """
+    area = box.width * box.height
+    if area == 0:
+        return 1
+    return max(1, int(0.5 * (n_points / area) * window_size * window_size))
+
+
+def most_borders(extent: float, window_size: float, overlap: float, cell_size: float) -> float:
+    """Borders along an axis at most: cheap, to refuse what would not fit before making it."""
+    step = window_step(window_size, overlap)
+    windows = (extent + 2 * window_size) / step
+    return 2 * (windows + (extent / cell_size if cell_size else 0.0))
+
+
+def cut_axis(
+    windows: tuple[Floats, Floats],
+    fills: tuple[Floats, Floats],
+    occupied: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+) -> Axis:
+    """Cut an axis at all borders.
+
+    `occupied` says which intervals and which borders have points at all; the others get no
+    slot. It is needed only where the cloud fills little of its extent (one stray point far
+    away would otherwise ask for a huge table).
+    """
+    borders = np.unique(np.concatenate([*windows, *fills]))
+    n_intervals = max(borders.size - 1, 0)
+    if occupied is None:
+        occupied = (np.ones(n_intervals, bool), np.ones(borders.size, bool))
+    intervals, edges = occupied
+    columns = np.empty(borders.size + n_intervals, np.int32)
+    columns[1::2] = np.cumsum(intervals) - 1
+    columns[0::2] = np.cumsum(edges) - 1 + np.count_nonzero(intervals)
+    has_slot = np.empty(columns.size, bool)
+    has_slot[0::2], has_slot[1::2] = edges, intervals
+    rank = np.concatenate([[0], np.cumsum(has_slot)])
+
+    def runs(low_high: tuple[Floats, Floats]) -> tuple[Ints, Ints]:
+        # Open on both sides: from the interval above the lower border to the one below the upper.
+        start = rank[2 * np.searchsorted(borders, low_high[0]) + 1]
+        stop = rank[2 * np.searchsorted(borders, low_high[1])]
+        some = stop > start
+        return start[some], stop[some]
+
+    window_start, window_stop = runs(windows)
+    fill_start, fill_stop = runs(fills)
+    return Axis(
+        borders=np.append(borders, np.inf),
+        guess=_guess(borders),
+        columns=columns,
+        order=columns[has_slot],
+        window_start=window_start,
+        window_stop=window_stop,
+        fill_start=fill_start,
+        fill_stop=fill_stop,
+    )
+
+
+def _guess(borders: Floats) -> NDArray[np.int32]:
+    n_buckets = 4 * borders.size
+    # A coordinate may be put one bucket too high by rounding, by far less than a millionth of a
+    # bucket: starting that much lower, no guess is ever too high.
+    bucket = (borders[-1] - borders[0]) / n_buckets
+    starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * bucket
+    below = np.searchsorted(borders, starts, side="right") - 1
+    guess: NDArray[np.int32] = np.maximum(below, 0).astype(np.int32)
+    return guess
