@@ -1,14 +1,10 @@
 """LAS, LAZ and COPC files as tables."""
 
-import glob
 import os
-import re
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +13,12 @@ import pyarrow as pa
 
 from spatialq.errors import FileWarning
 from spatialq.io.copc import octree_boxes
+from spatialq.io.files import find_files, open_once, register
 from spatialq.io.las_columns import record_columns
 from spatialq.io.las_crs import read_crs
 from spatialq.io.las_header import READER, read_header, refuse
 from spatialq.io.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box
-from spatialq.io.view import View, register
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,8 +51,9 @@ class LasSource:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.stamp = _stamp(self.path)
         header = read_header(self.path)
+        self.stamp = header.stamp
+        """Time of the last change and size: what tells one state of the file from another."""
         self._header = header
         self._laszip: Laszip | None = None
         if header.compressed:
@@ -243,85 +240,19 @@ def read_las(
     FileWarning
         About each oddity of a file that is read all the same.
     """
-    files = find_files(path)
-    sources = [open_las(file) for file in files]
-    view = View(READER, sources, bounds=bounds, columns=columns)
-    for source in sources:
-        warn_about(source)
-    chosen = name or view_name(files[0] if len(files) == 1 else Path(path).parent.resolve())
-    return register(READER, con, chosen, view)
-
-
-def view_name(path: Path) -> str:
-    """Derive a name that SQL needs no quotes for: letters, digits and underscores."""
-    name = re.sub(r"\W+", "_", path.name.split(".")[0], flags=re.ASCII).strip("_").lower()
-    return name if name and not name[0].isdigit() else f"las_{name}".rstrip("_")
-
-
-def find_files(path: str | os.PathLike[str] | None) -> list[Path]:
-    """Give the file, or those that a pattern matches, in the order of their names.
-
-    Raises
-    ------
-    FileError
-        If a pattern matches nothing.
-    ValueError
-        If there is no path.
-    """
-    if path is None or not os.fspath(path):
-        message = f"{READER}: path must be a file or a pattern such as 'tiles/*.laz', got {path!r}"
-        raise ValueError(message)
-    file = Path(path)
-    if file.exists() or not glob.has_magic(str(file)):
-        return [file]
-    found = sorted(Path(match) for match in glob.glob(str(file), recursive=True))  # noqa: PTH207
-    if not found:
-        refuse(file, "no file matches this pattern")
-    return found
-
-
-def warn_about(source: LasSource) -> None:
-    """Issue the warnings of a file that was opened."""
-    for warning in source.warnings:
-        warnings.warn(f"{READER}: '{source.path}': {warning}", FileWarning, stacklevel=3)
-
-
-_OPENED: OrderedDict[tuple[Path, tuple[int, int]], LasSource] = OrderedDict()
-_OPENED_LOCK = Lock()
-_MOST_OPENED = 64
+    sources = [open_las(file) for file in find_files(READER, path)]
+    return register(con, READER, sources, name=name, bounds=bounds, columns=columns)
 
 
 def open_las(path: str | os.PathLike[str]) -> LasSource:
     """Open a file, or give it as it was opened before if it has not changed since.
-
-    Kept are headers and chunk tables, no file handles and no points.
 
     Raises
     ------
     FileError
         If the file cannot be read whole.
     """
-    file = Path(path)
-    key = (file, _stamp(file))
-    with _OPENED_LOCK:
-        if key in _OPENED:
-            _OPENED.move_to_end(key)
-            return _OPENED[key]
-    source = LasSource(file)
-    with _OPENED_LOCK:
-        _OPENED[key] = source
-        while len(_OPENED) > _MOST_OPENED:
-            _OPENED.popitem(last=False)
-    return source
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Tell one state of a file from another: time of its last change and size."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        refuse(path, f"cannot be opened: {error.strerror or error}", error)
-    return status.st_mtime_ns, status.st_size
+    return open_once(LasSource, path)
 
 
 class _Extent:

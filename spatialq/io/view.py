@@ -6,7 +6,6 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 """
 
 import re
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -144,26 +143,6 @@ class _Interruptible:
             self._batches = iter(())  # closes the files
             connection.interrupt()
             return self._schema.empty_table().to_batches()[0]
-
-
-def register(
-    reader: str, con: "duckdb.DuckDBPyConnection", name: str, view: View
-) -> "duckdb.DuckDBPyRelation":
-    """Register a view with a connection, which keeps it until it is closed.
-
-    Raises
-    ------
-    ValueError
-        If a table has that name: a view would hide it. An earlier view is replaced.
-    """
-    with con.cursor() as cursor:  # leaves a pending result of the connection alone
-        tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
-    if (name.lower(),) in tables:
-        message = f"{reader}: there is a table '{name}' already; choose another name for the view"
-        raise ValueError(message)
-    view.connection = weakref.ref(con)
-    con.register(name, view)
-    return con.view(name)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema, source: Source, first: int) -> pa.RecordBatch:

@@ -144,3 +144,13 @@ def write_copc(path: Path, clouds: Sequence[tuple[tuple[int, int, int, int], np.
         )
         file.write(info)
     return path
+
+
+def assert_same_rows(got: Any, expected: Any) -> None:
+    """Compare two tables as sets of rows, NaN equal to itself."""
+    assert got.schema.names == expected.schema.names
+    first, second = (table.sort_by("point_id").combine_chunks() for table in (got, expected))
+    assert first.num_rows == second.num_rows
+    for name in first.column_names:
+        a, b = as_numpy(first[name]), as_numpy(second[name])
+        assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"column {name}"
