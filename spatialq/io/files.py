@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -99,15 +100,23 @@ def register(
 ) -> "duckdb.DuckDBPyRelation":
     """Register sources as one view; by default under the name of the file or its folder.
 
+    An earlier view of that name is replaced. The connection keeps the view until it is closed.
+
     Raises
     ------
     CrsError, FileError, ValueError
-        As `spatialq.io.view.View`.
+        As `spatialq.io.view.View`; also if a table has that name, as the view would hide it.
     """
-    view = View(reader, sources, bounds=bounds, columns=columns, interrupt=con.interrupt)
+    view = View(reader, sources, bounds=bounds, columns=columns)
     for source in sources:
         warn_about(reader, source)
     first = sources[0].path
-    registered = name or table_name(first if len(sources) == 1 else first.parent)
-    con.register(registered, view)
-    return con.view(registered)
+    chosen = name or table_name(first if len(sources) == 1 else first.resolve().parent)
+    with con.cursor() as cursor:  # leaves a pending result of the connection alone
+        tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
+    if (chosen.lower(),) in tables:
+        message = f"{reader}: name: there is a table '{chosen}' already; choose another name"
+        raise ValueError(message)
+    view.connection = weakref.ref(con)  # the connection holds the view: no circle
+    con.register(chosen, view)
+    return con.view(chosen)

@@ -1,14 +1,10 @@
 """LAS, LAZ and COPC files as tables."""
 
-import glob
 import os
-import re
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +13,12 @@ import pyarrow as pa
 
 from spatialq.errors import FileWarning
 from spatialq.io.copc import octree_boxes
+from spatialq.io.files import find_files, open_once, register
 from spatialq.io.las_columns import record_columns
 from spatialq.io.las_crs import read_crs
 from spatialq.io.las_header import READER, read_header, refuse
 from spatialq.io.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box
-from spatialq.io.view import View
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,8 +51,9 @@ class LasSource:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.stamp = _stamp(self.path)
         header = read_header(self.path)
+        self.stamp = header.stamp
+        """Time of the last change and size: what tells one state of the file from another."""
         self._header = header
         self._laszip: Laszip | None = None
         if header.compressed:
@@ -87,12 +84,12 @@ class LasSource:
             If its points are damaged.
         """
         rows = sum(chunk.rows for chunk in span)
-        records = np.empty(rows, self._dtype)
+        records = np.empty(rows * self._dtype.itemsize, np.uint8)
         selection = self._selection(columns)
         if selection is not None:
             with self._open() as file:
                 self._decode(file, span, selection, records)
-        return self._batch(records, _point_ids(span), columns)
+        return self._batch(records.view(self._dtype), _point_ids(span), columns)
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns in batches of a multiple of `ROW_GROUP` rows, the last one shorter.
@@ -118,33 +115,42 @@ class LasSource:
     def _decoded(
         self, file: BufferedReader, chunks: Sequence[Chunk], selection: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        kept, kept_ids = np.empty(0, self._dtype), np.empty(0, np.int64)
+        # bytes, since NumPy copies records field by field; used again and again, since fresh
+        # memory costs page faults
+        length = self._dtype.itemsize
+        space = np.empty(0, np.uint8)
+        n_kept, ids = 0, np.empty(0, np.int64)
         # the first group is small: a LIMIT then decodes no more than it needs
         for group in _groups(chunks, GROUP_ROWS, first=ROW_GROUP):
-            records = np.empty(kept.size + sum(chunk.rows for chunk in group), self._dtype)
-            records[: kept.size] = kept
-            self._decode(file, group, selection, records[kept.size :])
-            ids = np.concatenate([kept_ids, _point_ids(group)])
-            whole = records.size - records.size % ROW_GROUP
-            if whole:
-                yield self._batch(records[:whole], ids[:whole], columns)
-            kept, kept_ids = records[whole:], ids[whole:]
-        if kept.size:
-            yield self._batch(kept, kept_ids, columns)
+            n = n_kept + sum(chunk.rows for chunk in group)
+            if n * length > space.size:
+                fresh = np.empty((n - n_kept) * length, np.uint8)
+                space = np.concatenate([space[: n_kept * length], fresh])
+            self._decode(file, group, selection, space[n_kept * length : n * length])
+            records = space[: n * length].view(self._dtype)
+            ids = np.concatenate([ids, _point_ids(group)])
+            whole = n - n % ROW_GROUP
+            # one row group at a time: larger arrays leave the processor's cache
+            for begin in range(0, whole, ROW_GROUP):
+                rows = slice(begin, begin + ROW_GROUP)
+                yield self._batch(records[rows], ids[rows], columns)
+            n_kept, ids = n - whole, ids[whole:]
+            space[: n_kept * length] = space[whole * length : n * length].copy()
+        if n_kept:
+            yield self._batch(space[: n_kept * length].view(self._dtype), ids, columns)
 
     def _decode(
         self,
         file: BufferedReader,
         chunks: Sequence[Chunk],
         selection: int,
-        records: npt.NDArray[np.void],
+        records: npt.NDArray[np.uint8],
     ) -> None:
-        raw: npt.NDArray[np.uint8] = records.view(np.uint8)
         if self._laszip is None:
             done = 0
             for chunk in chunks:
                 file.seek(chunk.offset)
-                if file.readinto(raw[done : done + chunk.size].data) != chunk.size:
+                if file.readinto(records[done : done + chunk.size].data) != chunk.size:
                     self._header.refuse(SHRUNK)
                 done += chunk.size
             return
@@ -154,7 +160,7 @@ class LasSource:
             compressed += file.read(size)
         if len(compressed) != sum(chunk.size for chunk in chunks):
             self._header.refuse(SHRUNK)
-        self._laszip.decode(compressed, chunks, selection, raw)
+        self._laszip.decode(compressed, chunks, selection, records)
 
     def _batch(
         self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
@@ -227,93 +233,26 @@ def read_las(
     CrsError
         If the files have different coordinate reference systems.
     ValueError
-        If an argument is wrong.
+        If an argument is wrong, or a table already has the name.
 
     Warns
     -----
     FileWarning
         About each oddity of a file that is read all the same.
     """
-    files = find_files(path)
-    sources = [open_las(file) for file in files]
-    view = View(READER, sources, bounds=bounds, columns=columns, interrupt=con.interrupt)
-    for source in sources:
-        warn_about(source)
-    registered = name or view_name(files[0] if len(files) == 1 else Path(path).parent)
-    con.register(registered, view)
-    return con.view(registered)
-
-
-def view_name(path: Path) -> str:
-    """Derive a name that SQL needs no quotes for: letters, digits and underscores."""
-    name = re.sub(r"\W+", "_", path.name.split(".")[0], flags=re.ASCII).strip("_").lower()
-    return name if name and not name[0].isdigit() else f"las_{name}".rstrip("_")
-
-
-def find_files(path: str | os.PathLike[str] | None) -> list[Path]:
-    """Give the file, or those that a pattern matches, in the order of their names.
-
-    Raises
-    ------
-    FileError
-        If a pattern matches nothing.
-    ValueError
-        If there is no path.
-    """
-    if path is None or not os.fspath(path):
-        message = f"{READER}: path must be a file or a pattern such as 'tiles/*.laz', got {path!r}"
-        raise ValueError(message)
-    file = Path(path)
-    if file.exists() or not glob.has_magic(str(file)):
-        return [file]
-    found = sorted(Path(match) for match in glob.glob(str(file), recursive=True))  # noqa: PTH207
-    if not found:
-        refuse(file, "no file matches this pattern")
-    return found
-
-
-def warn_about(source: LasSource) -> None:
-    """Issue the warnings of a file that was opened."""
-    for warning in source.warnings:
-        warnings.warn(f"{READER}: '{source.path}': {warning}", FileWarning, stacklevel=3)
-
-
-_OPENED: OrderedDict[tuple[Path, tuple[int, int]], LasSource] = OrderedDict()
-_OPENED_LOCK = Lock()
-_MOST_OPENED = 64
+    sources = [open_las(file) for file in find_files(READER, path)]
+    return register(con, READER, sources, name=name, bounds=bounds, columns=columns)
 
 
 def open_las(path: str | os.PathLike[str]) -> LasSource:
     """Open a file, or give it as it was opened before if it has not changed since.
-
-    Kept are headers and chunk tables, no file handles and no points.
 
     Raises
     ------
     FileError
         If the file cannot be read whole.
     """
-    file = Path(path)
-    key = (file, _stamp(file))
-    with _OPENED_LOCK:
-        if key in _OPENED:
-            _OPENED.move_to_end(key)
-            return _OPENED[key]
-    source = LasSource(file)
-    with _OPENED_LOCK:
-        _OPENED[key] = source
-        while len(_OPENED) > _MOST_OPENED:
-            _OPENED.popitem(last=False)
-    return source
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Tell one state of a file from another: time of its last change and size."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        refuse(path, f"cannot be opened: {error.strerror or error}", error)
-    return status.st_mtime_ns, status.st_size
+    return open_once(LasSource, path)
 
 
 class _Extent:

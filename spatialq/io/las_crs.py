@@ -31,7 +31,9 @@ def read_crs(header: Header) -> tuple[str | None, str | None]:
         return None, text or None
     codes = _geo_keys(keys)
     described = text or " ".join(f"{key}={value}" for key, value in sorted(codes.items())) or None
-    return _from_keys(header, codes), described
+    found, warnings = _from_keys(codes)
+    header.warnings += warnings
+    return found, described
 
 
 def _geo_keys(raw: bytes) -> dict[int, int]:
@@ -47,29 +49,27 @@ def _geo_keys(raw: bytes) -> dict[int, int]:
     return keys
 
 
-def _from_keys(header: Header, codes: dict[int, int]) -> str | None:
+@crs.in_proj_thread
+def _from_keys(codes: dict[int, int]) -> tuple[str | None, list[str]]:
     import pyproj
 
     code = codes.get(PROJECTED) or codes.get(GEOGRAPHIC)
     if not code:
-        return None
+        return None, []
     if code == USER_DEFINED:
-        header.warnings.append(
-            "its coordinate reference system is user-defined in GeoTIFF keys and not used"
-        )
-        return None
+        return None, ["its coordinate reference system, user-defined by GeoTIFF keys, is not used"]
     try:
         found = pyproj.CRS.from_epsg(code)
     except pyproj.exceptions.CRSError:
-        header.warnings.append(f"PROJ does not know its coordinate reference system EPSG:{code}")
-        return None
+        return None, [f"PROJ does not know its coordinate reference system EPSG:{code}"]
     vertical = codes.get(VERTICAL)
+    warnings = []
     if vertical and vertical != USER_DEFINED:
         try:
             upward = pyproj.CRS.from_epsg(vertical)
             found = pyproj.crs.CompoundCRS(f"{found.name} + {upward.name}", [found, upward])
         except pyproj.exceptions.CRSError:
-            header.warnings.append(
+            warnings.append(
                 f"its vertical reference system, EPSG:{vertical}, is unknown and left out"
             )
-    return str(found.to_json())
+    return str(found.to_json()), warnings

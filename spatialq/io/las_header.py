@@ -41,7 +41,8 @@ class Header:
     """What the header of a LAS file says, after the checks."""
 
     path: Path
-    file_size: int
+    stamp: tuple[int, int]
+    """Time of the last change in ns, and size: what tells one state of a file from another."""
     version: tuple[int, int]
     point_format: int
     compressed: bool
@@ -53,6 +54,11 @@ class Header:
     box: Box | None
     vlrs: list[Vlr] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of the file."""
+        return self.stamp[1]
 
     def find(self, user_id: str, record_id: int) -> bytes | None:
         """Give the data of the first such record, or None."""
@@ -81,9 +87,10 @@ def read_header(path: Path) -> Header:
         fewer bytes than its header promises.
     """
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
         with path.open("rb") as file:
-            header, legacy_header_size = _public_header(path, size, file.read(512))
+            header, legacy_header_size = _public_header(path, stamp, file.read(512))
             header.vlrs += _vlrs(file, header, legacy_header_size)
             header.vlrs += _evlrs(file, header)
     except OSError as error:
@@ -92,8 +99,8 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def _public_header(path: Path, size: int, raw: bytes) -> tuple[Header, int]:
-    if size == 0:
+def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Header, int]:
+    if stamp[1] == 0:
         refuse(path, "the file is empty")
     if raw[:4] != b"LASF":
         refuse(path, "not a LAS file: it does not begin with 'LASF'")
@@ -141,7 +148,7 @@ def _public_header(path: Path, size: int, raw: bytes) -> tuple[Header, int]:
 
     header = Header(
         path=path,
-        file_size=size,
+        stamp=stamp,
         version=(major, minor),
         point_format=point_format,
         compressed=compressed,

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
-from spatialq.io.las import LasSource, find_files, open_las, warn_about
+from spatialq.io.files import find_files, warn_about
+from spatialq.io.las import LasSource, open_las
 from spatialq.io.las_header import READER
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
@@ -96,9 +97,9 @@ def read_las_sql(path: Any, bounds: Any, columns: Any) -> pa.Array:
 
 
 def _query(path: str | None, bounds: list[float] | None, columns: list[str] | None) -> str:
-    sources = [open_las(file) for file in find_files(path)]
+    sources = [open_las(file) for file in find_files(READER, path)]
     for source in sources:
-        warn_about(source)
+        warn_about(READER, source)
     box = check_bounds(READER, bounds)
     require_same(READER, ((source.path, source.crs) for source in sources))
     schema = unified_schema(READER, sources)

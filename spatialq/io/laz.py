@@ -225,7 +225,7 @@ def _check_chunk_count(laszip: Laszip, version: int, n_chunks: int) -> None:
     if version != 0:
         header.refuse(f"the chunk table is damaged: its version is {version}, not 0")
     if laszip.chunk_size == VARIABLE_CHUNKS:
-        good = 0 < n_chunks <= header.rows and n_chunks <= header.file_size
+        good = 0 < n_chunks <= header.rows + 1 and n_chunks <= header.file_size
     else:
         good = n_chunks == -(-header.rows // laszip.chunk_size)
     if not good:
@@ -265,7 +265,8 @@ def _checked(laszip: Laszip, table: list[tuple[int, int]], begin: int, end: int)
     chunks = []
     offset, first = begin, 0
     for rows, (_, size) in zip(counts, table, strict=True):
-        chunks.append(Chunk(offset, size, first, rows))
+        if rows:  # some writers end with an empty chunk
+            chunks.append(Chunk(offset, size, first, rows))
         offset += size
         first += rows
     return chunks

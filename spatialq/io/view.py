@@ -7,6 +7,7 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,9 @@ import pyarrow.dataset as ds
 from spatialq.errors import FileError
 from spatialq.io.crs import require_same
 from spatialq.io.source import ROW_GROUP, Box, Source
+
+if TYPE_CHECKING:
+    import duckdb
 
 INFINITY = float("inf")
 EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
@@ -36,8 +40,6 @@ class View(ds.Dataset):  # type: ignore[misc]
         xmin, ymin, xmax, ymax: only points inside or on the border.
     columns : sequence of str, optional
         Only these columns, in this order.
-    interrupt : callable, optional
-        Called when Ctrl-C arrives while a batch is made: `connection.interrupt`.
 
     Raises
     ------
@@ -56,7 +58,6 @@ class View(ds.Dataset):  # type: ignore[misc]
         *,
         bounds: Sequence[float] | None = None,
         columns: Sequence[str] | None = None,
-        interrupt: Callable[[], None] | None = None,
     ) -> None:
         self.sources = tuple(sources)
         self.crs = require_same(reader, ((source.path, source.crs) for source in sources))
@@ -64,7 +65,8 @@ class View(ds.Dataset):  # type: ignore[misc]
         self._all = unified_schema(reader, self.sources)
         names = check_columns(reader, columns, self._all)
         self._shown = pa.schema([self._all.field(name) for name in names])
-        self._interrupt = interrupt
+        self.connection: Callable[[], duckdb.DuckDBPyConnection | None] = _no_connection
+        """Gives the connection to interrupt on Ctrl-C; weak, as the connection holds the view."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,7 +86,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         condition = _both(filter, inside(self._bounds))
         needed = [name for name in self._all.names if name in names or _mentions(condition, name)]
         batches = self._batches(needed, hint, condition)
-        return Scan(schema, _Interruptible(batches, schema, self._interrupt))
+        return Scan(schema, _Interruptible(batches, schema, self.connection))
 
     def _batches(
         self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None
@@ -97,6 +99,10 @@ class View(ds.Dataset):  # type: ignore[misc]
             fitted = (_fit(batch, schema, source, first) for batch in batches)
             yield from fitted if condition is None else _filtered(fitted, condition)
             first += source.rows
+
+
+def _no_connection() -> None:
+    """Stand for the connection of a view that is not registered."""
 
 
 class Scan:
@@ -118,11 +124,11 @@ class _Interruptible:
         self,
         batches: Iterator[pa.RecordBatch],
         schema: pa.Schema,
-        interrupt: Callable[[], None] | None,
+        connection: "Callable[[], duckdb.DuckDBPyConnection | None]",
     ) -> None:
         self._batches = batches
         self._schema = schema
-        self._interrupt = interrupt
+        self._connection = connection
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
@@ -131,10 +137,11 @@ class _Interruptible:
         try:
             return next(self._batches).select(self._schema.names)
         except KeyboardInterrupt:
-            if self._interrupt is None:
+            connection = self._connection()
+            if connection is None:
                 raise
             self._batches = iter(())  # closes the files
-            self._interrupt()
+            connection.interrupt()
             return self._schema.empty_table().to_batches()[0]
 
 
