@@ -11,6 +11,7 @@ from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, Spati
 if TYPE_CHECKING:
     from spatialq.connection import connect, install
     from spatialq.io.grid import read_grid
+    from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
     from spatialq.load import load
 
@@ -25,6 +26,7 @@ __all__ = [
     "install",
     "load",
     "read_grid",
+    "read_ifc",
     "read_las",
 ]
 
@@ -33,6 +35,7 @@ _LAZY = {
     "install": "spatialq.connection",
     "load": "spatialq.load",
     "read_grid": "spatialq.io.grid",
+    "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",
 }
 

@@ -131,6 +131,33 @@ def ground(
 
 
 @app.command()
+def demo(
+    las: Annotated[Path | None, typer.Argument(help="A point cloud of yours.")] = None,
+    ifc: Annotated[Path | None, typer.Argument(help="A building model of yours.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo"),
+) -> None:
+    """Show what spatialq does, on a generated village or on two files of yours."""
+    from spatialq.demo import write_world
+    from spatialq.demo.run import run
+
+    if (las is None) != (ifc is None):
+        message = "demo: give a point cloud and a building model, or neither"
+        raise ValueError(message)
+    if las is None or ifc is None:
+        _note(f"writing a small world to {folder}/ ...")
+        las, ifc, *_ = write_world(folder)
+
+    def show(title: str, query: str, rows: list[dict[str, Any]], seconds: float) -> None:
+        typer.secho(f"\n{title}  ({seconds:.2f} s)", bold=True)
+        typer.echo(query)
+        _show(rows, as_json=False)
+
+    with _progress() as update:
+        picture = run(las, ifc, folder, show, update)
+    typer.echo(f"\npicture: {picture}\ndatabase: {folder / 'demo.duckdb'}")
+
+
+@app.command()
 def devices(*, as_json: Json = False) -> None:
     """Say what there is to compute with."""
     import spatialq

@@ -23,9 +23,19 @@ def describe(path: Path) -> dict[str, Any]:
     """
     kind = kind_of("info", path)
     if kind == "ifc":
-        from spatialq.io.ifc import describe_model
+        from spatialq.io.ifc import read_model
 
-        return {"path": str(path), "kind": kind, **describe_model(path)}
+        model = read_model(path, geometry=False)
+        return {
+            "path": str(path),
+            "kind": kind,
+            "schema": model.schema,
+            "length unit": model.length_unit,
+            "georeference": model.georeference,
+            "relations": model.relations.num_rows,
+            "properties": model.properties.num_rows,
+            "warnings": "; ".join(model.warnings) or None,
+        }
     source = open_source(path, kind)
     box = source.box
     return {

@@ -1,7 +1,9 @@
 """Files into tables: one transaction a file, so that a file is in the table whole or not at all."""
 
+import json
 import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq import sources
 from spatialq.errors import FileError, FileWarning
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, open_once
+from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.sources import SourceRecord
 
@@ -180,9 +182,12 @@ def _load_rows(
     crs = given_crs or source.crs
     before = sources.of_table(con, table)
     crs_text.require_same(READER, [*before, (file, crs)])
+    warn_about(READER, source)
     counted: Any = source if progress is None else _Counted(source, progress)
     incoming = "spatialq_incoming"
-    con.register(incoming, View(READER, [counted], columns=columns, interrupt=con.interrupt))
+    view = View(READER, [counted], columns=columns)
+    view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
+    con.register(incoming, view)
     try:
         (rows,) = _insert(con, incoming, table)
     finally:
@@ -197,7 +202,7 @@ def _load_rows(
         rows=rows,
         crs=crs,
         box=None if source.box is None else [source.box[k] for k in (0, 1, 3, 4)],
-        warnings=[*source.warnings, *(str(warning.message) for warning in caught)],
+        warnings=[str(warning.message) for warning in caught],
     )
 
 
@@ -207,9 +212,11 @@ def _load_model(
     table: str | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
-    from spatialq.io.ifc import read_model
+    from spatialq.io.ifc import failed_products, read_model
 
     model = read_model(file)
+    for warning in (*model.warnings, *failed_products(model)):
+        warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
     elements = table or DEFAULT_TABLES["ifc"]
     prefix = "" if table is None else f"{table}_"
     for name, rows in (
@@ -227,10 +234,10 @@ def _load_model(
         table=elements,
         path=str(file.resolve()),
         kind="ifc",
-        rows=model.elements.num_rows,
+        rows=0 if model.elements is None else model.elements.num_rows,
         crs=None,
-        georeference=model.georeference,
-        warnings=[*model.warnings, *(str(warning.message) for warning in caught)],
+        georeference=None if model.georeference is None else json.dumps(model.georeference),
+        warnings=[str(warning.message) for warning in caught],
     )
 
 
