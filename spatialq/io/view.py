@@ -7,6 +7,7 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 INFINITY = float("inf")
 EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
+LONGEST_WAIT = 0.3
+"""Seconds after which rows that passed a filter are no longer held back."""
 AXES = ("x", "y", "z")
 COMPARISON = re.compile(r"\(([xyz]) (<|<=|==|>|>=) (-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\)")
 
@@ -86,7 +89,7 @@ class View(ds.Dataset):  # type: ignore[misc]
         condition = _both(filter, inside(self._bounds))
         needed = [name for name in self._all.names if name in names or _mentions(condition, name)]
         batches = self._batches(needed, hint, condition)
-        return Scan(schema, _Interruptible(batches, schema, self.connection))
+        return Scan(schema, _interruptible(batches, schema, self.connection))
 
     def _batches(
         self, needed: Sequence[str], hint: Box | None, condition: ds.Expression | None
@@ -117,32 +120,25 @@ class Scan:
         return pa.RecordBatchReader.from_batches(self.projected_schema, self._batches)
 
 
-class _Interruptible:
-    """The batches, cut to the columns asked for; Ctrl-C interrupts the query, not the stream."""
+def _interruptible(
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    connection: "Callable[[], duckdb.DuckDBPyConnection | None]",
+) -> Iterator[pa.RecordBatch]:
+    """Cut the batches to the columns asked for; Ctrl-C interrupts the query, not the stream.
 
-    def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        schema: pa.Schema,
-        connection: "Callable[[], duckdb.DuckDBPyConnection | None]",
-    ) -> None:
-        self._batches = batches
-        self._schema = schema
-        self._connection = connection
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return self
-
-    def __next__(self) -> pa.RecordBatch:
-        try:
-            return next(self._batches).select(self._schema.names)
-        except KeyboardInterrupt:
-            connection = self._connection()
-            if connection is None:
-                raise
-            self._batches = iter(())  # closes the files
-            connection.interrupt()
-            return self._schema.empty_table().to_batches()[0]
+    A generator, as Ctrl-C may arrive while Python enters a function: one that is resumed is
+    inside its `try` already.
+    """
+    try:
+        for batch in batches:
+            yield batch.select(schema.names)
+    except KeyboardInterrupt:
+        running = connection()
+        if running is None:
+            raise
+        running.interrupt()
+        yield pa.RecordBatch.from_pylist([], schema)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema, source: Source, first: int) -> pa.RecordBatch:
@@ -168,23 +164,22 @@ def _filtered(
 ) -> Iterator[pa.RecordBatch]:
     """Keep the rows that pass, in batches of whole row groups again.
 
-    An empty batch stands for a batch of which nothing is ready: DuckDB then looks whether the
-    query was interrupted.
+    Where that takes long, what is there comes early: DuckDB looks whether the query was
+    interrupted only when it gets rows.
     """
     kept: list[pa.RecordBatch] = []
     n = 0
+    given = monotonic()
     for batch in batches:
-        passed = batch.filter(condition)
-        kept.append(passed)
-        n += passed.num_rows
+        kept.append(batch.filter(condition))
+        n += kept[-1].num_rows
         whole = n - n % ROW_GROUP
-        if not whole:
-            yield passed.slice(0, 0)
-            continue
-        joined = pa.concat_batches(kept)
-        yield joined.slice(0, whole)
-        kept = [joined.slice(whole)]
-        n -= whole
+        if not whole and n and monotonic() - given > LONGEST_WAIT:
+            whole = n
+        if whole:
+            joined = pa.concat_batches(kept)
+            yield joined.slice(0, whole)
+            kept, n, given = [joined.slice(whole)], n - whole, monotonic()
     if n:
         yield pa.concat_batches(kept)
 
