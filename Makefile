@@ -2,7 +2,40 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+.PHONY: demo test lint wheel bench lock
+
+## the village, its house, the README's queries and a picture, in demo/
+demo: .venv/.ready
+	$(BIN)/spatialq demo
+
+## all tests
+test: .venv/.ready
+	$(BIN)/python -m pytest
+
+## style and types
+lint: .venv/.ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+## build the wheel, install it into a clean environment and use it there
+wheel: .venv/.ready
+	$(BIN)/python .ci/check_wheel.py
+
+## the ratios of benchmarks/README.md
+bench: .venv/.ready
+	$(BIN)/python benchmarks/owm_ground.py
+	$(BIN)/python benchmarks/read_las.py
+	$(BIN)/python benchmarks/read_ifc.py
+	$(BIN)/python benchmarks/cold_start.py
+
+## newer versions of everything into constraints.txt
+lock:
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	  --upgrade --no-annotate --no-header --quiet --output-file constraints.txt
+
 .venv/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("spatialq needs Python 3.11 or newer, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .

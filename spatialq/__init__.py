@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
-    from spatialq.load import load
+    from spatialq.loading import load
 
 __all__ = [
     "CrsError",
@@ -33,7 +33,7 @@ __all__ = [
 _LAZY = {
     "connect": "spatialq.connection",
     "install": "spatialq.connection",
-    "load": "spatialq.load",
+    "load": "spatialq.loading",
     "read_grid": "spatialq.io.grid",
     "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",

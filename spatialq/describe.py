@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.io import crs
-from spatialq.load import kind_of, open_source
+from spatialq.loading import kind_of, open_source
 
 
 def describe(path: Path) -> dict[str, Any]:

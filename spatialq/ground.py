@@ -8,7 +8,7 @@ from spatialq.connection import connect
 from spatialq.errors import FileError
 from spatialq.export.las import write_ground
 from spatialq.export.table import FORMATS, write_table
-from spatialq.load import load
+from spatialq.loading import load
 
 COMMAND = "ground"
 LAS = (".las", ".laz")

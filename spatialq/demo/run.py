@@ -10,7 +10,7 @@ import numpy as np
 
 from spatialq.connection import connect
 from spatialq.demo.picture import write_ground_picture
-from spatialq.load import load
+from spatialq.loading import load
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""

@@ -197,8 +197,10 @@ class GridSource:
             if dataset.transform.is_identity:
                 self.warnings = ["has no georeference: x and y count cells"]
             if dataset.crs:
+                # GDAL recognises systems that the file describes without naming them.
+                code = dataset.crs.to_epsg()
                 try:
-                    self.crs = crs.from_text(dataset.crs.to_wkt())
+                    self.crs = crs.from_text(f"EPSG:{code}" if code else dataset.crs.to_wkt())
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 

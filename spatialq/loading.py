@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 READER = "load"
+INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
 SUFFIXES = {
     ".las": "las",
@@ -123,6 +124,8 @@ def load(
             except BaseException:
                 con.execute("ROLLBACK")
                 raise
+            finally:
+                con.unregister(INCOMING)  # only now: an aborted transaction refuses it
         for warning in caught:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
@@ -184,14 +187,10 @@ def _load_rows(
     crs_text.require_same(READER, [*before, (file, crs)])
     warn_about(READER, source)
     counted: Any = source if progress is None else _Counted(source, progress)
-    incoming = "spatialq_incoming"
     view = View(READER, [counted], columns=columns)
     view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
-    con.register(incoming, view)
-    try:
-        (rows,) = _insert(con, incoming, table)
-    finally:
-        con.unregister(incoming)
+    con.register(INCOMING, view)
+    (rows,) = _insert(con, table)
     if rows != source.rows:
         reason = f"gave {rows} rows, its header promises {source.rows}"
         raise FileError.of(READER, file, reason)
@@ -225,11 +224,8 @@ def _load_model(
         (f"{prefix}properties", model.properties),
         ("load_errors", model.load_errors),
     ):
-        con.register("spatialq_incoming", rows)
-        try:
-            _insert(con, "spatialq_incoming", name)
-        finally:
-            con.unregister("spatialq_incoming")
+        con.register(INCOMING, rows)
+        _insert(con, name)
     return SourceRecord(
         table=elements,
         path=str(file.resolve()),
@@ -241,8 +237,8 @@ def _load_model(
     )
 
 
-def _insert(con: "duckdb.DuckDBPyConnection", incoming: str, table: str) -> tuple[int]:
-    """Append all rows to a table, made if it is not there; return how many."""
+def _insert(con: "duckdb.DuckDBPyConnection", table: str) -> tuple[int]:
+    """Append all incoming rows to a table, made if it is not there; return how many."""
     name = quoted(table)
     (exists,) = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
@@ -250,10 +246,10 @@ def _insert(con: "duckdb.DuckDBPyConnection", incoming: str, table: str) -> tupl
         [table],
     ).fetchall()[0]
     if not exists:
-        counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {incoming}").fetchall()[0]
+        counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {INCOMING}").fetchall()[0]
         return counted
     have = {row[0].lower() for row in con.execute(f"DESCRIBE {name}").fetchall()}
-    columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {incoming}").fetchall()]
+    columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {INCOMING}").fetchall()]
     for column, kind in columns:
         if column.lower() not in have:
             con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
@@ -262,7 +258,7 @@ def _insert(con: "duckdb.DuckDBPyConnection", incoming: str, table: str) -> tupl
         (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
         chosen = f"* REPLACE (point_id + {first} AS point_id)"
     inserted: tuple[int] = con.execute(
-        f"INSERT INTO {name} BY NAME SELECT {chosen} FROM {incoming}"
+        f"INSERT INTO {name} BY NAME SELECT {chosen} FROM {INCOMING}"
     ).fetchall()[0]
     return inserted
 

@@ -1,0 +1,62 @@
+"""Build the wheel, look at what is in it, and use it in a clean environment elsewhere."""
+
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+USE = """
+import importlib.resources, sys
+import spatialq
+assert "site-packages" in spatialq.__file__, spatialq.__file__
+con = spatialq.connect()
+con.execute("CREATE TABLE p AS SELECT range AS point_id, range % 97 * 1.0 AS x, "
+            "range % 89 * 1.0 AS y, range % 7 * 1.0 AS z FROM range(9000)")
+assert con.sql("FROM owm_ground('p')").fetchall()
+assert not {"udfs", "sql", "tests"} & set(sys.modules)
+print("the wheel works:", spatialq.__version__)
+"""
+
+
+def tracked(pattern: str) -> set[str]:
+    """Files of the repository that the wheel must have, under their names in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", pattern], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
+    return {
+        name if name.startswith("spatialq/") else f"spatialq/{name}"
+        for name in listed
+        if name.startswith(("spatialq/", "sql/", "udfs/"))
+    }
+
+
+def main() -> None:
+    """Run all checks; an AssertionError or a failing command says what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip"]
+        build = [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(ROOT)]
+        subprocess.run(build, check=True)
+        (wheel,) = Path(folder).glob("spatialq-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        outside = {name for name in names if not name.startswith("spatialq/")}
+        assert not outside, f"the wheel puts more than spatialq into site-packages: {outside}"
+        wanted = set().union(*(tracked(f"*.{end}") for end in ("py", "sql", "cu", "json")))
+        assert names >= wanted, f"the wheel lacks {sorted(wanted - names)}"
+
+        clean = Path(folder) / "clean"
+        venv.create(clean, with_pip=True)
+        python = clean / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+        constraints = ["--constraint", str(ROOT / "constraints.txt")]
+        install = [python, "-m", "pip", "install", "--quiet", *constraints, str(wheel)]
+        subprocess.run(install, check=True)
+        subprocess.run([python, "-c", USE], check=True, cwd=folder)
+        subprocess.run([clean / python.parent.name / "spatialq", "devices"], check=True, cwd=folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The command line, as a user's shell sees it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import laspy
+import numpy as np
+import pytest
+from spatialq.udfs.owm_ground import Options, cpu
+
+import spatialq
+
+from .test_load import write_las
+
+
+def spatialq_command(*arguments, **options):
+    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def rows(*arguments):
+    result = spatialq_command(*arguments, "--json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_info(tmp_path):
+    path = write_las(tmp_path / "a.laz", 50)
+    (described,) = rows("info", path)
+    assert described["rows"] == 50
+    assert described["crs"] == "ETRS89 / UTM zone 32N (EPSG:25832)"
+    assert "gps_time" in described["columns"]
+    table = spatialq_command("info", path)
+    assert "ETRS89" in table.stdout
+
+
+def test_info_of_a_model(world):
+    (described,) = rows("info", world.ifc)
+    assert described["schema"] == "IFC4"
+    assert described["georeference"]["crs_name"] == "EPSG:25832"
+
+
+def test_load_and_sql(tmp_path):
+    database = tmp_path / "db.duckdb"
+    paths = [write_las(tmp_path / f"{i}.laz", 100, first=100.0 * i) for i in range(2)]
+    loaded = rows("load", *paths, "--database", database, "--table", "t")
+    assert [row["rows"] for row in loaded] == [100, 100]
+    query = "SELECT count(*) AS n, max(x) AS x FROM t"
+    assert rows("sql", query, "--database", database) == [{"n": 200, "x": 199.0}]
+    shown = spatialq_command("sql", "FROM t", "--database", database, "--limit", 5)
+    assert "only the first 5 rows are shown" in shown.stderr
+    target = tmp_path / "out.parquet"
+    assert rows("sql", "FROM t;", "-d", database, "-o", target) == [
+        {"output": str(target), "rows": 200}
+    ]
+    with spatialq.connect() as con:
+        assert con.sql(f"SELECT count(*) FROM '{target}'").fetchall() == [(200,)]
+
+
+def test_sql_straight_over_a_file(tmp_path):
+    path = write_las(tmp_path / "a.laz", 500)
+    query = f"SELECT count(*) AS n FROM read_las('{path}') WHERE x < 50"
+    assert rows("sql", query) == [{"n": 250}]
+
+
+@pytest.mark.parametrize("ending", ["laz", "las", "parquet", "csv"])
+def test_ground_writes_what_the_kernel_finds(tmp_path, world, ending):
+    target = tmp_path / f"ground.{ending}"
+    (done,) = rows("ground", world.las, "-o", target, "--window-size", 20, "--cell-size", 0)
+    cloud = laspy.read(world.las)
+    coordinates = (np.asarray(cloud[axis]) for axis in "xyz")
+    ids = np.arange(len(cloud.points))
+    expected = cpu.run(*coordinates, ids, Options(window_size=20.0, cell_size=0.0))["point_id"]
+    assert (done["points"], done["ground_points"]) == (ids.size, expected.size)
+    if ending in ("las", "laz"):
+        written = laspy.read(target)
+        assert set(written.classification) == {2}
+        assert written.header.parse_crs() == cloud.header.parse_crs()
+        for name in cloud.point_format.dimension_names:
+            if name != "classification":
+                np.testing.assert_array_equal(written[name], cloud[name][expected])
+    else:
+        with spatialq.connect() as con:
+            found = con.sql(f"SELECT point_id FROM '{target}' ORDER BY 1").fetchall()
+        assert [point_id for (point_id,) in found] == sorted(expected.tolist())
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["info", "none.laz"], 1, "error: info: 'none.laz': there is no such file"),
+        (["load", "none.laz", "-d", "x.duckdb"], 1, "error: load: 'none.laz': there is no such"),
+        (["sql", "SELEC 1"], 1, 'error: Parser Error: syntax error at or near "SELEC"'),
+        (["sql", "FROM read_las('none.laz')"], 1, "error: read_las: 'none.laz': "),
+        (["sql", "SELECT 1", "-o", "x.txt"], 1, "error: output: 'x.txt' must end in one of"),
+        (["ground", "none.laz", "-o", "x.laz"], 1, "error: load: 'none.laz': there is no such"),
+        (["ground", "none.laz", "-o", "x.xyz"], 1, "error: ground: output 'x.xyz' must end in"),
+        (["ground", "none.laz"], 2, "error: Missing option '--output' / '-o'"),
+        (["fly"], 2, "error: No such command 'fly'"),
+        (["demo", "one.laz"], 1, "error: demo: give a point cloud and a building model, or"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(tmp_path, arguments, code, message):
+    result = spatialq_command(*arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stderr.startswith(message)
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_option_that_is_wrong_leaves_no_file(tmp_path):
+    path = write_las(tmp_path / "a.las", 100)
+    result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--window-size", -1)
+    assert result.stderr == "error: owm_ground: window_size must be > 0, got -1.0\n"
+    assert result.returncode == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
+
+
+def test_the_input_is_not_overwritten(tmp_path):
+    path = write_las(tmp_path / "a.las", 100)
+    before = path.read_bytes()
+    result = spatialq_command("ground", path, "-o", path)
+    assert "output must be another file than the input" in result.stderr
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_leaves_no_half_written_table(tmp_path):
+    database = tmp_path / "db.duckdb"
+    path = write_las(tmp_path / "a.laz", 6_000_000)
+    command = [sys.executable, "-m", "spatialq", "load", str(path), "-d", str(database), "-t", "t"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not database.exists():
+            time.sleep(0.01)
+        time.sleep(0.7)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=30)[1]
+    assert process.returncode == 130, errors
+    assert "interrupted" in errors
+    with spatialq.connect(str(database)) as con:
+        query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 't'"
+        assert con.sql(query).fetchall() == [(0,)]
+
+
+def test_demo_on_files_of_ones_own(tmp_path, world):
+    result = spatialq_command("demo", world.las, world.ifc, "--folder", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    for text in ("Overlap Window Method", "IfcWall", "owm_ground", "picture: "):
+        assert text in result.stdout
+    picture = (tmp_path / "out" / "ground.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 100_000

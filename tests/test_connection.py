@@ -1,0 +1,113 @@
+"""`connect` and `install`: on any connection, again and again, in threads, read-only."""
+
+import subprocess
+import sys
+import threading
+
+import duckdb
+import pytest
+
+import spatialq
+from spatialq import connection
+
+CALL = "SELECT count(*) FROM spatialq_devices()"
+
+
+def test_install_is_idempotent_and_reaches_cursors():
+    con = duckdb.connect()
+    for _ in range(3):
+        spatialq.install(con)
+    with con.cursor() as cursor:
+        assert cursor.sql(CALL).fetchall() == [(2,)]
+        spatialq.install(cursor)
+    con.close()
+
+
+def test_a_function_outlives_the_connection_that_brought_it():
+    con = duckdb.connect()
+    cursor = con.cursor()
+    spatialq.install(cursor)
+    cursor.close()
+    del cursor
+    assert con.sql(CALL).fetchall() == [(2,)]
+    con.close()
+
+
+def test_several_databases_in_one_process(tmp_path):
+    connections = [spatialq.connect(str(tmp_path / f"{i}.duckdb")) for i in range(3)]
+    assert [con.sql(CALL).fetchall() for con in connections] == [[(2,)]] * 3
+    for con in connections:
+        con.close()
+
+
+def test_many_threads_install_at_once():
+    con = duckdb.connect()
+    errors = []
+
+    def work():
+        try:
+            with con.cursor() as cursor:
+                spatialq.install(cursor)
+                cursor.sql(CALL).fetchall()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    con.close()
+    assert errors == []
+
+
+def test_a_read_only_database(tmp_path):
+    path = str(tmp_path / "db.duckdb")
+    duckdb.connect(path).close()
+    with spatialq.connect(path, read_only=True) as con:
+        assert con.sql(CALL).fetchall() == [(2,)]
+
+
+def test_a_database_that_spatialq_has_written_opens_without_it(tmp_path):
+    path = str(tmp_path / "db.duckdb")
+    spatialq.connect(path).close()
+    with duckdb.connect(path) as con:
+        assert con.sql("SELECT 42").fetchall() == [(42,)]
+
+
+def test_installing_again_writes_nothing(tmp_path):
+    path = tmp_path / "db.duckdb"
+    spatialq.connect(str(path)).close()
+    before = path.read_bytes()
+    spatialq.connect(str(path)).close()
+    assert path.read_bytes() == before
+
+
+def test_an_older_version_is_replaced(tmp_path):
+    with spatialq.connect(str(tmp_path / "db.duckdb")) as con:
+        con.execute("CREATE OR REPLACE MACRO spatialq_devices() AS TABLE SELECT 'old' AS device")
+        spatialq.install(con)
+        assert con.sql(CALL).fetchall() == [(2,)]
+
+
+def test_the_documentation_is_in_the_catalogue():
+    with spatialq.connect() as con:
+        query = "SELECT comment FROM duckdb_functions() WHERE function_name = 'owm_ground'"
+        ((comment,),) = con.sql(query).fetchall()
+    assert "Overlap Window Method" in comment
+    assert "\nexample: FROM owm_ground(" in comment
+
+
+def test_an_old_duckdb_is_refused(monkeypatch):
+    monkeypatch.setattr(duckdb, "__version__", "1.5.5")
+    with pytest.raises(RuntimeError, match=r"DuckDB must be 2\.0 or newer, got 1\.5\.5"):
+        connection.install(duckdb.connect())
+
+
+def test_nothing_is_printed_when_python_ends():
+    code = (
+        "import duckdb, spatialq; con = spatialq.connect(); other = duckdb.connect(); "
+        "spatialq.install(other); print(con.sql('FROM spatialq_log()').fetchall())"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("[]\n", "")

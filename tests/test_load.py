@@ -1,0 +1,167 @@
+"""Files into tables: whole or not at all, once, and in one CRS."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import duckdb
+import laspy
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq import sources
+from spatialq.errors import CrsError, FileError
+
+
+def write_las(path, n=1000, *, point_format=3, crs="EPSG:25832", first=0.0):
+    import pyproj
+
+    header = laspy.LasHeader(version="1.4", point_format=point_format)
+    header.scales, header.offsets = [0.01] * 3, [0.0] * 3
+    if crs:
+        header.add_crs(pyproj.CRS(crs))
+    las = laspy.LasData(header)
+    las.x, las.y = first + np.arange(n) % 100, np.arange(n) // 100
+    las.z = np.arange(n) % 7
+    las.classification = np.arange(n) % 3
+    las.write(path)
+    return path
+
+
+@pytest.fixture
+def con():
+    with spatialq.connect() as con:
+        yield con
+
+
+def test_points_run_on_from_file_to_file(con, tmp_path):
+    paths = [write_las(tmp_path / f"{i}.laz", 1000, first=100.0 * i) for i in range(3)]
+    records = spatialq.load(con, paths, "tiles")
+    assert [record.rows for record in records] == [1000] * 3
+    query = "SELECT count(*), count(DISTINCT point_id), min(point_id), max(point_id) FROM tiles"
+    assert con.sql(query).fetchall() == [(3000, 3000, 0, 2999)]
+    query = "SELECT path, row_count, kind, crs_name, xmin, xmax FROM spatialq_sources ORDER BY path"
+    assert con.sql(query).fetchall() == [
+        (str(path), 1000, "las", "ETRS89 / UTM zone 32N (EPSG:25832)", 100.0 * i, 100.0 * i + 99)
+        for i, path in enumerate(paths)
+    ]
+
+
+def test_patterns_and_default_names(con, tmp_path):
+    for i in range(2):
+        write_las(tmp_path / f"{i}.las", 10, first=100.0 * i)
+    np.save(tmp_path / "z.npy", np.ones((2, 3)))
+    spatialq.load(con, [tmp_path / "*.las", str(tmp_path / "z.npy")])
+    assert con.sql("SELECT count(*) FROM points").fetchall() == [(20,)]
+    assert con.sql("SELECT count(*) FROM grid").fetchall() == [(6,)]
+
+
+def test_new_columns_are_added(con, tmp_path):
+    spatialq.load(con, write_las(tmp_path / "a.las", 10, point_format=0), "t")
+    spatialq.load(con, write_las(tmp_path / "b.las", 10, point_format=3), "t")
+    assert con.sql("SELECT count(*), count(red) FROM t").fetchall() == [(20, 10)]
+
+
+def test_a_file_is_loaded_once(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    spatialq.load(con, path, "t")
+    with pytest.raises(FileError, match="is in table 't' already; drop the table first"):
+        spatialq.load(con, path, "t")
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+
+
+def test_another_crs_is_refused_and_nothing_is_left(con, tmp_path):
+    spatialq.load(con, write_las(tmp_path / "a.las", 10), "t")
+    other = write_las(tmp_path / "b.las", 10, crs="EPSG:25833")
+    unknown = write_las(tmp_path / "c.las", 10, crs=None)
+    for path in (other, unknown):
+        with pytest.raises(CrsError, match="is in ETRS89 / UTM zone 32N"):
+            spatialq.load(con, path, "t")
+    spatialq.load(con, unknown, "t", crs="EPSG:25832")
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(20,)]
+    assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(2,)]
+
+
+def test_a_query_over_two_crs_is_refused(con, tmp_path):
+    spatialq.load(con, write_las(tmp_path / "a.las", 10), "here")
+    spatialq.load(con, write_las(tmp_path / "b.las", 10, crs="EPSG:25833"), "there")
+    spatialq.load(con, write_las(tmp_path / "c.las", 10, crs=None), "somewhere")
+    for query in (
+        "FROM here JOIN there USING (x)",
+        "SELECT * FROM \"here\" UNION ALL FROM owm_ground('There')",
+        "CREATE TABLE both AS FROM here, there",
+    ):
+        with pytest.raises(CrsError, match=r"'table here' is in .* but 'table there' is in"):
+            sources.require_one_crs(con, query)
+    for query in ("FROM here", "FROM here JOIN somewhere USING (x)", "FROM here -- there"):
+        sources.require_one_crs(con, query)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("none.las", "there is no such file"), ("notes.txt", "no reader for '.txt'; there is .asc")],
+)
+def test_what_is_no_file_of_ours(con, tmp_path, name, message):
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(FileError, match=message):
+        spatialq.load(con, tmp_path / name)
+
+
+def test_a_damaged_file_leaves_nothing(con, tmp_path):
+    good, bad = (write_las(tmp_path / f"{name}.laz", 200_000) for name in ("good", "bad"))
+    data = bytearray(bad.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 2000] = bytes(2000)
+    bad.write_bytes(data)
+    spatialq.load(con, good, "t")
+    with pytest.raises((FileError, duckdb.Error), match="read_las"):
+        spatialq.load(con, bad, "t")
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(200_000,)]
+    assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(1,)]
+
+
+def test_progress_is_told(con, tmp_path):
+    seen = []
+    path = write_las(tmp_path / "a.las", 300_000)
+    spatialq.load(con, path, "t", progress=lambda *each: seen.append(each))
+    assert seen[-1] == (path, 300_000, 300_000)
+    assert len(seen) > 1
+
+
+def test_a_building_model_fills_its_tables(con, world):
+    spatialq.load(con, world.ifc)
+    spatialq.load(con, world.ifc, "house")
+    for query in (
+        "SELECT count(*) > 50 FROM elements",
+        "SELECT count(*) > 50 FROM house",
+        "SELECT count(*) > 50 FROM relations",
+        "SELECT count(*) > 50 FROM house_properties",
+        "SELECT count(*) = 0 FROM load_errors",
+        "SELECT count(*) = 2 FROM spatialq_sources WHERE georeference LIKE '%EPSG:25832%'",
+    ):
+        assert con.sql(query).fetchall() == [(True,)], query
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_kill_in_the_middle_leaves_a_database_without_the_half_file(tmp_path):
+    database = tmp_path / "db.duckdb"
+    good, large = write_las(tmp_path / "a.laz", 1000), tmp_path / "b.laz"
+    write_las(large, 3_000_000)
+    with spatialq.connect(str(database)) as con:
+        spatialq.load(con, good, "t")
+    code = (
+        "import sys, spatialq; con = spatialq.connect(sys.argv[1]); "
+        "spatialq.load(con, sys.argv[2], 't', progress=lambda *each: print(*each, flush=True))"
+    )
+    arguments = [sys.executable, "-c", code, str(database), str(large)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # a first batch is in
+        time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    with spatialq.connect(str(database)) as con:
+        assert con.sql("SELECT count(*) FROM t").fetchall() == [(1000,)]
+        assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(1,)]
+        spatialq.load(con, large, "t")
+        assert con.sql("SELECT count(*) FROM t").fetchall() == [(3_001_000,)]
