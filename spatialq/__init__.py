@@ -11,7 +11,9 @@ from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, Spati
 if TYPE_CHECKING:
     from spatialq.connection import connect, install
     from spatialq.io.grid import read_grid
+    from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
+    from spatialq.load import load
 
 __all__ = [
     "CrsError",
@@ -22,14 +24,18 @@ __all__ = [
     "__version__",
     "connect",
     "install",
+    "load",
     "read_grid",
+    "read_ifc",
     "read_las",
 ]
 
 _LAZY = {
     "connect": "spatialq.connection",
     "install": "spatialq.connection",
+    "load": "spatialq.load",
     "read_grid": "spatialq.io.grid",
+    "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",
 }
 

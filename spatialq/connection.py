@@ -84,7 +84,7 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
     from spatialq.bridge import kernel_function
-    from spatialq.io import grid_sql, las_sql
+    from spatialq.io import grid_sql, ifc_sql, las_sql
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
@@ -94,6 +94,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
         *planner.SQL_FUNCTIONS,
         *las_sql.SQL_FUNCTIONS,
         *grid_sql.SQL_FUNCTIONS,
+        *ifc_sql.SQL_FUNCTIONS,
     )
 
 

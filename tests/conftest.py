@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spatialq.demo import World, write_world
+
 SHARED = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
 
 
@@ -17,3 +19,9 @@ def real_file(relative: str) -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The demo world of 2.5 million points, made once a session: files and truth."""
+    return write_world(tmp_path_factory.mktemp("world"))

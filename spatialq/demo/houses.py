@@ -15,15 +15,13 @@ FloatArray = NDArray[np.float64]
 class Body(NamedTuple):
     """A convex body: all points p with ``planes[:, :3] @ p <= planes[:, 3]``.
 
-    `box` is umin, vmin, umax, vmax in metres; `top` and `side` are 8-bit colours of faces that
-    look up and of the others.
+    `box` is umin, vmin, umax, vmax in metres; `colour` is red, green, blue of 8 bit.
     """
 
     planes: FloatArray
     box: tuple[float, float, float, float]
     classification: int
-    top: tuple[int, int, int]
-    side: tuple[int, int, int]
+    colour: tuple[int, int, int]
 
 
 class RoofPlane(NamedTuple):
@@ -149,7 +147,7 @@ class House:
         colour: tuple[int, int, int],
         classification: int,
     ) -> Body:
-        return oriented_body(self, faces, extent, classification, colour, colour)
+        return oriented_body(self, faces, extent, classification, colour)
 
 
 def oriented_body(
@@ -157,8 +155,7 @@ def oriented_body(
     faces: list[tuple[float, ...]],
     extent: tuple[float, float, float, float],
     classification: int,
-    top: tuple[int, int, int],
-    side: tuple[int, int, int],
+    colour: tuple[int, int, int],
 ) -> Body:
     """Move half-spaces ``a x + b y + c z <= d`` of a house's frame into the tile.
 
@@ -174,16 +171,14 @@ def oriented_body(
     corners = frame.to_tile(np.array([(x, y, 0.0) for x in (x0, x1) for y in (y0, y1)]))
     (u0, v0), (u1, v1) = corners[:, :2].min(axis=0), corners[:, :2].max(axis=0)
     planes = np.column_stack([normals, offsets])
-    return Body(planes, (u0, v0, u1, v1), classification, top, side)
+    return Body(planes, (u0, v0, u1, v1), classification, colour)
 
 
-def box_body(
-    frame: House, classification: int, top: tuple[int, int, int], side: tuple[int, int, int]
-) -> Body:
+def box_body(frame: House, classification: int, colour: tuple[int, int, int]) -> Body:
     """Give the plain box of a frame's length, width and eaves: cars, garden walls, decks."""
     extent = (0.0, frame.length, 0.0, frame.width)
     faces = [*_sides(*extent), (0.0, 0.0, -1.0, frame.thickness), (0.0, 0.0, 1.0, frame.eaves)]
-    return oriented_body(frame, faces, extent, classification, top, side)
+    return oriented_body(frame, faces, extent, classification, colour)
 
 
 def _sides(x0: float, x1: float, y0: float, y1: float) -> list[tuple[float, ...]]:

@@ -55,7 +55,7 @@ def make_points(scene: Scene, pulses: Pulses, used: NDArray[np.int64], seed: int
         ends,
         seed,
         np.array([body.classification for body in bodies], np.uint8),
-        np.array([body.top for body in bodies], np.float64),
+        np.array([body.colour for body in bodies], np.float64),
         np.ascontiguousarray(scene.trees[:, 5]),
         out,
     )
@@ -72,10 +72,10 @@ def _mix(a, b, share):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _look(kind, u, v, tops, hues):  # type: ignore[no-untyped-def]
+def _look(kind, u, v, body_colours, hues):  # type: ignore[no-untyped-def]
     """Colour (8 bit) and near-infrared brightness (0 to 1) of what a beam met."""
     if kind >= 0:
-        return (tops[kind, 0], tops[kind, 1], tops[kind, 2]), 0.5
+        return (body_colours[kind, 0], body_colours[kind, 1], body_colours[kind, 2]), 0.5
     if kind <= TREES:
         return _mix(CONIFER, BROADLEAF, hues[TREES - kind]), 0.42
     if kind == WATER:
@@ -91,7 +91,7 @@ def _look(kind, u, v, tops, hues):  # type: ignore[no-untyped-def]
 
 
 @njit(parallel=True, cache=True)
-def _fill(pulses, used, ends, seed, classes, tops, hues, out):  # type: ignore[no-untyped-def]
+def _fill(pulses, used, ends, seed, classes, body_colours, hues, out):  # type: ignore[no-untyped-def]
     # Numba's parallel loops do not write through a tuple: its arrays must be named
     xyz, pulse, number, classification, intensity, colours = out
     aim, lean, above, kinds, returns = pulses[:5]
@@ -126,7 +126,7 @@ def _fill(pulses, used, ends, seed, classes, tops, hues, out):  # type: ignore[n
                 else:
                     code = 18 if kind == HIGH_NOISE else 0
                 classification[at] = code
-                colour, brightness = _look(kind, u, v, tops, hues)
+                colour, brightness = _look(kind, u, v, body_colours, hues)
                 light = 1.0 + 0.07 * np.random.standard_normal()  # noqa: NPY002
                 for band in range(3):
                     value = min(max(colour[band] * light, 0.0), 255.0)

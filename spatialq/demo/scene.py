@@ -100,7 +100,7 @@ def _bridge() -> list[Body]:
     u, v = BRIDGE_AT
     deck = _box(u - 9.0, v - 3.0, stream_bed(v) + 2.2, 2.0, (18.0, 6.0, 0.5))
     grey = (120, 118, 114)
-    return [box_body(deck, 17, grey, grey)]
+    return [box_body(deck, 17, grey)]
 
 
 def _cars(rng: np.random.Generator, houses: list[House]) -> list[Body]:
@@ -114,7 +114,7 @@ def _cars(rng: np.random.Generator, houses: list[House]) -> list[Body]:
         angle = rng.uniform(0.0, 180.0)
         colour = CARS[rng.integers(len(CARS))]
         frame = _box(u, v, height(u, v), angle, (4.3, 1.8, 1.5))
-        bodies.append(box_body(frame, 1, colour, colour))
+        bodies.append(box_body(frame, 1, colour))
     return bodies
 
 
@@ -127,7 +127,7 @@ def _garden_walls(rng: np.random.Generator, houses: list[House]) -> list[Body]:
             continue
         size = (rng.uniform(8.0, 14.0), 0.35, rng.uniform(1.2, 1.9))
         frame = _box(start[0], start[1], height(start[0], start[1]), house.angle, size)
-        bodies.append(box_body(frame, 1, (150, 140, 126), (160, 150, 136)))
+        bodies.append(box_body(frame, 1, (150, 140, 126)))
     return bodies
 
 

@@ -9,7 +9,7 @@ import pytest
 from spatialq.io.las import LasSource, read_las
 from spatialq.io.laz import Laszip
 
-from ..conftest import real_file  # noqa: TID252 (the tests are no installed package)
+from ..conftest import real_file
 from .las_files import assert_same_rows, write_copc
 
 

@@ -16,7 +16,7 @@ from spatialq.io.las import LasSource, open_las, read_las
 from spatialq.io.laz import Laszip
 from spatialq.io.source import ROW_GROUP
 
-from ..conftest import real_file  # noqa: TID252 (the tests are no installed package)
+from ..conftest import real_file
 from .las_files import as_numpy, truth, write
 
 GOOD = (

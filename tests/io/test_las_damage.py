@@ -13,7 +13,7 @@ import pytest
 from spatialq.errors import FileError
 from spatialq.io.las import LasSource, read_las
 
-from ..conftest import real_file  # noqa: TID252 (the tests are no installed package)
+from ..conftest import real_file
 from .las_files import write
 
 REFUSED = {

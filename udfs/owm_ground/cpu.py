@@ -79,8 +79,8 @@ def run(
         # Read-only views have one Numba type, wherever the arrays came from.
         values.flags.writeable = False
     x, y, z, point_id = arrays
+    none = np.empty(0, np.int64)
     if x.size == 0:
-        none = np.empty(0, np.int64)
         return _result(arrays, none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
@@ -90,6 +90,10 @@ def run(
             code = _octree_codes(pool, arrays, box, spans(x.size, threads))
         columns, rows = _axes(arrays, box, options)
         shape = rows.n_slots, columns.n_slots
+        if 0 in shape:  # a small cloud may have no window at all, or no point in any
+            if not np.isfinite(z).all():
+                raise ValueError(_not_finite(arrays))
+            return _result(arrays, none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
         table = _table(pool, (x, y, z, code, point_id), columns, rows, parts)
         windows = _windows(pool, (code, point_id), table, columns, rows, threads)

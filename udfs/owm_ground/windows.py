@@ -197,6 +197,8 @@ def cut_axis(
 
 
 def _guess(borders: Floats) -> NDArray[np.int32]:
+    if borders.size == 0:
+        return np.zeros(1, np.int32)
     n_buckets = 4 * borders.size
     # A coordinate may be put one bucket too high by rounding, by far less than a millionth of a
     # bucket: starting that much lower, no guess is ever too high.

@@ -1,0 +1,268 @@
+"""The command line: `spatialq info | load | sql | ground | devices`."""
+
+import json
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.errors import FileWarning, SpatialqError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Point clouds, terrain grids and building models in SQL.",
+)
+
+Database = Annotated[
+    str, typer.Option("--database", "-d", help="DuckDB file; without it one in memory.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+MEMORY = ":memory:"
+
+
+@app.command()
+def info(
+    files: Annotated[list[Path], typer.Argument(help="Point clouds, grids or models.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say what a file holds: rows, extent, CRS, columns, and what is odd about it."""
+    from spatialq.describe import describe
+
+    for file in files:
+        _show([describe(file)], as_json=as_json, upright=True)
+
+
+@app.command()
+def load(
+    files: Annotated[list[str], typer.Argument(help="Files or patterns.")],
+    database: Annotated[str, typer.Option("--database", "-d", help="DuckDB file to load into.")],
+    table: Annotated[
+        str | None, typer.Option("--table", "-t", help="Default: points, grid or elements.")
+    ] = None,
+    crs: Annotated[
+        str | None, typer.Option(help="CRS of files that do not say, such as EPSG:25832.")
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Load files into tables, one transaction a file."""
+    import spatialq
+
+    con = spatialq.connect(database)
+    with _progress() as update:
+        records = spatialq.load(con, list(files), table, crs=crs, progress=update)
+    con.close()
+    rows = [
+        {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
+        for record in records
+    ]
+    _show(rows, as_json=as_json)
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="SQL; macros such as read_las('f.laz') work.")],
+    database: Database = MEMORY,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".parquet, .csv or .json file.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Rows to print at most.")] = 100,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Run SQL with all functions of spatialq, and print or write what comes out."""
+    import spatialq
+    from spatialq.export.table import write_table
+    from spatialq.sources import require_one_crs
+
+    con = spatialq.connect(database)
+    require_one_crs(con, query)
+    if output is not None:
+        rows = write_table(con, query.rstrip().rstrip(";"), output)
+        _show([{"output": str(output), "rows": rows}], as_json=as_json)
+        return
+    result = con.execute(query)
+    names = [column[0] for column in result.description or []]
+    fetched = result.fetchmany(limit)
+    _show([dict(zip(names, row, strict=True)) for row in fetched], as_json=as_json)
+    if len(fetched) == limit and result.fetchone() is not None:
+        _note(f"only the first {limit} rows are shown (--limit)")
+
+
+@app.command()
+def ground(
+    file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help=".laz, .las, .parquet, .csv or .json file.")
+    ],
+    window_size: Annotated[float, typer.Option(help="Side of a window, units of x.")] = 10.0,
+    overlap: Annotated[float, typer.Option(help="Share that the next window covers.")] = 0.8,
+    min_points: Annotated[
+        int | None, typer.Option(help="Points a window must hold; default: by density.")
+    ] = None,
+    cell_size: Annotated[float, typer.Option(help="Cells that always get a point; 0: off.")] = 20.0,
+    device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    *,
+    as_json: Json = False,
+) -> None:
+    """Find the ground points of a cloud by the Overlap Window Method, and write them."""
+    from spatialq.ground import write_ground_points
+
+    with _progress() as update:
+        row = write_ground_points(
+            file,
+            output,
+            update,
+            window_size=window_size,
+            overlap=overlap,
+            min_points=min_points,
+            cell_size=cell_size,
+            device=device,
+        )
+    _show([row], as_json=as_json, upright=True)
+
+
+@app.command()
+def demo(
+    las: Annotated[Path | None, typer.Argument(help="A point cloud of yours.")] = None,
+    ifc: Annotated[Path | None, typer.Argument(help="A building model of yours.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo"),
+) -> None:
+    """Show what spatialq does, on a generated village or on two files of yours."""
+    from spatialq.demo import write_world
+    from spatialq.demo.run import run
+
+    if (las is None) != (ifc is None):
+        message = "demo: give a point cloud and a building model, or neither"
+        raise ValueError(message)
+    if las is None or ifc is None:
+        _note(f"writing a small world to {folder}/ ...")
+        las, ifc, *_ = write_world(folder)
+
+    def show(title: str, query: str, rows: list[dict[str, Any]], seconds: float) -> None:
+        typer.secho(f"\n{title}  ({seconds:.2f} s)", bold=True)
+        typer.echo(query)
+        _show(rows, as_json=False)
+
+    with _progress() as update:
+        picture = run(las, ifc, folder, show, update)
+    typer.echo(f"\npicture: {picture}\ndatabase: {folder / 'demo.duckdb'}")
+
+
+@app.command()
+def devices(*, as_json: Json = False) -> None:
+    """Say what there is to compute with."""
+    import spatialq
+
+    result = spatialq.connect().sql("FROM spatialq_devices()")
+    _show(
+        [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()], as_json=as_json
+    )
+
+
+def main() -> None:
+    """Run the command line; errors of the user's making are one line and exit status 1."""
+    import duckdb
+
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", FileWarning)
+    try:
+        app(standalone_mode=False)
+    except (typer.Exit, typer.Abort) as stop:
+        sys.exit(getattr(stop, "exit_code", 130))
+    except (KeyboardInterrupt, duckdb.InterruptException):
+        _note("interrupted: nothing was half written")
+        sys.exit(130)
+    except typer.TyperException as wrong:  # a wrong option or argument
+        _note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
+        sys.exit(2)
+    except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
+        _note(f"error: {plain(error)}")
+        sys.exit(1)
+
+
+def plain(error: BaseException) -> str:
+    """Take our own sentence out of the words that DuckDB puts around an error of a function."""
+    text = str(error).strip()
+    ours = re.search(r"(?:\w+Error|Invalid): (\w+: .*)", text)
+    return ours[1].split(". Detail: Python exception")[0] if ours else text
+
+
+def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -> None:
+    if as_json:
+        typer.echo(json.dumps(rows, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    if not rows:
+        typer.echo("(no rows)")
+        return
+    table = Table(show_header=not upright)
+    if upright:
+        for name, value in rows[0].items():
+            table.add_row(name, _text(value))
+    else:
+        for name, value in rows[0].items():
+            right = isinstance(value, int | float) and not isinstance(value, bool)
+            table.add_column(name, justify="right" if right else "left")
+        for row in rows:
+            table.add_row(*map(_text, row.values()))
+    Console().print(table)
+
+
+def _text(value: Any) -> str:
+    from rich.markup import escape
+
+    return "" if value is None else escape(str(value))
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _note(f"warning: {message}")
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Rows, rate and time left, on standard error; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        tasks: dict[Path, Any] = {}
+
+        def update(file: Path, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file.name, total=total or None, rate="")
+            speed = bar.tasks[tasks[file]].speed
+            rate = f"{speed / 1e6:.1f} M rows/s" if speed else ""
+            bar.update(tasks[file], completed=done, rate=rate)
+
+        yield update

@@ -1,0 +1,56 @@
+-- What the scan holds, by ASPRS class
+SELECT classification, count(*) AS points, round(min(z), 2) AS lowest, round(max(z), 2) AS highest
+FROM points
+GROUP BY classification
+ORDER BY points DESC;
+
+-- Ground points by the Overlap Window Method
+CREATE OR REPLACE TABLE ground AS
+FROM owm_ground('points', window_size := 10.0, overlap := 0.8);
+
+-- How sure the ground points are: in how many windows each is the lowest
+SELECT filled, count(*) AS points, round(avg(hits), 1) AS mean_hits, round(avg(z), 2) AS mean_height
+FROM ground
+GROUP BY filled
+ORDER BY filled;
+
+-- What stands higher than 2 m above the ground points of its 10 m square
+SELECT p.classification, count(*) AS points, round(avg(p.z - g.height), 2) AS mean_height
+FROM points AS p
+JOIN (
+    SELECT floor(x / 10) AS i, floor(y / 10) AS j, avg(z) AS height FROM ground GROUP BY ALL
+) AS g ON floor(p.x / 10) = g.i AND floor(p.y / 10) = g.j
+WHERE p.z - g.height > 2
+GROUP BY p.classification
+ORDER BY points DESC;
+
+-- Straight from the file: only x, y and z are decoded, and only what lies in the bounds is kept
+SELECT count(*) AS points, round(avg(z), 2) AS mean_height
+FROM read_las('village.laz', bounds := [0, 0, 1e9, 1e9], columns := ['x', 'y', 'z']);
+
+-- The building model by class
+SELECT ifc_class, count(*) AS elements, round(sum(volume), 2) AS cubic_metres
+FROM elements
+GROUP BY ifc_class
+ORDER BY elements DESC, ifc_class;
+
+-- A property of the walls, out of their property sets
+SELECT name, storey, material, properties ->> '$.Pset_WallCommon.IsExternal' AS is_external
+FROM elements
+WHERE ifc_class LIKE 'IfcWall%'
+ORDER BY name
+LIMIT 5;
+
+-- Which element cuts which, and what fills the openings
+SELECT kind, count(*) AS pairs, min(child_class || ' - ' || parent_class) AS for_example
+FROM relations
+GROUP BY kind
+ORDER BY pairs DESC, kind;
+
+-- Which files are in which table, and in which coordinate reference system
+SELECT table_name, row_count, crs_name, georeference IS NOT NULL AS has_map_conversion
+FROM spatialq_sources;
+
+-- What ran where, and why
+SELECT function, row_count, device, reason, round(seconds, 2) AS seconds
+FROM spatialq_log();

@@ -1,0 +1,76 @@
+"""The demo: two files in, a few queries, tables and a picture out."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spatialq.connection import connect
+from spatialq.demo.picture import write_ground_picture
+from spatialq.load import load
+
+Show = Callable[[str, str, list[dict[str, Any]], float], None]
+"""title, SQL, rows, seconds"""
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    """List title and text of each query of `queries.sql`."""
+    text = files("spatialq.demo").joinpath("queries.sql").read_text(encoding="utf-8")
+    for part in text.split(";\n"):
+        if part.strip():
+            title, query = part.strip().split("\n", 1)
+            yield title.removeprefix("-- "), query
+
+
+def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) -> Path:
+    """Load a point cloud and a building model, run the demo's queries, draw the ground.
+
+    Parameters
+    ----------
+    las, ifc : path
+        A LAS, LAZ or COPC file and an IFC file.
+    folder : path
+        Gets `demo.duckdb` and `ground.png`.
+    show : callable
+        Gets title, SQL, rows and seconds of each query.
+    progress : callable, optional
+        As for `spatialq.load`.
+
+    Returns
+    -------
+    path
+        The picture.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    database = folder / "demo.duckdb"
+    database.unlink(missing_ok=True)
+    con = connect(str(database))
+    load(con, [las, ifc], progress=progress)
+    for title, query in queries():
+        started = time.perf_counter()
+        path = str(las).replace("'", "''")
+        result = con.execute(query.replace("'village.laz'", f"'{path}'"))
+        names = [column[0] for column in result.description or []]
+        rows = [dict(zip(names, row, strict=True)) for row in result.fetchmany(20)]
+        show(title, query, rows, time.perf_counter() - started)
+    cloud = con.execute("SELECT x, y, z FROM points").fetchnumpy()
+    seeds = con.execute("SELECT x, y, z FROM ground").fetchnumpy()
+    picture = folder / "ground.png"
+    write_ground_picture(
+        picture,
+        cloud["x"],
+        cloud["y"],
+        cloud["z"],
+        np.column_stack([seeds[axis] for axis in "xyz"]),
+        title=f"Ground points of {las.name}",
+    )
+    con.close()
+    return picture

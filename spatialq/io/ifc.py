@@ -1,0 +1,360 @@
+"""Reads IFC models: elements with meshes, relations, properties, and what went wrong."""
+
+import glob
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spatialq.errors import FileError, FileWarning
+from spatialq.io import ifc_tables
+from spatialq.io.ifc_guard import READER, StepFile, checked
+from spatialq.io.ifc_process import Run, Session, WorkerError
+
+if TYPE_CHECKING:
+    import duckdb
+
+PRODUCT_SECONDS = 60.0
+MOST_LOST = 0.5
+"""A file of which a smaller share of the entities could be parsed is refused."""
+
+
+@dataclass(frozen=True)
+class IfcModel:
+    """One IFC file as tables.
+
+    Parameters
+    ----------
+    path : Path
+    schema : str
+        IFC2X3, IFC4 or IFC4X3_ADD2.
+    length_unit : str or None
+        The unit of lengths in the file, such as ``millimetre``. Meshes are in metres anyway.
+    length_unit_metres : float or None
+        Its length in metres.
+    georeference : dict or None
+        Where the model's origin lies on the map: ``eastings northings orthogonal_height
+        x_axis_abscissa x_axis_ordinate scale crs_name map_unit``, as the file says it. It is not
+        applied: meshes stay in the model's own coordinates, so they have no CRS.
+    elements : pyarrow.Table or None
+        A row a product that has a mesh; None if geometry was not asked for.
+    relations, properties, load_errors : pyarrow.Table
+        See `spatialq.io.ifc_tables`.
+    warnings : tuple of str
+        What is odd about the file, a sentence each.
+    """
+
+    path: Path
+    schema: str
+    length_unit: str | None
+    length_unit_metres: float | None
+    georeference: dict[str, Any] | None
+    elements: pa.Table | None
+    relations: pa.Table
+    properties: pa.Table
+    load_errors: pa.Table
+    warnings: tuple[str, ...]
+
+    @property
+    def summary(self) -> pa.Table:
+        """One row about the file itself: see `spatialq.io.ifc_tables.MODELS`."""
+        row = {
+            "file_name": str(self.path),
+            "ifc_schema": self.schema,
+            "length_unit": self.length_unit,
+            "length_unit_metres": self.length_unit_metres,
+            **(self.georeference or dict.fromkeys(ifc_tables.GEOREFERENCE)),
+        }
+        return pa.Table.from_pylist([row], schema=ifc_tables.MODELS)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables, in bytes."""
+        tables = (self.elements, self.relations, self.properties, self.load_errors)
+        return sum(table.nbytes for table in tables if table is not None)
+
+
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    geometry: bool = True,
+    product_seconds: float = PRODUCT_SECONDS,
+    workers: int | None = None,
+) -> IfcModel:
+    """Read an IFC file (`.ifc`, `.ifczip`; IFC2x3, IFC4, IFC4x3).
+
+    IfcOpenShell runs in processes of its own: a product that crashes it or takes too long becomes
+    a row of `load_errors`, and the others are read.
+
+    Parameters
+    ----------
+    path : path
+    geometry : bool
+        False reads no meshes, and `elements` is None.
+    product_seconds : float, > 0
+        How long one product's mesh may take; parsing may take ten times as long.
+    workers : int, optional
+        How many processes may share the work; the number of cores when left out.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, empty, cut off, no IFC in STEP text, of a schema that IfcOpenShell
+        does not know, or if less than half of its entities can be parsed.
+    ValueError
+        If `product_seconds` or `workers` is not positive.
+
+    Examples
+    --------
+    >>> model = read_model("house.ifc")  # doctest: +SKIP
+    >>> model.elements.num_rows  # doctest: +SKIP
+    107
+    """
+    if not product_seconds > 0:
+        message = f"{READER}: product_seconds must be > 0, got {product_seconds}"
+        raise ValueError(message)
+    if workers is not None and workers < 1:
+        message = f"{READER}: workers must be at least 1, got {workers}"
+        raise ValueError(message)
+    path = Path(path)
+    with checked(path) as step:
+        session = Session(step.path, product_seconds, workers or os.cpu_count() or 1)
+        try:
+            run = session.describe(shapes=geometry)
+        except WorkerError as error:
+            raise FileError.of(READER, path, str(error)) from error
+    return assemble(path, step, run, geometry=geometry)
+
+
+def assemble(path: Path, step: StepFile, run: Run, *, geometry: bool) -> IfcModel:
+    """Make the tables of what the workers gave.
+
+    Raises
+    ------
+    FileError
+        If less than half of the entities were parsed.
+    """
+    facts = run.facts
+    notes = [*step.warnings, *file_warnings(path, step, run)]
+    name = str(path)
+    elements, failures = None, dict(run.failures)
+    if geometry:
+        elements, unusable = ifc_tables.elements(facts["products"], run.meshes, name)
+        failures |= unusable
+    return IfcModel(
+        path=path,
+        schema=facts["schema"],
+        length_unit=facts["length_unit"],
+        length_unit_metres=facts["length_unit_metres"],
+        georeference=facts["georeference"],
+        elements=elements,
+        relations=ifc_tables.table(ifc_tables.RELATIONS, facts["relations"], name),
+        properties=ifc_tables.table(ifc_tables.PROPERTIES, facts["properties"], name),
+        load_errors=ifc_tables.load_errors(facts["products"], failures, notes, name),
+        warnings=tuple(notes),
+    )
+
+
+def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
+    """Say what is odd about a file that was parsed.
+
+    Raises
+    ------
+    FileError
+        If less than half of the entities were parsed.
+    """
+    facts = run.facts
+    notes = []
+    parsed = facts["entities"]
+    if parsed < step.entities:
+        lost = f"{parsed:,} of {step.entities:,} entities could be parsed"
+        if parsed < MOST_LOST * step.entities:
+            raise FileError.of(READER, path, f"only {lost}: the file is damaged")
+        notes.append(f"only {lost}: the others are damaged or have the number of another one")
+    if facts["parse_errors"]:
+        notes.append("IfcOpenShell while parsing: " + " | ".join(facts["parse_errors"]))
+    if facts["length_unit"] is None:
+        notes.append("the file does not say its unit of length; metres are assumed")
+    names = facts["products"]["global_id"]
+    if len(set(names)) < len(names):
+        notes.append(f"{len(names) - len(set(names))} products repeat a GlobalId of another one")
+    if run.flat:
+        notes.append(f"{len(run.flat)} products have curves or points only, so no mesh and no row")
+    return notes
+
+
+def expand(path: str) -> list[Path]:
+    """List the files that a path or a glob pattern means, in order.
+
+    Raises
+    ------
+    FileError
+        If there is none.
+    """
+    if Path(path).exists() or not glob.has_magic(path):
+        return [Path(path)]
+    # Path.glob wants the fixed part and the pattern apart.
+    found = [Path(name) for name in sorted(glob.glob(path, recursive=True))]  # noqa: PTH207
+    if not found:
+        raise FileError.of(READER, path, "no file matches the pattern")
+    return found
+
+
+def read_models(
+    paths: Sequence[Path], *, geometry: bool, product_seconds: float = PRODUCT_SECONDS
+) -> list[IfcModel]:
+    """Read several files at once, each as `read_model` does, from the cache where it has them.
+
+    Raises
+    ------
+    FileError
+        If one of them cannot be read.
+    """
+    cores = os.cpu_count() or 1
+    share = max(1, cores // len(paths)) if paths else 1
+
+    def one(path: Path) -> IfcModel:
+        return CACHE.read(path, geometry=geometry, seconds=product_seconds, workers=share)
+
+    if len(paths) == 1:
+        return [one(paths[0])]
+    with ThreadPoolExecutor(cores, thread_name_prefix="spatialq-ifc-file") as pool:
+        return list(pool.map(one, paths))
+
+
+@dataclass
+class Cache:
+    """The models read last, so that several queries of one file run its geometry once.
+
+    Parameters
+    ----------
+    most_bytes : int
+        The oldest go when the models take more memory.
+    """
+
+    most_bytes: int = 1 << 30
+    _models: OrderedDict[tuple[Any, ...], IfcModel] = field(default_factory=OrderedDict)
+    _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self, path: Path, *, geometry: bool, seconds: float, workers: int) -> IfcModel:
+        """Give the model of a file; a file that has changed is read again."""
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise FileError.of(READER, path, error.strerror or str(error)) from error
+        key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:  # a second caller for the same file waits and finds the result
+            with self._guard:
+                model = self._models.get(key)
+                if model is not None and (model.elements is not None or not geometry):
+                    self._models.move_to_end(key)
+                    return model
+            model = read_model(path, geometry=geometry, product_seconds=seconds, workers=workers)
+            self._keep(key, model)
+            return model
+
+    def _keep(self, key: tuple[Any, ...], model: IfcModel) -> None:
+        with self._guard:
+            self._models[key] = model
+            self._models.move_to_end(key)
+            total = sum(kept.nbytes for kept in self._models.values())
+            while total > self.most_bytes and len(self._models) > 1:
+                old, dropped = self._models.popitem(last=False)
+                self._locks.pop(old, None)
+                total -= dropped.nbytes
+
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._guard:
+            self._models.clear()
+            self._locks.clear()
+
+
+CACHE = Cache()
+
+
+def read_ifc(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    product_seconds: float = PRODUCT_SECONDS,
+) -> "duckdb.DuckDBPyRelation":
+    """Read IFC files into a DuckDB connection.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file or a glob pattern.
+    name : str, optional
+        Creates the tables `name`, `name_relations`, `name_properties` and `name_errors`, all or
+        none. Without a name nothing is created.
+    product_seconds : float, > 0
+        How long one product's mesh may take.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+        The elements.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, see `read_model`, or no file matches.
+
+    Warns
+    -----
+    FileWarning
+        For every file about which something is odd, and for products without a mesh.
+    """
+    models = read_models(expand(os.fspath(path)), geometry=True, product_seconds=product_seconds)
+    for model in models:
+        for warning in (*model.warnings, *failed_products(model)):
+            warnings.warn(f"{READER}: '{model.path}': {warning}", FileWarning, stacklevel=2)
+    tables = {
+        "": [model.elements for model in models],
+        "_relations": [model.relations for model in models],
+        "_properties": [model.properties for model in models],
+        "_errors": [model.load_errors for model in models],
+    }
+    if name is None:
+        return con.from_arrow(pa.concat_tables(tables[""]))
+    own_transaction = begin(con)
+    try:
+        for suffix, parts in tables.items():
+            con.from_arrow(pa.concat_tables(parts)).create(f"{name}{suffix}")
+    except BaseException:
+        if own_transaction:
+            con.rollback()
+        raise
+    if own_transaction:
+        con.commit()
+    return con.table(name)
+
+
+def failed_products(model: IfcModel) -> list[str]:
+    """Say how many products have no mesh though they should."""
+    failed = model.load_errors.num_rows - len(model.warnings)
+    return [f"{failed} products have no mesh, see the table of errors"] if failed else []
+
+
+def begin(con: "duckdb.DuckDBPyConnection") -> bool:
+    """Begin a transaction, unless the caller is in one."""
+    import duckdb
+
+    try:
+        con.begin()
+    except duckdb.TransactionException:
+        return False
+    return True

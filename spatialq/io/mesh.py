@@ -1,0 +1,205 @@
+"""Triangle meshes as flat arrays: many meshes are cleaned and measured at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Meshes:
+    """Several meshes, one after the other in the same arrays.
+
+    Parameters
+    ----------
+    vertices : float64[n, 3]
+    faces : int64[m, 3]
+        Vertex indices, counted from the first vertex of the face's own mesh.
+    vertex_starts, face_starts : int64[k + 1]
+        Where each of the k meshes begins; the last entry is the end.
+    """
+
+    vertices: Floats
+    faces: Integers
+    vertex_starts: Integers
+    face_starts: Integers
+
+    @classmethod
+    def of(cls, meshes: list[tuple[Floats, Integers]]) -> "Meshes":
+        """Put single meshes, vertices and faces, one after the other."""
+        sizes = np.array([[len(vertices), len(faces)] for vertices, faces in meshes], np.int64)
+        starts = np.zeros((len(meshes) + 1, 2), np.int64)
+        np.cumsum(sizes.reshape(-1, 2), axis=0, out=starts[1:])
+        return cls(
+            np.concatenate([np.empty((0, 3)), *(vertices for vertices, _ in meshes)]),
+            np.concatenate([np.empty((0, 3), np.int64), *(faces for _, faces in meshes)]),
+            starts[:, 0].copy(),
+            starts[:, 1].copy(),
+        )
+
+    @property
+    def face_mesh(self) -> Integers:
+        """Which mesh each face belongs to."""
+        return np.repeat(np.arange(len(self.face_starts) - 1), np.diff(self.face_starts))
+
+    @property
+    def global_faces(self) -> Integers:
+        """The faces as indices into all `vertices`."""
+        return self.faces + self.vertex_starts[self.face_mesh, None]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is known of each of k meshes.
+
+    Parameters
+    ----------
+    low, high : float64[k, 3]
+        Corners of the bounding boxes; NaN for a mesh without faces.
+    is_closed : bool[k]
+        Every edge is run through as often in one direction as in the other: no boundary, and
+        neighbours agree on what is outside.
+    component_count : int64[k]
+        How many parts are connected over shared edges.
+    volume : float64[k]
+        Of what the surface encloses; NaN unless closed.
+    area : float64[k]
+        Of the surface.
+    """
+
+    low: Floats
+    high: Floats
+    is_closed: Booleans
+    component_count: Integers
+    volume: Floats
+    area: Floats
+
+
+def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
+    """Drop what is degenerate, turn the outside out, and measure.
+
+    Dropped are triangles that name a vertex twice or have no area, and vertices that no triangle
+    uses. A closed mesh whose signed volume is negative is turned inside out.
+
+    Notes
+    -----
+    Whether a mesh is closed is decided before triangles without area go: such a sliver may join
+    the edges of its neighbours.
+
+    Volumes are sums of signed tetrahedra seen from a vertex of the mesh itself, so coordinates far
+    from the origin lose nothing.
+    """
+    k = len(meshes.face_starts) - 1
+    a, b, c = meshes.faces.T
+    meshes = keep_faces(meshes, (a != b) & (b != c) & (c != a))
+    is_closed = find_closed(meshes) & (np.diff(meshes.face_starts) > 0)
+    meshes = keep_faces(meshes, twice_area(corners(meshes)) > 0)
+    meshes = drop_unused_vertices(meshes)
+
+    owner = meshes.face_mesh
+    at = corners(meshes)
+    # Relative to the first corner of the mesh. Empty meshes are never indexed.
+    first = np.zeros((k, 3))
+    filled = np.diff(meshes.face_starts) > 0
+    first[filled] = at[meshes.face_starts[:-1][filled], 0]
+    at -= first[owner][:, None]
+    signed = np.einsum("ij,ij->i", at[:, 0], np.cross(at[:, 1], at[:, 2])) / 6.0
+    volume = np.bincount(owner, signed, minlength=k).astype(np.float64)
+    inverted = is_closed & (volume < 0)
+    flip = inverted[owner]
+    meshes.faces[flip] = meshes.faces[flip][:, ::-1]
+    volume = np.where(is_closed & filled, np.abs(volume), np.nan).astype(np.float64)
+    low = np.full((k, 3), np.nan)
+    high = np.full((k, 3), np.nan)
+    if len(meshes.vertices):
+        starts = meshes.vertex_starts[:-1][filled]
+        low[filled] = np.minimum.reduceat(meshes.vertices, starts)
+        high[filled] = np.maximum.reduceat(meshes.vertices, starts)
+    area = np.bincount(owner, twice_area(at) / 2, minlength=k).astype(np.float64)
+    return meshes, Measures(low, high, is_closed & filled, count_components(meshes), volume, area)
+
+
+def corners(meshes: Meshes) -> Floats:
+    """Give the coordinates of each face's corners, float64[m, 3, 3]."""
+    return meshes.vertices[meshes.global_faces]
+
+
+def twice_area(at: Floats) -> Floats:
+    """Give twice the area of each triangle of corners."""
+    sides = np.cross(at[:, 1] - at[:, 0], at[:, 2] - at[:, 0])
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", sides, sides)))
+
+
+def keep_faces(meshes: Meshes, keep: Booleans) -> Meshes:
+    """Keep some faces and all vertices."""
+    if keep.all():
+        return meshes
+    kept_before = np.concatenate([[0], np.cumsum(keep)])
+    starts = kept_before[meshes.face_starts]
+    return Meshes(meshes.vertices, meshes.faces[keep], meshes.vertex_starts, starts)
+
+
+def drop_unused_vertices(meshes: Meshes) -> Meshes:
+    """Keep the vertices that a face names, in their order."""
+    faces = meshes.global_faces
+    used = np.zeros(len(meshes.vertices), bool)
+    used[faces] = True
+    if used.all():
+        return meshes
+    used_before = np.concatenate([[0], np.cumsum(used)])
+    starts = used_before[meshes.vertex_starts]
+    local = used_before[faces] - starts[meshes.face_mesh, None]
+    return Meshes(meshes.vertices[used], local, starts, meshes.face_starts)
+
+
+def edges(meshes: Meshes) -> tuple[Integers, Booleans]:
+    """Give each face's three edges: a number for the pair of vertices, and whether it ascends.
+
+    Returns
+    -------
+    keys : int64[3 * m]
+        First the edges from corner 0 to 1 of all faces, then 1 to 2, then 2 to 0.
+    ascending : bool[3 * m]
+    """
+    faces = meshes.global_faces
+    tail = faces.T.reshape(-1)
+    head = faces[:, [1, 2, 0]].T.reshape(-1)
+    return np.minimum(tail, head) * len(meshes.vertices) + np.maximum(tail, head), tail < head
+
+
+def find_closed(meshes: Meshes) -> Booleans:
+    """Tell which meshes have as many edges one way as the other way, for every edge."""
+    keys, ascending = edges(meshes)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    balance = np.bincount(which, np.where(ascending, 1, -1))
+    owner = np.tile(meshes.face_mesh, 3)
+    closed = np.ones(len(meshes.face_starts) - 1, bool)
+    closed[owner[first[balance != 0]]] = False
+    return closed
+
+
+def count_components(meshes: Meshes) -> Integers:
+    """Count the parts of each mesh that are connected over shared edges."""
+    keys, _ = edges(meshes)
+    order = np.argsort(keys, kind="stable")
+    face = order % max(len(meshes.faces), 1)
+    same = keys[order[1:]] == keys[order[:-1]]
+    one, other = face[1:][same], face[:-1][same]
+    # Each face points to a lower face of its part, in the end to the lowest.
+    root = np.arange(len(meshes.faces))
+    while True:
+        here, there = root[one], root[other]
+        if (here == there).all():
+            break
+        np.minimum.at(root, np.maximum(here, there), np.minimum(here, there))
+        while True:
+            further = root[root]
+            if (further == root).all():
+                break
+            root = further
+    is_root = root == np.arange(len(root))
+    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes.face_starts) - 1)

@@ -1,0 +1,277 @@
+"""Files into tables: one transaction a file, so that a file is in the table whole or not at all."""
+
+import json
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq import sources
+from spatialq.errors import FileError, FileWarning
+from spatialq.io import crs as crs_text
+from spatialq.io.files import find_files, open_once, warn_about
+from spatialq.io.source import Box, Source
+from spatialq.sources import SourceRecord
+
+if TYPE_CHECKING:
+    import duckdb
+
+READER = "load"
+DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
+SUFFIXES = {
+    ".las": "las",
+    ".laz": "las",
+    ".ifc": "ifc",
+    ".ifczip": "ifc",
+    ".tif": "grid",
+    ".tiff": "grid",
+    ".asc": "grid",
+    ".hgt": "grid",
+    ".dem": "grid",
+    ".npy": "grid",
+}
+
+Progress = Callable[[Path, int, int], None]
+"""file, rows so far, rows in all (0: unknown)."""
+
+
+def kind_of(reader: str, path: Path) -> str:
+    """Tell by the name what a file is: 'las', 'ifc' or 'grid'.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or no reader for the ending.
+    """
+    if not path.exists():
+        raise FileError.of(reader, path, "there is no such file")
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"
+        raise FileError.of(reader, path, reason)
+    return kind
+
+
+def load(
+    con: "duckdb.DuckDBPyConnection",
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    table: str | None = None,
+    *,
+    crs: str | None = None,
+    columns: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[SourceRecord]:
+    """Load point clouds, grids and building models into tables.
+
+    Each file is one transaction. A table that exists gets the rows added, with `point_id`
+    running on and new columns added; `spatialq_sources` tells which files are in it.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With no transaction open.
+    paths : path-like or sequence of them
+        Files or patterns.
+    table : str, optional
+        Name of the table; by default `points`, `grid` or `elements`. A building model also
+        fills `<table>_relations` and `<table>_properties` (by default `relations` and
+        `properties`), and `load_errors`.
+    crs : str, optional
+        Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say, or
+        say it wrongly.
+    columns : sequence of str, optional
+        Only these columns of point clouds and grids.
+    progress : callable, optional
+        Called with file, rows so far and rows in all.
+
+    Returns
+    -------
+    list of SourceRecord
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or is in the table already.
+    CrsError
+        If a file is in another CRS than the table.
+
+    Warns
+    -----
+    FileWarning
+        About each oddity of a file that was loaded all the same.
+    """
+    given = crs_text.from_text(crs) if crs else None
+    patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
+    files = [file for pattern in patterns for file in find_files(READER, pattern)]
+    records = []
+    for file in files:
+        kind = kind_of(READER, file)
+        name = table or DEFAULT_TABLES[kind]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", FileWarning)
+            con.execute("BEGIN TRANSACTION")
+            try:
+                _refuse_twice(con, name, file)
+                if kind == "ifc":
+                    record = _load_model(con, file, table, caught)
+                else:
+                    record = _load_rows(con, file, kind, name, given, columns, progress, caught)
+                sources.add(con, record)
+                con.execute("COMMIT")
+            except BaseException:
+                con.execute("ROLLBACK")
+                raise
+        for warning in caught:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        records.append(record)
+    return records
+
+
+def open_source(path: Path, kind: str) -> Source:
+    """Open a file of rows: a point cloud or a grid.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    if kind == "las":
+        from spatialq.io.las import LasSource
+
+        return open_once(LasSource, path)
+    from spatialq.io.grid import GridSource
+
+    return open_once(GridSource, path)
+
+
+class _Counted:
+    """A source that reports how far it has been read."""
+
+    def __init__(self, source: Source, progress: Progress) -> None:
+        self._source = source
+        self._progress = progress
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[Any]:
+        rows = 0
+        for batch in self._source.batches(columns, hint):
+            yield batch
+            rows += batch.num_rows
+            self._progress(self._source.path, rows, self._source.rows)
+
+
+def _load_rows(
+    con: "duckdb.DuckDBPyConnection",
+    file: Path,
+    kind: str,
+    table: str,
+    given_crs: str | None,
+    columns: Sequence[str] | None,
+    progress: Progress | None,
+    caught: list[warnings.WarningMessage],
+) -> SourceRecord:
+    from spatialq.io.view import View
+
+    source = open_source(file, kind)
+    crs = given_crs or source.crs
+    before = sources.of_table(con, table)
+    crs_text.require_same(READER, [*before, (file, crs)])
+    warn_about(READER, source)
+    counted: Any = source if progress is None else _Counted(source, progress)
+    incoming = "spatialq_incoming"
+    view = View(READER, [counted], columns=columns)
+    view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
+    con.register(incoming, view)
+    try:
+        (rows,) = _insert(con, incoming, table)
+    finally:
+        con.unregister(incoming)
+    if rows != source.rows:
+        reason = f"gave {rows} rows, its header promises {source.rows}"
+        raise FileError.of(READER, file, reason)
+    return SourceRecord(
+        table=table,
+        path=str(file.resolve()),
+        kind=kind,
+        rows=rows,
+        crs=crs,
+        box=None if source.box is None else [source.box[k] for k in (0, 1, 3, 4)],
+        warnings=[str(warning.message) for warning in caught],
+    )
+
+
+def _load_model(
+    con: "duckdb.DuckDBPyConnection",
+    file: Path,
+    table: str | None,
+    caught: list[warnings.WarningMessage],
+) -> SourceRecord:
+    from spatialq.io.ifc import failed_products, read_model
+
+    model = read_model(file)
+    for warning in (*model.warnings, *failed_products(model)):
+        warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
+    elements = table or DEFAULT_TABLES["ifc"]
+    prefix = "" if table is None else f"{table}_"
+    for name, rows in (
+        (elements, model.elements),
+        (f"{prefix}relations", model.relations),
+        (f"{prefix}properties", model.properties),
+        ("load_errors", model.load_errors),
+    ):
+        con.register("spatialq_incoming", rows)
+        try:
+            _insert(con, "spatialq_incoming", name)
+        finally:
+            con.unregister("spatialq_incoming")
+    return SourceRecord(
+        table=elements,
+        path=str(file.resolve()),
+        kind="ifc",
+        rows=0 if model.elements is None else model.elements.num_rows,
+        crs=None,
+        georeference=None if model.georeference is None else json.dumps(model.georeference),
+        warnings=[str(warning.message) for warning in caught],
+    )
+
+
+def _insert(con: "duckdb.DuckDBPyConnection", incoming: str, table: str) -> tuple[int]:
+    """Append all rows to a table, made if it is not there; return how many."""
+    name = quoted(table)
+    (exists,) = con.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
+        "AND database_name = current_database() AND schema_name = current_schema()",
+        [table],
+    ).fetchall()[0]
+    if not exists:
+        counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {incoming}").fetchall()[0]
+        return counted
+    have = {row[0].lower() for row in con.execute(f"DESCRIBE {name}").fetchall()}
+    columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {incoming}").fetchall()]
+    for column, kind in columns:
+        if column.lower() not in have:
+            con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
+    chosen = "*"
+    if "point_id" in have:
+        (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
+        chosen = f"* REPLACE (point_id + {first} AS point_id)"
+    inserted: tuple[int] = con.execute(
+        f"INSERT INTO {name} BY NAME SELECT {chosen} FROM {incoming}"
+    ).fetchall()[0]
+    return inserted
+
+
+def _refuse_twice(con: "duckdb.DuckDBPyConnection", table: str, file: Path) -> None:
+    if str(file.resolve()) in {path for path, _ in sources.of_table(con, table)}:
+        raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
+
+
+def quoted(name: str) -> str:
+    """Quote a name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
