@@ -186,7 +186,9 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     if len(set(names)) < len(names):
         notes.append(f"{len(names) - len(set(names))} products repeat a GlobalId of another one")
     if run.flat:
-        notes.append(f"{len(run.flat)} products have curves or points only, so no mesh and no row")
+        notes.append(
+            f"{len(run.flat)} products have only curves, points or a bounding box: no mesh, no row"
+        )
     return notes
 
 
