@@ -205,6 +205,7 @@ def test_curves_only_are_counted_in_a_warning(tmp_path):
     builder.add("IfcBuildingElementProxy", "Line", [line], kind="Curve3D")
     model = read_model(builder.write(tmp_path / "line.ifc"))
     assert model.elements.num_rows == 0
+    assert model.curve_only == 1
     (warning,) = model.warnings
     assert warning.startswith("1 products have only curves")
     assert model.load_errors["stage"].to_pylist() == ["file"]
