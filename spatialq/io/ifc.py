@@ -25,6 +25,9 @@ PRODUCT_SECONDS = 60.0
 MOST_LOST = 0.5
 """A file of which a smaller share of the entities could be parsed is refused."""
 
+DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
+"""Beginnings of the classes that are drawn as curves by their nature: no reason to warn."""
+
 
 @dataclass(frozen=True)
 class IfcModel:
@@ -47,6 +50,8 @@ class IfcModel:
         A row a product that has a mesh; None if geometry was not asked for.
     relations, properties, load_errors : pyarrow.Table
         See `spatialq.io.ifc_tables`.
+    curve_only : int
+        How many products have only curves, points or a bounding box, so no mesh and no row.
     warnings : tuple of str
         What is odd about the file, a sentence each.
     """
@@ -60,6 +65,7 @@ class IfcModel:
     relations: pa.Table
     properties: pa.Table
     load_errors: pa.Table
+    curve_only: int
     warnings: tuple[str, ...]
 
     @property
@@ -158,6 +164,7 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: bool) -> IfcMode
         relations=ifc_tables.table(ifc_tables.RELATIONS, facts["relations"], name),
         properties=ifc_tables.table(ifc_tables.PROPERTIES, facts["properties"], name),
         load_errors=ifc_tables.load_errors(facts["products"], failures, notes, name),
+        curve_only=len(run.flat),
         warnings=tuple(notes),
     )
 
@@ -185,8 +192,12 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     names = facts["products"]["global_id"]
     if len(set(names)) < len(names):
         notes.append(f"{len(names) - len(set(names))} products repeat a GlobalId of another one")
-    if run.flat:
-        notes.append(f"{len(run.flat)} products have curves or points only, so no mesh and no row")
+    classes = dict(zip(facts["products"]["step_id"], facts["products"]["ifc_class"], strict=True))
+    unusual = [step_id for step_id in run.flat if not classes[step_id].startswith(DRAWN)]
+    if unusual:
+        notes.append(
+            f"{len(unusual)} products have only curves, points or a bounding box: no mesh, no row"
+        )
     return notes
 
 

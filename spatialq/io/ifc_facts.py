@@ -81,7 +81,7 @@ def describe(model: Any) -> dict[str, Any]:
     length = reader.units.get("LENGTHUNIT")
     return {
         "schema": model.schema_identifier,
-        "entities": sum(1 for _ in model),
+        "entities": len(model.entity_names()),
         "length_unit": unit_name(length) if length is not None else None,
         "length_unit_metres": metres(length),
         "georeference": georeference(model, reader),

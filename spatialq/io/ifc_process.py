@@ -75,6 +75,7 @@ class Process:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": search},
         )
+        self.seconds = seconds
         self.progress = time.monotonic()
         self.opening = True
         self.timed_out = False
@@ -107,16 +108,18 @@ class Process:
         """
         answer = self.answer()
         if answer is None:
-            how = f"took longer than {OPENING} products may" if self.timed_out else self.ending()
-            message = f"IfcOpenShell {how} while it parsed the file"
+            message = f"IfcOpenShell {self.ending()} while it parsed the file"
             raise WorkerError(message)
         if answer[0] == b"J":
             raise WorkerError(json.loads(answer[1])["error"])
-        self.opening = False
 
-    def check(self, seconds: float) -> None:
+    def limit(self) -> float:
+        """How many seconds without progress are too many."""
+        return self.seconds * (OPENING if self.opening else 1)
+
+    def check(self) -> None:
         """Kill the worker if it has made no progress for too long."""
-        if time.monotonic() - self.progress > seconds * (OPENING if self.opening else 1):
+        if time.monotonic() - self.progress > self.limit():
             self.timed_out = True
             self.popen.kill()
 
@@ -129,6 +132,8 @@ class Process:
             If it was a Ctrl-C, which reaches the worker as well as its parent.
         """
         code = self.popen.wait()
+        if self.timed_out:
+            return f"took longer than {self.limit():g} s"
         if code == -signal.SIGINT:
             raise KeyboardInterrupt
         if code >= 0:
@@ -218,7 +223,7 @@ class Session:
             with self._lock:
                 self._lock.wait_for(lambda: not self._active, MARGIN)
                 for process in self._processes:
-                    process.check(self.seconds)
+                    process.check()
                 left = len(self._pending)
             if not left or len(self._threads) >= self.workers:
                 continue
@@ -283,6 +288,7 @@ class Session:
                 batch = [self._pending.popleft() for _ in range(min(BATCH, len(self._pending)))]
             if not batch or self._stopped:
                 return True
+            process.opening = False
             process.progress = time.monotonic()
             process.ask({"shapes": batch})
             waiting = deque(batch)
@@ -312,9 +318,7 @@ class Session:
         """Blame the product at work for the loss of a worker, and put the others back."""
         if self._stopped:
             return
-        if process.timed_out:
-            reason = f"took longer than {self.seconds:g} s"
-        elif answer is not None:
+        if answer is not None:
             reason = f"failed: {json.loads(answer[1])['error']}"
         else:
             reason = process.ending()

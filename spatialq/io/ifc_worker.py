@@ -77,6 +77,9 @@ class Worker:
     def shape(self, step_id: int) -> None:
         """Answer with the mesh of one product, or with the reason why there is none."""
         product = self.model.by_id(step_id)
+        if not has_surface(product):
+            send(self.out, b"N", json.dumps({"step_id": step_id}).encode())
+            return
         if hasattr(signal, "alarm"):
             signal.alarm(int(self.seconds) + SPARE_SECONDS)
         try:
@@ -84,17 +87,17 @@ class Worker:
             element = self.kernel.create_shape(product)
             vertices, faces = element.geometry.verts_buffer, element.geometry.faces_buffer
             reason = "IfcOpenShell made a shape without faces"
+            if getattr(product, "HasOpenings", None):
+                reason += "; perhaps its openings take all of it away"
         except Exception as error:
             vertices = faces = b""
             reason = str(error).strip() or type(error).__name__
         log = self.take_log()
         if faces:
             send(self.out, b"M", MESH.pack(step_id, len(vertices), len(faces)), vertices, faces)
-        elif has_surface(product):
+        else:
             failure = {"step_id": step_id, "message": " | ".join([reason, *complaints(log)])}
             send(self.out, b"F", json.dumps(failure).encode())
-        else:
-            send(self.out, b"N", json.dumps({"step_id": step_id}).encode())
 
 
 def send(out: BinaryIO, kind: bytes, *parts: bytes) -> None:
@@ -133,7 +136,6 @@ def has_surface(product: Any) -> bool:
     pending = [
         item
         for representation in (shape.Representations or () if shape else ())
-        if representation.RepresentationIdentifier not in ("Box", "FootPrint", "Annotation")
         for item in representation.Items or ()
     ]
     seen = set()
@@ -179,8 +181,14 @@ def main(path: str, seconds: float) -> None:
             if hasattr(signal, "alarm"):
                 signal.alarm(0)
     except Exception as error:
-        message = str(error).strip() or type(error).__name__
-        send(out, b"J", json.dumps({"error": message, "type": type(error).__name__}).encode())
+        import ifcopenshell
+
+        reason = str(error).strip() or type(error).__name__
+        if not isinstance(error, ifcopenshell.SchemaError):
+            reason = " | ".join(
+                ["IfcOpenShell cannot read it", reason, *complaints(ifcopenshell.get_log())]
+            )
+        send(out, b"J", json.dumps({"error": reason}).encode())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+WELD = 1e-6
+"""Metres along each axis; a micrometre is far above rounding and far below any detail."""
+
 
 @dataclass(frozen=True)
 class Meshes:
@@ -80,7 +83,7 @@ class Measures:
 
 
 def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
-    """Drop what is degenerate, turn the outside out, and measure.
+    """Weld, drop what is degenerate, turn the outside out, and measure.
 
     Dropped are triangles that name a vertex twice or have no area, and vertices that no triangle
     uses. A closed mesh whose signed volume is negative is turned inside out.
@@ -94,9 +97,8 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
     from the origin lose nothing.
     """
     k = len(meshes.face_starts) - 1
-    a, b, c = meshes.faces.T
-    meshes = keep_faces(meshes, (a != b) & (b != c) & (c != a))
-    is_closed = find_closed(meshes) & (np.diff(meshes.face_starts) > 0)
+    meshes = drop_repeated_corners(weld_open_edges(drop_repeated_corners(meshes)))
+    is_closed = find_closed(meshes)
     meshes = keep_faces(meshes, twice_area(corners(meshes)) > 0)
     meshes = drop_unused_vertices(meshes)
 
@@ -134,6 +136,12 @@ def twice_area(at: Floats) -> Floats:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", sides, sides)))
 
 
+def drop_repeated_corners(meshes: Meshes) -> Meshes:
+    """Drop the faces that name a vertex twice."""
+    a, b, c = meshes.faces.T
+    return keep_faces(meshes, (a != b) & (b != c) & (c != a))
+
+
 def keep_faces(meshes: Meshes, keep: Booleans) -> Meshes:
     """Keep some faces and all vertices."""
     if keep.all():
@@ -156,35 +164,67 @@ def drop_unused_vertices(meshes: Meshes) -> Meshes:
     return Meshes(meshes.vertices[used], local, starts, meshes.face_starts)
 
 
-def edges(meshes: Meshes) -> tuple[Integers, Booleans]:
-    """Give each face's three edges: a number for the pair of vertices, and whether it ascends.
+def edges(meshes: Meshes) -> tuple[Integers, Integers]:
+    """Give the ends of each face's three edges, in the order of the face's corners.
 
     Returns
     -------
-    keys : int64[3 * m]
+    tails, heads : int64[3 * m]
         First the edges from corner 0 to 1 of all faces, then 1 to 2, then 2 to 0.
-    ascending : bool[3 * m]
     """
     faces = meshes.global_faces
-    tail = faces.T.reshape(-1)
-    head = faces[:, [1, 2, 0]].T.reshape(-1)
-    return np.minimum(tail, head) * len(meshes.vertices) + np.maximum(tail, head), tail < head
+    return faces.T.reshape(-1), faces[:, [1, 2, 0]].T.reshape(-1)
+
+
+def undirected(tails: Integers, heads: Integers) -> Integers:
+    """Give one number for an edge and its reverse."""
+    span = max(int(tails.max(initial=0)), int(heads.max(initial=0))) + 1
+    return np.minimum(tails, heads) * span + np.maximum(tails, heads)
+
+
+def open_edges(meshes: Meshes) -> Booleans:
+    """Mark the edges (see `edges`) that are run through more often one way than the other."""
+    tails, heads = edges(meshes)
+    _, which = np.unique(undirected(tails, heads), return_inverse=True)
+    balance = np.bincount(which, np.where(tails < heads, 1, -1))
+    return np.asarray(balance[which] != 0)
 
 
 def find_closed(meshes: Meshes) -> Booleans:
-    """Tell which meshes have as many edges one way as the other way, for every edge."""
-    keys, ascending = edges(meshes)
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    balance = np.bincount(which, np.where(ascending, 1, -1))
-    owner = np.tile(meshes.face_mesh, 3)
-    closed = np.ones(len(meshes.face_starts) - 1, bool)
-    closed[owner[first[balance != 0]]] = False
+    """Tell which meshes have faces and no open edge."""
+    closed = np.diff(meshes.face_starts) > 0
+    closed[np.tile(meshes.face_mesh, 3)[open_edges(meshes)]] = False
     return closed
+
+
+def weld_open_edges(meshes: Meshes) -> Meshes:
+    """Make one of vertices at open edges that lie within `WELD` of each other.
+
+    Vertices of one place may differ in their last bits, where a boolean operation met an
+    untouched face. Closed parts are left alone, so solids that touch stay apart.
+    """
+    is_open = open_edges(meshes)
+    tails, heads = edges(meshes)
+    loose = np.unique(np.concatenate([tails[is_open], heads[is_open]]))
+    if not len(loose):
+        return meshes
+    owner = np.searchsorted(meshes.vertex_starts, loose, side="right") - 1
+    groups = np.empty((len(loose), 3), np.int64)
+    for axis in range(3):
+        at = meshes.vertices[loose, axis]
+        order = np.lexsort((at, owner))
+        is_new = (np.diff(at[order]) > WELD) | (np.diff(owner[order]) > 0)
+        groups[order, axis] = np.concatenate([[0], np.cumsum(is_new)])
+    _, first, which = np.unique(groups, axis=0, return_index=True, return_inverse=True)
+    stands_for = np.arange(len(meshes.vertices))
+    stands_for[loose] = loose[first[which.reshape(-1)]]
+    faces = stands_for[meshes.global_faces] - meshes.vertex_starts[meshes.face_mesh, None]
+    return Meshes(meshes.vertices, faces, meshes.vertex_starts, meshes.face_starts)
 
 
 def count_components(meshes: Meshes) -> Integers:
     """Count the parts of each mesh that are connected over shared edges."""
-    keys, _ = edges(meshes)
+    keys = undirected(*edges(meshes))
     order = np.argsort(keys, kind="stable")
     face = order % max(len(meshes.faces), 1)
     same = keys[order[1:]] == keys[order[:-1]]

@@ -1,15 +1,42 @@
-"""Fixtures for the readers."""
+"""Fixtures of the readers' tests."""
 
-from collections.abc import Iterator
+import sys
 
-import duckdb
 import pytest
 
-from .las_files import install
+import spatialq
+from spatialq.io import ifc
 
 
 @pytest.fixture
-def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        install(connection)
-        yield connection
+def con():
+    """A connection with everything of spatialq on it."""
+    with spatialq.connect() as con:
+        yield con
+
+
+@pytest.fixture
+def ifc_con(con):
+    """The same, and no model in the cache."""
+    ifc.CACHE.clear()
+    return con
+
+
+@pytest.fixture
+def worker_that(monkeypatch, tmp_path):
+    """Replace the worker by one with other behaviour: Python code that runs before its `main`."""
+
+    def use(code: str) -> None:
+        script = tmp_path / "odd_worker.py"
+        script.write_text(
+            "import os, signal, sys, time\n"
+            "import spatialq.io.ifc_worker as worker\n"
+            f"{code}\n"
+            "worker.main(sys.argv[1], float(sys.argv[2]))\n"
+        )
+        monkeypatch.setattr(
+            "spatialq.io.ifc_process.command",
+            lambda path, seconds: [sys.executable, str(script), str(path), str(seconds)],
+        )
+
+    return use

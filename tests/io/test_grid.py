@@ -14,12 +14,6 @@ from ..conftest import real_file
 QUERY = "SELECT count(*), count(z), min(z), max(z), min(x), max(x), min(y), max(y)"
 
 
-@pytest.fixture
-def con():
-    with spatialq.connect() as con:
-        yield con
-
-
 def write_tif(path, z, *, nodata=None, crs="EPSG:25832", size=2.0, **options):
     with rasterio.open(
         path, "w", driver="GTiff", height=z.shape[0], width=z.shape[1], count=1, dtype=z.dtype,
