@@ -6,14 +6,14 @@ from importlib.resources import files
 import duckdb
 import pytest
 
-from spatialq.io import ifc
+from spatialq.io.ifc_cache import CACHE
 from spatialq.io.ifc_sql import SQL_FUNCTIONS
 
 
 @pytest.fixture
 def ifc_con():
     """A connection with the IFC functions and macros, and nothing in the cache."""
-    ifc.CACHE.clear()
+    CACHE.clear()
     con = duckdb.connect()
     for function in SQL_FUNCTIONS:
         con.create_function(
