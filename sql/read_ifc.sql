@@ -15,7 +15,7 @@ FROM (SELECT unnest(spatialq_ifc_files(path)) AS file);
 
 -- The property sets and quantities of IFC files: one row a property of an object.
 -- path: a file or a glob pattern.
--- example: SELECT global_id, number, unit FROM read_ifc_properties('house.ifc') WHERE property = 'Height'
+-- example: SELECT global_id, number, unit FROM read_ifc_properties('house.ifc') WHERE property = 'Length'
 CREATE OR REPLACE MACRO read_ifc_properties(path) AS TABLE
 SELECT unnest(spatialq_ifc_properties(file, 60.0), max_depth := 2)
 FROM (SELECT unnest(spatialq_ifc_files(path)) AS file);

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -170,9 +171,12 @@ class Session:
         A product that takes longer counts as failed.
     workers : int
         How many processes at most.
+    cancel : threading.Event
+        Ends the work when another thread sets it.
     """
 
-    def __init__(self, path: Path, seconds: float, workers: int) -> None:
+    def __init__(self, path: Path, seconds: float, workers: int, cancel: threading.Event) -> None:
+        self.cancel = cancel
         self.path = path
         self.seconds = seconds
         self.workers = workers
@@ -193,6 +197,8 @@ class Session:
         ------
         WorkerError
             If the file cannot be opened.
+        CancelledError
+            If `cancel` was set meanwhile.
         """
         self._start(first=True, shapes=shapes)
         try:
@@ -225,6 +231,8 @@ class Session:
                 for process in self._processes:
                     process.check()
                 left = len(self._pending)
+            if self.cancel.is_set():
+                raise CancelledError
             if not left or len(self._threads) >= self.workers:
                 continue
             if began is None or total is None:

@@ -2,14 +2,14 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.function import SqlFunction
 from spatialq.io import ifc_tables
-from spatialq.io.ifc import IfcModel, expand, read_models
+from spatialq.io.ifc_cache import expand, read_models
 from spatialq.io.ifc_guard import READER
 
 SQL_TYPES = {
@@ -65,21 +65,17 @@ def reader(schema: pa.Schema, name: str, *, geometry: bool) -> Callable[..., pa.
     """Make the function that gives one table of each file."""
 
     def read(paths: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ListArray:
-        from pathlib import Path
-
         files = [Path(path) for path in given(paths)]
         limits = seconds.to_pylist()
-        if any(limit is None for limit in limits):
+        if None in limits:
             message = f"{READER}: product_seconds must be > 0, got NULL"
             raise ValueError(message)
-        tables: list[Any] = []
-        for limit, group in itertools.groupby(
-            zip(limits, files, strict=True), key=lambda pair: pair[0]
-        ):
-            paths_of_group = [file for _, file in group]
-            models: list[IfcModel] = read_models(
-                paths_of_group, geometry=geometry, product_seconds=limit
-            )
+        tables: list[pa.Table] = []
+        # The macros give all rows the same limit, so all files are one group.
+        pairs = zip(limits, files, strict=True)
+        for limit, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
+            together = [file for _, file in group]
+            models = read_models(together, geometry=geometry, product_seconds=limit)
             tables += [getattr(model, name) for model in models]
         return lists(tables, schema)
 

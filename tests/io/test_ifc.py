@@ -1,6 +1,8 @@
 import json
+import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import ifcopenshell.api.georeference
 import ifcopenshell.api.group
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 
 from spatialq.errors import FileWarning
-from spatialq.io.ifc import CACHE, read_ifc, read_model
+from spatialq.io.ifc import read_ifc, read_model
+from spatialq.io.ifc_cache import CACHE
 
 from .ifc_models import Builder
 
@@ -256,7 +259,7 @@ def test_geometry_runs_once_a_file_and_only_when_asked(tmp_path, ifc_con, monkey
         asked.append(geometry)
         return read_model(path, geometry=geometry, **options)
 
-    monkeypatch.setattr("spatialq.io.ifc.read_model", counted)
+    monkeypatch.setattr("spatialq.io.ifc_cache.read_model", counted)
     for macro in ("relations", "properties"):
         ifc_con.sql(f"FROM read_ifc_{macro}('{path}')").fetchall()
     assert asked == [False]
@@ -317,6 +320,19 @@ def test_a_zip_and_a_byte_order_mark_are_read(tmp_path):
     assert "byte order mark" in marked.warnings[0]
 
 
+def test_the_examples_of_the_documentation_run(tmp_path, ifc_con, monkeypatch):
+    property_model().write(tmp_path / "house.ifc")
+    monkeypatch.chdir(tmp_path)
+    root = Path(__file__).parents[2]
+    blocks = re.findall(r"```sql\n(.*?)```", (root / "docs/read_ifc.md").read_text(), re.DOTALL)
+    macros = (root / "sql/read_ifc.sql").read_text()
+    blocks += [f"{line};" for line in re.findall(r"^-- example: (.*)$", macros, re.MULTILINE)]
+    assert len(blocks) == 9
+    for statement in [part for block in blocks for part in block.split(";") if part.strip()]:
+        rows = ifc_con.sql(statement).fetchall()
+        assert rows or "read_ifc_errors" in statement, statement
+
+
 def test_the_cache_forgets_the_oldest(tmp_path, monkeypatch):
     CACHE.clear()
     monkeypatch.setattr(CACHE, "most_bytes", 1)
@@ -324,5 +340,5 @@ def test_the_cache_forgets_the_oldest(tmp_path, monkeypatch):
         builder = Builder()
         builder.boxes(count)
         path = builder.write(tmp_path / f"m{count}.ifc")
-        CACHE.read(path, geometry=True, seconds=60.0, workers=1)
+        CACHE.read(path, geometry=True, seconds=60.0)
     assert len(CACHE._models) == 1

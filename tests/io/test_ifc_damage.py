@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.io import ifc, ifc_process
+from spatialq.io import ifc_cache, ifc_process
 from spatialq.io.ifc import read_model
 
 from .ifc_models import Builder
@@ -238,8 +238,17 @@ def test_a_script_without_a_main_guard_reads_a_model(walls, tmp_path):
     assert (done.stdout, done.stderr) == ("10\n", "")
 
 
+def test_a_bad_file_ends_the_reading_of_the_others(walls, worker_that, tmp_path):
+    worker_that(ODD_SHAPE.format(names=["Wall 1"], action="time.sleep(600)"))
+    bad = tmp_path / "a.ifc"
+    bad.write_bytes(b"")
+    began = time.monotonic()
+    with pytest.raises(FileError, match="the file is empty"):
+        ifc_cache.read_models([bad, walls], geometry=True)
+    assert time.monotonic() - began < 30
+
+
 def test_one_bad_file_of_several_names_itself(walls, tmp_path, ifc_con):
-    ifc.CACHE.clear()
     (tmp_path / "x.ifc").write_bytes(b"")
     with pytest.raises(Exception, match=r"x\.ifc': the file is empty"):
         ifc_con.sql(f"FROM read_ifc('{tmp_path}/*.ifc')").fetchall()

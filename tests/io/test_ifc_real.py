@@ -11,98 +11,97 @@ import pytest
 
 from spatialq.errors import FileError
 from spatialq.io.ifc import read_model
-
-from ..conftest import real_file
+from tests.conftest import real_file
 
 # products with a representation (as the collection's README counts them), rows, closed meshes,
 # failed products
 MODELS = {
-    "ifc/06-03-01_windows_in_curved_wall_vw.ifc": (5, 5, 5, 0),
-    "ifc/AC11-Institute-Var-2-IFC.ifc": (1179, 1069, 1065, 0),
-    "ifc/AC20-FZK-Haus.ifc": (121, 107, 107, 0),
-    "ifc/bimwhale_LargeBuilding.ifczip": (182, 182, 171, 0),
-    "ifc/bimwhale_ManySimpleWalls.ifc": (34, 34, 34, 0),
-    "ifc/bsi43_bath-csg-solid.ifc": (1, 1, 1, 0),
-    "ifc/bsi43_beam-curved-i-shape-tessellated.ifc": (1, 1, 1, 0),
-    "ifc/bsi43_geographic-referencing-gk.ifc": (1, 1, 1, 0),
-    "ifc/bsi43_geographic-referencing-utm.ifc": (1, 1, 1, 0),
-    "ifc/bsi43_grid-placement.ifc": (36, 10, 10, 25),  # IfcGridPlacement is not understood
-    "ifc/bsi43_linear-placement-of-signal.ifc": (52, 25, 23, 0),
-    "ifc/bsi43_mapped-shape-with-transformation.ifc": (1, 1, 1, 0),
-    "ifc/bsi43_slab-openings.ifc": (3, 3, 3, 0),
-    "ifc/compare_by_guid_rev_2.ifc": (6, 6, 5, 0),
-    "ifc/Duplex_A_20110907.ifc": (286, 286, 266, 0),
-    "ifc/Duplex_Electrical.ifczip": (104, 104, 102, 0),
-    "ifc/geometrygym_great_court_roof.ifczip": (5178, 5178, 5178, 0),
-    "ifc/Heizung_080729.ifczip": (404, 404, 237, 0),
-    "ifc/hvac_heating.ifczip": (222, 222, 199, 0),
-    "ifc/IfcOpenHouse_IFC4.ifc": (39, 39, 38, 0),
-    "ifc/ISSUE_171_IfcSurfaceCurveSweptAreaSolid.ifc": (144, 97, 57, 0),
-    "ifc/nested_mapped_item.ifc": (70, 70, 70, 0),
-    "ifc/Office_A_20110811.ifc": (1083, 1083, 1055, 0),
-    "ifc/pass-alb002-multiple_alignments_and_horizontal_reuse_no_cant.ifczip": (1441, 0, 0, 0),
-    "ifc/SampleHouse4.ifczip": (69, 69, 69, 0),
-    "ifc/Schependomlaan_BERNTS-Staalconstructie.ifczip": (965, 965, 960, 0),
-    "ifc/Schependomlaan_GEELEN-Breedplaat_V1.ifc": (328, 327, 327, 0),
-    "ifc/Schependomlaan_GEELEN-Breedplaat_V2.ifc": (201, 200, 200, 0),
-    "ifc/Schependomlaan_GEELEN-Breedplaat_V3.ifc": (208, 207, 207, 0),
-    "ifc/Schependomlaan_MULTICOM-balkons.ifc": (98, 98, 98, 0),
-    "ifc/Schependomlaan_ROOT-breedplaatvloeren.ifczip": (61, 61, 61, 0),
-    "ifc/Schependomlaan_ROOT-houten_kozijnen.ifczip": (233, 169, 169, 64),  # nothing is left
-    "ifc/Schependomlaan_ROOT-kalkzandsteen.ifczip": (135, 135, 135, 0),
-    "ifc/Schependomlaan_ROOT-staal.ifczip": (78, 78, 78, 0),
-    "ifc/Schependomlaan_V_L_Constructief.ifczip": (580, 579, 579, 0),
-    "ifc/Schependomlaan_XELLA-1e_verdieping.ifc": (748, 711, 711, 0),
-    "ifc/Schependomlaan_XELLA-2e_verdieping.ifc": (590, 560, 560, 0),
-    "ifc/Schependomlaan_XELLA-3e_verdieping.ifc": (257, 240, 240, 0),
-    "ifc/Schependomlaan_XELLA-Begane_grond.ifc": (787, 750, 750, 0),
-    "ifc/tested_sample_project.ifc": (103, 103, 103, 0),
-    "ifc/TestModel_IFC4Add2.ifc": (32, 32, 32, 0),
-    "ifc/webifc_example.ifc": (116, 116, 116, 0),
-    "bad/fail-sps002-scenario01-ifcrailway_not_part_of_spatial_structure.ifc": (52, 2, 2, 0),
-    "bad/ios_1032-curve.ifc": (1, 1, 1, 0),
-    "bad/ios_474--walls--missing-subtractions--1--augmented.ifc": (8, 5, 5, 0),
-    "bad/ios_539--rotated-studs--augmented.ifc": (425, 425, 424, 0),
-    "bad/ios_605--wall--no-geometry.ifc": (5, 5, 5, 0),
-    "bad/ios_743--segfault-on-geometry.ifc": (1, 1, 1, 0),
-    "bad/ios_large_offset.ifc": (16, 13, 13, 0),
-    "bad/osb_Copy_of_WallOnly.ifc": (1, 1, 1, 0),
-    "bad/osb_ac16_sjis.ifc": (24, 24, 22, 0),
-    "bad/osb_doubleguids.ifc": (21, 21, 20, 0),
-    "bad/spf_extended_mvd.ifc": (0, 0, 0, 0),
-    "bad/spf_fail_double_comma.ifc": (0, 0, 0, 0),
-    "bad/spf_fail_invalid_0.ifc": (0, 0, 0, 0),
-    "bad/spf_fail_invalid_header_entity.ifc": (0, 0, 0, 0),
-    "bad/spf_fail_too_many_header_entity_fields.ifc": (0, 0, 0, 0),
-    "bad/spf_fail_utf8_with_bom.ifc": (0, 0, 0, 0),
-    "bad/spf_pass_1.ifc": (0, 0, 0, 0),
-    "bad/spf_pass_double_reverse.ifc": (0, 0, 0, 0),
-    "bad/spf_pass_reverse_comment.ifc": (0, 0, 0, 0),
-    "bad/xbim_4walls1floorSite.ifczip": (6, 6, 5, 0),
-    "bad/xbim_Axis2PlacementError.ifc": (0, 0, 0, 0),
-    "bad/xbim_Ifc4WithNestedLists.ifczip": (2, 2, 1, 0),
-    "bad/xbim_LargeTriangulatedCoordinates.ifc": (1, 1, 1, 0),
-    "bad/xbim_Roof-01_BCAD.ifc": (26, 26, 23, 0),
+    "data/ifc/06-03-01_windows_in_curved_wall_vw.ifc": (5, 5, 5, 0),
+    "data/ifc/AC11-Institute-Var-2-IFC.ifc": (1179, 1069, 1065, 0),
+    "data/ifc/AC20-FZK-Haus.ifc": (121, 107, 107, 0),
+    "data/ifc/bimwhale_LargeBuilding.ifczip": (182, 182, 171, 0),
+    "data/ifc/bimwhale_ManySimpleWalls.ifc": (34, 34, 34, 0),
+    "data/ifc/bsi43_bath-csg-solid.ifc": (1, 1, 1, 0),
+    "data/ifc/bsi43_beam-curved-i-shape-tessellated.ifc": (1, 1, 1, 0),
+    "data/ifc/bsi43_geographic-referencing-gk.ifc": (1, 1, 1, 0),
+    "data/ifc/bsi43_geographic-referencing-utm.ifc": (1, 1, 1, 0),
+    "data/ifc/bsi43_grid-placement.ifc": (36, 10, 10, 25),  # IfcGridPlacement is not understood
+    "data/ifc/bsi43_linear-placement-of-signal.ifc": (52, 25, 23, 0),
+    "data/ifc/bsi43_mapped-shape-with-transformation.ifc": (1, 1, 1, 0),
+    "data/ifc/bsi43_slab-openings.ifc": (3, 3, 3, 0),
+    "data/ifc/compare_by_guid_rev_2.ifc": (6, 6, 5, 0),
+    "data/ifc/Duplex_A_20110907.ifc": (286, 286, 266, 0),
+    "data/ifc/Duplex_Electrical.ifczip": (104, 104, 102, 0),
+    "data/ifc/geometrygym_great_court_roof.ifczip": (5178, 5178, 5178, 0),
+    "data/ifc/Heizung_080729.ifczip": (404, 404, 237, 0),
+    "data/ifc/hvac_heating.ifczip": (222, 222, 199, 0),
+    "data/ifc/IfcOpenHouse_IFC4.ifc": (39, 39, 38, 0),
+    "data/ifc/ISSUE_171_IfcSurfaceCurveSweptAreaSolid.ifc": (144, 97, 57, 0),
+    "data/ifc/nested_mapped_item.ifc": (70, 70, 70, 0),
+    "data/ifc/Office_A_20110811.ifc": (1083, 1083, 1055, 0),
+    "data/ifc/pass-alb002-multiple_alignments_and_horizontal_reuse_no_cant.ifczip": (1441, 0, 0, 0),
+    "data/ifc/SampleHouse4.ifczip": (69, 69, 69, 0),
+    "data/ifc/Schependomlaan_BERNTS-Staalconstructie.ifczip": (965, 965, 960, 0),
+    "data/ifc/Schependomlaan_GEELEN-Breedplaat_V1.ifc": (328, 327, 327, 0),
+    "data/ifc/Schependomlaan_GEELEN-Breedplaat_V2.ifc": (201, 200, 200, 0),
+    "data/ifc/Schependomlaan_GEELEN-Breedplaat_V3.ifc": (208, 207, 207, 0),
+    "data/ifc/Schependomlaan_MULTICOM-balkons.ifc": (98, 98, 95, 0),
+    "data/ifc/Schependomlaan_ROOT-breedplaatvloeren.ifczip": (61, 61, 61, 0),
+    "data/ifc/Schependomlaan_ROOT-houten_kozijnen.ifczip": (233, 169, 169, 64),  # nothing is left
+    "data/ifc/Schependomlaan_ROOT-kalkzandsteen.ifczip": (135, 135, 135, 0),
+    "data/ifc/Schependomlaan_ROOT-staal.ifczip": (78, 78, 78, 0),
+    "data/ifc/Schependomlaan_V_L_Constructief.ifczip": (580, 579, 579, 0),
+    "data/ifc/Schependomlaan_XELLA-1e_verdieping.ifc": (748, 711, 711, 0),
+    "data/ifc/Schependomlaan_XELLA-2e_verdieping.ifc": (590, 560, 560, 0),
+    "data/ifc/Schependomlaan_XELLA-3e_verdieping.ifc": (257, 240, 240, 0),
+    "data/ifc/Schependomlaan_XELLA-Begane_grond.ifc": (787, 750, 750, 0),
+    "data/ifc/tested_sample_project.ifc": (103, 103, 103, 0),
+    "data/ifc/TestModel_IFC4Add2.ifc": (32, 32, 32, 0),
+    "data/ifc/webifc_example.ifc": (116, 116, 116, 0),
+    "data/bad/fail-sps002-scenario01-ifcrailway_not_part_of_spatial_structure.ifc": (52, 2, 2, 0),
+    "data/bad/ios_1032-curve.ifc": (1, 1, 1, 0),
+    "data/bad/ios_474--walls--missing-subtractions--1--augmented.ifc": (8, 5, 5, 0),
+    "data/bad/ios_539--rotated-studs--augmented.ifc": (425, 425, 424, 0),
+    "data/bad/ios_605--wall--no-geometry.ifc": (5, 5, 5, 0),
+    "data/bad/ios_743--segfault-on-geometry.ifc": (1, 1, 1, 0),
+    "data/bad/ios_large_offset.ifc": (16, 13, 13, 0),
+    "data/bad/osb_Copy_of_WallOnly.ifc": (1, 1, 1, 0),
+    "data/bad/osb_ac16_sjis.ifc": (24, 24, 22, 0),
+    "data/bad/osb_doubleguids.ifc": (21, 21, 20, 0),
+    "data/bad/spf_extended_mvd.ifc": (0, 0, 0, 0),
+    "data/bad/spf_fail_double_comma.ifc": (0, 0, 0, 0),
+    "data/bad/spf_fail_invalid_0.ifc": (0, 0, 0, 0),
+    "data/bad/spf_fail_invalid_header_entity.ifc": (0, 0, 0, 0),
+    "data/bad/spf_fail_too_many_header_entity_fields.ifc": (0, 0, 0, 0),
+    "data/bad/spf_fail_utf8_with_bom.ifc": (0, 0, 0, 0),
+    "data/bad/spf_pass_1.ifc": (0, 0, 0, 0),
+    "data/bad/spf_pass_double_reverse.ifc": (0, 0, 0, 0),
+    "data/bad/spf_pass_reverse_comment.ifc": (0, 0, 0, 0),
+    "data/bad/xbim_4walls1floorSite.ifczip": (6, 6, 5, 0),
+    "data/bad/xbim_Axis2PlacementError.ifc": (0, 0, 0, 0),
+    "data/bad/xbim_Ifc4WithNestedLists.ifczip": (2, 2, 1, 0),
+    "data/bad/xbim_LargeTriangulatedCoordinates.ifc": (1, 1, 1, 0),
+    "data/bad/xbim_Roof-01_BCAD.ifc": (26, 26, 23, 0),
 }
 
 SLOW_PRODUCTS = {
-    "ifc/IfcReinforcingBar.ifc": 538,
-    "bad/ios_1001--reinforcingBar--segfault.ifc": 1,
-    "bad/ios_732--slab--segfault.ifc": 135,
+    "data/ifc/IfcReinforcingBar.ifc": 538,
+    "data/bad/ios_1001--reinforcingBar--segfault.ifc": 1,
+    "data/bad/ios_732--slab--segfault.ifc": 135,
 }
 """Models with products that take minutes: read with a time limit of two seconds a product."""
 
 REFUSED = {
-    "bad/derived_empty_file.ifc": "the file is empty",
-    "bad/ios_wall-with-opening-and-window_ifcxml_format.ifczip": "IFCXML is not supported",
-    "bad/osb_errorfile.ifc": "only 7 of 6,184 entities could be parsed",
-    "bad/schema_FJK-Project-Final.ifc": "cut off: the end mark",
-    "bad/schema_KIT-Simple-Road-Test-Web-IFC4x3_RC2.ifc": "Unsupported schema: IFC4X3_RC2",
-    "bad/schema_terrain-and-alignment.ifc": "Unsupported schema: IFC4X1",
-    "bad/schema_Vogel_Gesamt.ifc": "Unsupported schema: IFC2X_FINAL",
-    "bad/spf_fail_duplicate_id.ifc": "IfcOpenShell cannot read it",
-    "bad/spf_fail_reverse_string.ifc": "IfcOpenShell cannot read it | Syntax error",
-    "bad/xbim_InvalidNan.ifcxml": "IFCXML is not supported",
+    "data/bad/derived_empty_file.ifc": "the file is empty",
+    "data/bad/ios_wall-with-opening-and-window_ifcxml_format.ifczip": "IFCXML is not supported",
+    "data/bad/osb_errorfile.ifc": "only 7 of 6,184 entities could be parsed",
+    "data/bad/schema_FJK-Project-Final.ifc": "cut off: the end mark",
+    "data/bad/schema_KIT-Simple-Road-Test-Web-IFC4x3_RC2.ifc": "Unsupported schema: IFC4X3_RC2",
+    "data/bad/schema_terrain-and-alignment.ifc": "Unsupported schema: IFC4X1",
+    "data/bad/schema_Vogel_Gesamt.ifc": "Unsupported schema: IFC2X_FINAL",
+    "data/bad/spf_fail_duplicate_id.ifc": "IfcOpenShell cannot read it",
+    "data/bad/spf_fail_reverse_string.ifc": "IfcOpenShell cannot read it | Syntax error",
+    "data/bad/xbim_InvalidNan.ifcxml": "IFCXML is not supported",
 }
 
 
@@ -149,7 +148,7 @@ def test_unreadable_files_are_refused(name):
 
 @pytest.mark.slow
 def test_the_largest_model_gives_its_properties():
-    path = real_file("ifc/revit2012_janesville_restaurant.ifczip")
+    path = real_file("data/ifc/revit2012_janesville_restaurant.ifczip")
     model = read_model(path, geometry=False)
     assert model.elements is None
     assert model.length_unit == "foot"
@@ -160,9 +159,9 @@ def test_the_largest_model_gives_its_properties():
 @pytest.mark.slow
 def test_volumes_equal_those_of_the_divergence_theorem(models):
     """Sum over the triangles of projected area times mean height, in local coordinates."""
-    model = ifcopenshell.open(str(real_file("ifc/AC20-FZK-Haus.ifc")))
+    model = ifcopenshell.open(str(real_file("data/ifc/AC20-FZK-Haus.ifc")))
     settings = ifcopenshell.geom.settings()
-    settings.set("reorient-shells", True)
+    settings.set("reorient-shells", True)  # noqa: FBT003 (their signature)
     expected = {}
     for shape in ifcopenshell.geom.iterator(settings, model, 1):
         at = np.array(shape.geometry.verts).reshape(-1, 3)[
@@ -171,7 +170,7 @@ def test_volumes_equal_those_of_the_divergence_theorem(models):
         (x0, y0), (x1, y1), (x2, y2) = (at[:, corner, :2].T for corner in range(3))
         projected = ((x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)) / 2
         expected[shape.guid] = abs(np.sum(projected * at[:, :, 2].mean(axis=1)))
-    elements = models["ifc/AC20-FZK-Haus.ifc"].elements
+    elements = models["data/ifc/AC20-FZK-Haus.ifc"].elements
     volumes = dict(
         zip(elements["global_id"].to_pylist(), elements["volume"].to_pylist(), strict=True)
     )
@@ -182,7 +181,7 @@ def test_volumes_equal_those_of_the_divergence_theorem(models):
 def test_two_disciplines_in_feet_and_metres_share_one_place(models):
     """The electrical model of the duplex is in feet, the architectural one in metres."""
     boxes = []
-    for name in ("ifc/Duplex_A_20110907.ifc", "ifc/Duplex_Electrical.ifczip"):
+    for name in ("data/ifc/Duplex_A_20110907.ifc", "data/ifc/Duplex_Electrical.ifczip"):
         elements = models[name].elements
         low = [min(elements[axis].to_pylist()) for axis in ("xmin", "ymin", "zmin")]
         high = [max(elements[axis].to_pylist()) for axis in ("xmax", "ymax", "zmax")]
