@@ -4,9 +4,8 @@ import sys
 
 import pytest
 
-<<<<<<< HEAD
 import spatialq
-from spatialq.io import ifc
+from spatialq.io.ifc_cache import CACHE
 
 
 @pytest.fixture
@@ -19,32 +18,8 @@ def con():
 @pytest.fixture
 def ifc_con(con):
     """The same, and no model in the cache."""
-    ifc.CACHE.clear()
-    return con
-=======
-from spatialq.io.ifc_cache import CACHE
-from spatialq.io.ifc_sql import SQL_FUNCTIONS
-
-
-@pytest.fixture
-def ifc_con():
-    """A connection with the IFC functions and macros, and nothing in the cache."""
     CACHE.clear()
-    con = duckdb.connect()
-    for function in SQL_FUNCTIONS:
-        con.create_function(
-            function.name,
-            function.call,
-            list(function.parameters),
-            function.returns,
-            type="arrow",
-            null_handling="special",
-            side_effects=function.volatile,
-        )
-    con.execute(files("spatialq.sql").joinpath("read_ifc.sql").read_text())
-    yield con
-    con.close()
->>>>>>> ifc
+    return con
 
 
 @pytest.fixture

@@ -7,25 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.io.las_sql import SQL_FUNCTIONS
-
 REPOSITORY = Path(__file__).parents[2]
 SCAN_ANGLE_STEP = 0.006
-
-
-def install(con: Any) -> None:
-    """Do what the installer does, for the functions of this reader alone."""
-    for function in SQL_FUNCTIONS:
-        con.create_function(
-            function.name,
-            function.call,
-            list(function.parameters),
-            function.returns,
-            type="arrow",
-            null_handling="special",
-            side_effects=function.volatile,
-        )
-    con.execute((REPOSITORY / "sql" / "read_las.sql").read_text())
 
 
 def write(
