@@ -55,8 +55,9 @@ def load(
 ) -> None:
     """Load files into tables, one transaction a file."""
     import spatialq
+    from spatialq.connection import QUIET
 
-    con = spatialq.connect(database)
+    con = spatialq.connect(database, config=QUIET)
     with _progress() as update:
         records = spatialq.load(con, list(files), table, crs=crs, progress=update)
     con.close()
@@ -80,10 +81,11 @@ def sql(
 ) -> None:
     """Run SQL with all functions of spatialq, and print or write what comes out."""
     import spatialq
+    from spatialq.connection import QUIET
     from spatialq.export.table import write_table
     from spatialq.sources import require_one_crs
 
-    con = spatialq.connect(database)
+    con = spatialq.connect(database, config=QUIET)
     require_one_crs(con, query)
     if output is not None:
         rows = write_table(con, query.rstrip().rstrip(";"), output)

@@ -14,6 +14,9 @@ import duckdb
 
 from spatialq.function import SqlFunction
 
+QUIET = {"enable_progress_bar": "false"}
+"""Setting for the command line, whose standard output is for results."""
+
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
