@@ -55,9 +55,9 @@ def load(
 ) -> None:
     """Load files into tables, one transaction a file."""
     import spatialq
-    from spatialq.connection import QUIET
+    from spatialq.connection import connect_quietly
 
-    con = spatialq.connect(database, config=QUIET)
+    con = connect_quietly(database)
     with _progress() as update:
         records = spatialq.load(con, list(files), table, crs=crs, progress=update)
     con.close()
@@ -80,12 +80,11 @@ def sql(
     as_json: Json = False,
 ) -> None:
     """Run SQL with all functions of spatialq, and print or write what comes out."""
-    import spatialq
-    from spatialq.connection import QUIET
+    from spatialq.connection import connect_quietly
     from spatialq.export.table import write_table
     from spatialq.sources import require_one_crs
 
-    con = spatialq.connect(database, config=QUIET)
+    con = connect_quietly(database)
     require_one_crs(con, query)
     if output is not None:
         rows = write_table(con, query.rstrip().rstrip(";"), output)
@@ -162,9 +161,9 @@ def demo(
 @app.command()
 def devices(*, as_json: Json = False) -> None:
     """Say what there is to compute with."""
-    import spatialq
+    from spatialq.connection import connect_quietly
 
-    result = spatialq.connect().sql("FROM spatialq_devices()")
+    result = connect_quietly().sql("FROM spatialq_devices()")
     _show(
         [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()], as_json=as_json
     )

@@ -14,9 +14,6 @@ import duckdb
 
 from spatialq.function import SqlFunction
 
-QUIET = {"enable_progress_bar": "false"}
-"""Setting for the command line, whose standard output is for results."""
-
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
@@ -59,6 +56,13 @@ def connect(
     except BaseException:
         con.close()
         raise
+    return con
+
+
+def connect_quietly(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
+    """Connect for the command line, whose standard output is for results, not for progress."""
+    con = connect(path)
+    con.execute("SET enable_progress_bar = false")
     return con
 
 

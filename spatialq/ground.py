@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spatialq.connection import QUIET, connect
+from spatialq.connection import connect_quietly
 from spatialq.errors import FileError
 from spatialq.export.las import write_ground
 from spatialq.export.table import FORMATS, write_table
@@ -48,7 +48,7 @@ def write_ground_points(
         raise ValueError(message)
     if target.exists() and target.samefile(source):
         raise FileError.of(COMMAND, target, "output must be another file than the input")
-    con = connect(config=QUIET)
+    con = connect_quietly()
     (record,) = load(con, source, "points", columns=("point_id", "x", "y", "z"), progress=progress)
     names = ", ".join(f"{name} := ?" for name in options)
     con.execute(f"CREATE TABLE seeds AS FROM owm_ground('points', {names})", list(options.values()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.connection import QUIET, connect
+from spatialq.connection import connect_quietly
 from spatialq.demo.picture import write_ground_picture
 from spatialq.loading import load
 
@@ -52,7 +52,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
     folder.mkdir(parents=True, exist_ok=True)
     database = folder / "demo.duckdb"
     database.unlink(missing_ok=True)
-    con = connect(str(database), config=QUIET)
+    con = connect_quietly(str(database))
     load(con, [las, ifc], progress=progress)
     for title, query in queries():
         started = time.perf_counter()
