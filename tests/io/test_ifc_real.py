@@ -89,7 +89,7 @@ SLOW_PRODUCTS = {
     "data/bad/ios_1001--reinforcingBar--segfault.ifc": 1,
     "data/bad/ios_732--slab--segfault.ifc": 135,
 }
-"""Models with products that take seconds to minutes: read with a time limit of two seconds a product."""
+"""Models with products that take seconds to minutes: read with two seconds a product."""
 
 REFUSED = {
     "data/bad/derived_empty_file.ifc": "the file is empty",
