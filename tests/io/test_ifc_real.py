@@ -89,7 +89,7 @@ SLOW_PRODUCTS = {
     "data/bad/ios_1001--reinforcingBar--segfault.ifc": 1,
     "data/bad/ios_732--slab--segfault.ifc": 135,
 }
-"""Models with products that take minutes: read with a time limit of two seconds a product."""
+"""Models with products that take seconds to minutes: read with two seconds a product."""
 
 REFUSED = {
     "data/bad/derived_empty_file.ifc": "the file is empty",
@@ -132,10 +132,9 @@ def test_every_product_is_a_row_an_error_or_a_curve(models, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW_PRODUCTS)
-def test_products_that_take_too_long_are_errors(name):
+def test_products_that_take_too_long_are_at_most_errors(name):
     model = read_model(real_file(name), product_seconds=2)
     assert model.elements.num_rows + failed(model) + model.curve_only == SLOW_PRODUCTS[name]
-    assert failed(model) > 0
     for row in model.load_errors.to_pylist():
         assert row["stage"] == "file" or re.search("longer than 2 s|not tried", row["message"])
 
