@@ -13,14 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from spatialq.io.las import read_las
-from spatialq.io.las_sql import SQL_FUNCTIONS
+import spatialq
 
 
 def write_cloud(path: Path, n_points: int, point_format: int) -> None:
@@ -69,19 +67,7 @@ def decode_with_laspy(path: Path) -> int:
 
 
 def connection(database: Path | None = None) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(str(database or ":memory:"))
-    for function in SQL_FUNCTIONS:
-        con.create_function(
-            function.name,
-            function.call,
-            list(function.parameters),
-            function.returns,
-            type="arrow",
-            null_handling="special",
-            side_effects=function.volatile,
-        )
-    con.execute(files("spatialq.sql").joinpath("read_las.sql").read_text())
-    return con
+    return spatialq.connect(str(database or ":memory:"))
 
 
 def load(path: Path, folder: Path, source: str) -> None:
@@ -89,14 +75,14 @@ def load(path: Path, folder: Path, source: str) -> None:
     database = folder / "points.duckdb"
     database.unlink(missing_ok=True)
     with connection(database) as con:
-        read_las(con, path, name="cloud")
+        spatialq.read_las(con, path, name="cloud")
         con.execute(f"CREATE TABLE points AS FROM {source}")
 
 
 def measured(path: Path, folder: Path) -> dict[str, Callable[[], object]]:
     """Give the runs to time by name; the first is laspy's."""
     con = connection()
-    read_las(con, path, name="cloud")
+    spatialq.read_las(con, path, name="cloud")
     macro = f"read_las('{path}')"
 
     def query(text: str) -> Callable[[], object]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spatialq.errors import FileWarning
-from spatialq.io.ifc_cache import expand, read_models
+from spatialq.io.files import find_files
+from spatialq.io.ifc_cache import read_models
 from spatialq.io.ifc_guard import READER
 from spatialq.io.ifc_model import PRODUCT_SECONDS, IfcModel, read_model
 
@@ -52,7 +53,7 @@ def read_ifc(
     FileWarning
         For every file about which something is odd, and for products without a mesh.
     """
-    models = read_models(expand(os.fspath(path)), geometry=True, product_seconds=product_seconds)
+    models = read_models(find_files(READER, path), geometry=True, product_seconds=product_seconds)
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):
             warnings.warn(f"{READER}: '{model.path}': {warning}", FileWarning, stacklevel=2)

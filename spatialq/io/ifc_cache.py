@@ -1,6 +1,5 @@
 """Reads several IFC files at once, and remembers the models read last."""
 
-import glob
 import os
 import threading
 from collections import OrderedDict
@@ -13,23 +12,6 @@ from typing import Any
 from spatialq.errors import FileError
 from spatialq.io.ifc_guard import READER
 from spatialq.io.ifc_model import PRODUCT_SECONDS, IfcModel, read_model
-
-
-def expand(path: str) -> list[Path]:
-    """List the files that a path or a glob pattern means, in order.
-
-    Raises
-    ------
-    FileError
-        If there is none.
-    """
-    if Path(path).exists() or not glob.has_magic(path):
-        return [Path(path)]
-    # Path.glob wants the fixed part and the pattern apart.
-    found = [Path(name) for name in sorted(glob.glob(path, recursive=True))]  # noqa: PTH207
-    if not found:
-        raise FileError.of(READER, path, "no file matches the pattern")
-    return found
 
 
 def read_models(

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from spatialq.function import SqlFunction
 from spatialq.io import ifc_tables
-from spatialq.io.ifc_cache import expand, read_models
+from spatialq.io.files import find_files
+from spatialq.io.ifc_cache import read_models
 from spatialq.io.ifc_guard import READER
 
 SQL_TYPES = {
@@ -50,7 +51,7 @@ def read_ifc_files(paths: pa.ChunkedArray) -> pa.Array:
     ValueError
         If a path is NULL.
     """
-    return pa.array([[str(file) for file in expand(path)] for path in given(paths)])
+    return pa.array([[str(file) for file in find_files(READER, path)] for path in given(paths)])
 
 
 def given(paths: pa.ChunkedArray) -> list[str]:
