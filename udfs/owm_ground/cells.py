@@ -64,29 +64,50 @@ def before(code: Any, point_id: Any, p: int, q: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def locate(
-    values: Any, start: int, stop: int, borders: Any, guess: Any, columns: Any, found: Any
-) -> None:
-    """Columns of the coordinates [start, stop); -1 where no window or fill cell reaches."""
+def locate(values: Any, step: float, borders: Any, guess: Any, columns: Any, result: Any) -> None:
+    """Columns of coordinates; -1 where no window or fill cell reaches."""
+    if step > 0:
+        _locate_even(values, borders[0], step, borders.size - 1, result)
+    else:
+        _locate_any(values, borders, guess, columns, result)
+
+
+@njit(cache=True, nogil=True)
+def _locate_even(values: Any, low: float, step: float, n_borders: int, result: Any) -> None:
+    # Plain arithmetic that the compiler turns into vector instructions, eight points at a time.
+    scale = 1 / step
+    high = low + (n_borders - 1.0) * step
+    for i in range(values.size):
+        value = values[i]
+        nearest = np.floor((value - low) * scale + 0.5)
+        border = low + nearest * step
+        column = nearest - (1.0 if value < border else 0.0)
+        column = n_borders - 1.0 + nearest if value == border else column
+        column = column if value >= low else -1.0
+        result[i] = np.int32(column if value <= high else -1.0)
+
+
+@njit(cache=True, nogil=True)
+def _locate_any(values: Any, borders: Any, guess: Any, columns: Any, result: Any) -> None:
     low, high = borders[0], borders[borders.size - 2]
     scale = (guess.size - 1) / (high - low) if high > low else 0.0
-    for i in range(start, stop):
+    for i in range(values.size):
         value = values[i]
         if not (value >= low and value <= high):
-            found[i - start] = -1
+            result[i] = -1
             continue
         k = uint64(guess[uint64((value - low) * scale)])
         k += uint64(borders[k + uint64(1)] <= value)  # nearly always enough, and no branch
         while borders[k + uint64(1)] <= value:
             k += uint64(1)
-        found[i - start] = columns[uint64(2) * k + uint64(borders[k] < value)]
+        result[i] = columns[uint64(2) * k + uint64(borders[k] < value)]
 
 
 @njit(cache=True, nogil=True)
 def fill_table(
     x: Any, y: Any, z: Any, code: Any, point_id: Any, start: int, stop: int,
-    x_borders: Any, x_guess: Any, x_columns: Any,
-    y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
+    x_step: float, x_borders: Any, x_guess: Any, x_columns: Any,
+    y_step: float, y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
 ) -> int:  # fmt: skip
     """Bin the points [start, stop) into the flat table; return how many have a z not finite."""
     columns = np.empty(BLOCK, np.int32)
@@ -94,8 +115,8 @@ def fill_table(
     bad = 0
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        locate(x, first, last, x_borders, x_guess, x_columns, columns)
-        locate(y, first, last, y_borders, y_guess, y_columns, rows)
+        locate(x[first:last], x_step, x_borders, x_guess, x_columns, columns)
+        locate(y[first:last], y_step, y_borders, y_guess, y_columns, rows)
         for k in range(last - first):
             i = uint64(first + k)
             height = z[i]

@@ -219,7 +219,7 @@ def _windows(
 
 def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
     found = np.empty(values.size, np.int32)
-    cells.locate(values, 0, values.size, *axis.lookup, found)
+    cells.locate(values, *axis.lookup, found)
     return found
 
 

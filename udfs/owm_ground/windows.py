@@ -9,6 +9,7 @@ exactly: no tolerance is needed anywhere.
 
 from dataclasses import dataclass
 from math import floor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,9 @@ class Axis:
     The buckets are equal parts of the span of the borders; a last one takes its upper end."""
     columns: NDArray[np.int32]
     """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
+    step: float
+    """Distance of the borders if border k is borders[0] + k * step to the last bit and no slot
+    was left out: columns can then be computed. Otherwise 0."""
     order: NDArray[np.int32]
     """Column of each slot, in the order of the axis."""
     window_start: Ints
@@ -63,9 +67,9 @@ class Axis:
     """The same for fill cells."""
 
     @property
-    def lookup(self) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
-        """What it takes to find the column of a coordinate."""
-        return self.borders, self.guess, self.columns
+    def lookup(self) -> tuple[Any, ...]:
+        """What `cells.locate` needs to find the column of a coordinate."""
+        return self.step, self.borders, self.guess, self.columns
 
     @property
     def fill_cells(self) -> Ints:
@@ -188,12 +192,21 @@ def cut_axis(
         borders=np.append(borders, np.inf),
         guess=_guess(borders),
         columns=columns,
+        step=_even_step(borders) if has_slot.all() else 0.0,
         order=columns[has_slot],
         window_start=window_start,
         window_stop=window_stop,
         fill_start=fill_start,
         fill_stop=fill_stop,
     )
+
+
+def _even_step(borders: Floats) -> float:
+    if borders.size < 2:
+        return 0.0
+    step = float(borders[1] - borders[0])
+    even = np.array_equal(borders, borders[0] + np.arange(borders.size) * step)
+    return step if even else 0.0
 
 
 def _guess(borders: Floats) -> NDArray[np.int32]:
