@@ -179,15 +179,28 @@ def main() -> None:
         app(standalone_mode=False)
     except (typer.Exit, typer.Abort) as stop:
         sys.exit(getattr(stop, "exit_code", 130))
-    except (KeyboardInterrupt, duckdb.InterruptException):
-        _note("interrupted: nothing was half written")
-        sys.exit(130)
     except typer.TyperException as wrong:  # a wrong option or argument
         _note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
         sys.exit(2)
-    except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
+    except BaseException as error:
+        if _is_interrupt(error):
+            _note("interrupted: nothing was half written")
+            sys.exit(130)
+        if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
+            raise  # a mistake of ours
         _note(f"error: {plain(error)}")
         sys.exit(1)
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: DuckDB has a form of its own for each place it hits."""
+    import duckdb
+
+    return (
+        isinstance(error, KeyboardInterrupt | duckdb.InterruptException)
+        or str(error) == "Query interrupted"
+        or "KeyboardInterrupt" in str(error)
+    )
 
 
 def plain(error: BaseException) -> str:
