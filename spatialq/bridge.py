@@ -67,12 +67,10 @@ def _value_type(hint: Any) -> type:
 def _lists(column: Any) -> Iterator[Any]:
     """Values of each list; an empty array for NULL, as list() gives for no rows at all."""
     for chunk in column.chunks:
-        for k in range(len(chunk)):
-            if not chunk.is_valid()[k].as_py():
-                yield chunk.values.slice(0, 0)
-                continue
-            start, stop = chunk.offsets[k].as_py(), chunk.offsets[k + 1].as_py()
-            yield chunk.values.slice(start, stop - start)
+        offsets = chunk.offsets.to_pylist()
+        for k, valid in enumerate(chunk.is_valid().to_pylist()):
+            stop = offsets[k + 1] if valid else offsets[k]
+            yield chunk.values.slice(offsets[k], stop - offsets[k])
 
 
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:

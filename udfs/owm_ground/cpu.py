@@ -1,5 +1,6 @@
 """`owm_ground` on the CPU: one pass bins the points, then minima slide over the cells."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,12 @@ from .windows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from . import Options
+
+Each = Callable[..., Iterator[Any]]
+"""`map`, or the `map` of a pool of threads."""
 
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
@@ -84,10 +86,11 @@ def run(
         return _result(arrays, none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
-        box = _box(pool, arrays, spans(x.size, threads))
+        each = pool.map if threads > 1 else map  # a small cloud is done before a thread starts
+        box = _box(each, arrays, spans(x.size, threads))
         code = point_id
         if options.ties == "octree":
-            code = _octree_codes(pool, arrays, box, spans(x.size, threads))
+            code = _octree_codes(each, arrays, box, spans(x.size, threads))
         columns, rows = _axes(arrays, box, options)
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window at all, or no point in any
@@ -95,8 +98,8 @@ def run(
                 raise ValueError(_not_finite(arrays))
             return _result(arrays, none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
-        table = _table(pool, (x, y, z, code, point_id), columns, rows, parts)
-        windows = _windows(pool, (code, point_id), table, columns, rows, threads)
+        table = _table(each, (x, y, z, code, point_id), columns, rows, parts)
+        windows = _windows(each, (code, point_id), table, columns, rows, threads)
 
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
         return _columns(y[points], rows), _columns(x[points], columns)
@@ -110,10 +113,8 @@ def run(
     return _result(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
-def _box(
-    pool: ThreadPoolExecutor, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]
-) -> Box:
-    extents = list(pool.map(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
+def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]) -> Box:
+    extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
     if any(bad for *_, bad in extents):
         raise ValueError(_not_finite(arrays))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
@@ -149,7 +150,7 @@ def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[A
     return axes[0], axes[1]
 
 
-def _sides(box: Box, options: "Options") -> "Iterator[tuple[float, float]]":
+def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
     for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
         n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
@@ -163,7 +164,7 @@ def _sides(box: Box, options: "Options") -> "Iterator[tuple[float, float]]":
 
 
 def _table(
-    pool: ThreadPoolExecutor,
+    each: Each,
     cloud: "tuple[NDArray[Any], ...]",
     columns: Axis,
     rows: Axis,
@@ -178,7 +179,7 @@ def _table(
     def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
-    if any(pool.map(fill, parts, tables)):
+    if any(each(fill, parts, tables)):
         raise ValueError(_not_finite([x, y, z, point_id]))
     first, *others = tables
     for other in others:
@@ -186,12 +187,12 @@ def _table(
         def merge(part: tuple[int, int], other: "NDArray[Any]" = other) -> None:
             cells.merge(code, point_id, first, other, *part)
 
-        list(pool.map(merge, spans(first.size, len(parts))))
+        list(each(merge, spans(first.size, len(parts))))
     return first.reshape(rows.n_slots, columns.n_slots)
 
 
 def _windows(
-    pool: ThreadPoolExecutor,
+    each: Each,
     ties: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
     columns: Axis,
@@ -204,7 +205,7 @@ def _windows(
         result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         list(
-            pool.map(
+            each(
                 lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
                 spans(n_rows, threads),
             )
@@ -249,7 +250,7 @@ def _copies(threads: int, shape: tuple[int, int]) -> int:
 
 
 def _octree_codes(
-    pool: ThreadPoolExecutor,
+    each: Each,
     arrays: "list[NDArray[Any]]",
     box: Box,
     parts: list[tuple[int, int]],
@@ -263,7 +264,7 @@ def _octree_codes(
         )
         raise ValueError(message)
     codes = np.empty(arrays[0].size, np.int64)
-    list(pool.map(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
+    list(each(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
     codes.flags.writeable = False
     return codes
 
