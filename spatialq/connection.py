@@ -71,7 +71,8 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 
     The functions live in DuckDB's process, for all connections to this database. The macros are
     stored in the current database, so that cursors and later sessions have them too; where it
-    cannot be written they are temporary, for this connection alone.
+    cannot be written they are temporary, for this connection alone. After `USE` of another
+    database call it again.
 
     Raises
     ------
@@ -122,21 +123,24 @@ def macros() -> tuple[Macro, ...]:
 
 
 def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
-    rows = con.execute(
-        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
-    ).fetchall()
-    present = {name for (name,) in rows}
-    for function in sql_functions():
-        if function.name not in present:
-            con.create_function(  # type: ignore[call-overload]  # takes the strings, too
-                function.name,
-                function.call,
-                list(function.parameters),
-                function.returns,
-                type="arrow",
-                null_handling="special",
-                side_effects=function.volatile,
-            )
+    # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
+    # the caller's connection would never let anyone create again.
+    with con.cursor() as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
+        ).fetchall()
+        present = {name for (name,) in rows}
+        for function in sql_functions():
+            if function.name not in present:
+                cursor.create_function(  # type: ignore[call-overload]  # takes the strings, too
+                    function.name,
+                    function.call,
+                    list(function.parameters),
+                    function.returns,
+                    type="arrow",
+                    null_handling="special",
+                    side_effects=function.volatile,
+                )
 
 
 def _install_macros(con: duckdb.DuckDBPyConnection) -> None:

@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO owm_ground(
 ) AS TABLE
 SELECT unnest(
     owm_ground_udf(
-        list(point_id), list(x), list(y), list(z),
+        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
         {
             window_size: window_size,
             overlap: overlap,

@@ -33,6 +33,24 @@ def test_a_function_outlives_the_connection_that_brought_it():
     con.close()
 
 
+def test_a_transaction_that_is_rolled_back():
+    con = duckdb.connect()
+    con.execute("BEGIN; CREATE TABLE t (a INTEGER)")
+    spatialq.install(con)
+    assert con.sql(CALL).fetchall() == [(2,)]
+    con.execute("ROLLBACK")
+    spatialq.install(con)
+    assert con.sql(CALL).fetchall() == [(2,)]
+    con.close()
+
+
+def test_another_database_after_use():
+    with spatialq.connect() as con:
+        con.execute("ATTACH ':memory:' AS other; USE other")
+        spatialq.install(con)
+        assert con.sql(CALL).fetchall() == [(2,)]
+
+
 def test_several_databases_in_one_process(tmp_path):
     connections = [spatialq.connect(str(tmp_path / f"{i}.duckdb")) for i in range(3)]
     assert [con.sql(CALL).fetchall() for con in connections] == [[(2,)]] * 3

@@ -70,6 +70,14 @@ def test_more_windows_than_memory_are_refused_before_they_are_made(con):
         ).fetchall()
 
 
+@pytest.mark.parametrize("far", ["1e18", "-1e14"])
+def test_coordinates_beyond_double_precision_are_refused(con, far):
+    with pytest.raises(duckdb.InvalidInputException, match="small enough that double precision"):
+        con.sql(
+            f"WITH far AS (SELECT point_id, x + {far} AS x, y, z FROM pts) FROM owm_ground(far)"
+        ).fetchall()
+
+
 def test_an_error_is_in_the_log(con):
     query = "WITH bad AS (SELECT * REPLACE ('nan'::DOUBLE AS z) FROM pts) FROM owm_ground(bad)"
     with pytest.raises(duckdb.InvalidInputException):

@@ -109,7 +109,7 @@ def test_many_groups_on_many_threads(con):
 
 def test_other_number_types_are_taken(con):
     con.execute(
-        "CREATE TABLE narrow AS SELECT point_id::INTEGER AS point_id, x::FLOAT AS x, "
+        "CREATE TABLE narrow AS SELECT point_id::UBIGINT AS point_id, x::FLOAT AS x, "
         "y::DECIMAL(10, 2) AS y, round(z)::TINYINT AS z FROM pts"
     )
     assert con.sql("SELECT count(*) > 10 FROM owm_ground('narrow')").fetchall() == [(True,)]

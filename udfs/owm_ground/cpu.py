@@ -17,6 +17,7 @@ from .windows import (
     least_points,
     most_borders,
     window_borders,
+    window_step,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from
 MAX_BORDERS = 20_000_000  # along an axis
 MAX_CELLS = 1 << 30
 MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
+MIN_STEP = 1000  # spacings of double precision that a step must have
 MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
 MAX_OCTREE = cells.LEAF * 2**20  # half side whose codes still fit 63 bits
 POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
@@ -151,7 +153,15 @@ def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[A
 
 
 def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
+    step = window_step(options.window_size, options.overlap)
     for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
+        largest = max(abs(low), abs(high))
+        if np.spacing(largest) * MIN_STEP > step:
+            message = (
+                f"owm_ground: x and y must be small enough that double precision tells apart "
+                f"{MIN_STEP} places in a step of {step:g}, got {largest:g}"
+            )
+            raise ValueError(message)
         n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
