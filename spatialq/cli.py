@@ -84,6 +84,9 @@ def sql(
     from spatialq.export.table import write_table
     from spatialq.sources import require_one_crs
 
+    if not query.strip(" ;\n\t"):
+        message = "sql: the query is empty"
+        raise ValueError(message)
     con = connect_quietly(database)
     require_one_crs(con, query)
     if output is not None:

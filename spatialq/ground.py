@@ -6,6 +6,7 @@ from typing import Any
 
 from spatialq.connection import connect_quietly
 from spatialq.errors import FileError
+from spatialq.export.atomic import require_folder
 from spatialq.export.las import write_ground
 from spatialq.export.table import FORMATS, write_table
 from spatialq.loading import load
@@ -48,6 +49,7 @@ def write_ground_points(
         raise ValueError(message)
     if target.exists() and target.samefile(source):
         raise FileError.of(COMMAND, target, "output must be another file than the input")
+    require_folder(target)
     con = connect_quietly()
     (record,) = load(con, source, "points", columns=("point_id", "x", "y", "z"), progress=progress)
     names = ", ".join(f"{name} := ?" for name in options)

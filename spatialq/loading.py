@@ -5,8 +5,11 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from spatialq import sources
 from spatialq.errors import FileError, FileWarning
@@ -14,9 +17,6 @@ from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.sources import SourceRecord
-
-if TYPE_CHECKING:
-    import duckdb
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
@@ -56,7 +56,7 @@ def kind_of(reader: str, path: Path) -> str:
 
 
 def load(
-    con: "duckdb.DuckDBPyConnection",
+    con: duckdb.DuckDBPyConnection,
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     table: str | None = None,
     *,
@@ -122,7 +122,8 @@ def load(
                 sources.add(con, record)
                 con.execute("COMMIT")
             except BaseException:
-                con.execute("ROLLBACK")
+                with suppress(duckdb.TransactionException):  # a full disk has ended it already
+                    con.execute("ROLLBACK")
                 raise
             finally:
                 con.unregister(INCOMING)  # only now: an aborted transaction refuses it
@@ -170,7 +171,7 @@ class _Counted:
 
 
 def _load_rows(
-    con: "duckdb.DuckDBPyConnection",
+    con: duckdb.DuckDBPyConnection,
     file: Path,
     kind: str,
     table: str,
@@ -206,7 +207,7 @@ def _load_rows(
 
 
 def _load_model(
-    con: "duckdb.DuckDBPyConnection",
+    con: duckdb.DuckDBPyConnection,
     file: Path,
     table: str | None,
     caught: list[warnings.WarningMessage],
@@ -237,7 +238,7 @@ def _load_model(
     )
 
 
-def _insert(con: "duckdb.DuckDBPyConnection", table: str) -> tuple[int]:
+def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
     """Append all incoming rows to a table, made if it is not there; return how many."""
     name = quoted(table)
     (exists,) = con.execute(
@@ -263,7 +264,7 @@ def _insert(con: "duckdb.DuckDBPyConnection", table: str) -> tuple[int]:
     return inserted
 
 
-def _refuse_twice(con: "duckdb.DuckDBPyConnection", table: str, file: Path) -> None:
+def _refuse_twice(con: duckdb.DuckDBPyConnection, table: str, file: Path) -> None:
     if str(file.resolve()) in {path for path, _ in sources.of_table(con, table)}:
         raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
 

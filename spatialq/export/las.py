@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spatialq.export.atomic import whole
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,25 +40,34 @@ def write_ground(
     -------
     int
         Points written.
+
+    Raises
+    ------
+    FileError
+        If the target cannot be written.
     """
     import laspy
+    import lazrs
 
     wanted = np.sort(point_id)
-    with laspy.open(source, encoding_errors="replace") as reader, whole(target) as partial:
-        header = copy.deepcopy(reader.header)
-        # the octree of the source is not that of the result
-        header.vlrs = [record for record in header.vlrs if record.user_id != "copc"]
-        header.evlrs = None
-        compressed = target.suffix.lower() == ".laz"
-        with laspy.open(partial, "w", header=header, do_compress=compressed) as writer:
-            first = 0
-            for points in reader.chunk_iterator(CHUNK):
-                last = first + len(points)
-                inside = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, last)]
-                chosen = points[inside - first]
-                chosen.classification[:] = GROUND
-                writer.write_points(chosen)
-                first = last
-                if progress is not None:
-                    progress(first, reader.header.point_count)
+    try:
+        with laspy.open(source, encoding_errors="replace") as reader, whole(target) as partial:
+            header = copy.deepcopy(reader.header)
+            # the octree of the source is not that of the result
+            header.vlrs = [record for record in header.vlrs if record.user_id != "copc"]
+            header.evlrs = None
+            compressed = target.suffix.lower() == ".laz"
+            with laspy.open(partial, "w", header=header, do_compress=compressed) as writer:
+                first = 0
+                for points in reader.chunk_iterator(CHUNK):
+                    last = first + len(points)
+                    inside = wanted[slice(*np.searchsorted(wanted, [first, last]))]
+                    chosen = points[inside - first]
+                    chosen.classification[:] = GROUND
+                    writer.write_points(chosen)
+                    first = last
+                    if progress is not None:
+                        progress(first, reader.header.point_count)
+    except lazrs.LazrsError as error:  # a full disk, say
+        raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
     return int(wanted.size)
