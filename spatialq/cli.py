@@ -94,7 +94,7 @@ def sql(
         _show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     result = con.execute(query)
-    names = [column[0] for column in result.description or []]
+    names = _distinct([column[0] for column in result.description or []])
     fetched = result.fetchmany(limit)
     _show([dict(zip(names, row, strict=True)) for row in fetched], as_json=as_json)
     if len(fetched) == limit and result.fetchone() is not None:
@@ -179,7 +179,10 @@ def main() -> None:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
     try:
-        app(standalone_mode=False)
+        # typer gives the status of a Ctrl-C back instead of raising it
+        if status := app(standalone_mode=False):
+            _note("interrupted: nothing was half written")
+            sys.exit(status)
     except (typer.Exit, typer.Abort) as stop:
         sys.exit(getattr(stop, "exit_code", 130))
     except typer.TyperException as wrong:  # a wrong option or argument
@@ -193,6 +196,18 @@ def main() -> None:
             raise  # a mistake of ours
         _note(f"error: {plain(error)}")
         sys.exit(1)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Tell columns of equal name apart, as a join of two tables has them: a, a_1."""
+    found: list[str] = []
+    for name in names:
+        k, other = 0, name
+        while other in found:
+            k += 1
+            other = f"{name}_{k}"
+        found.append(other)
+    return found
 
 
 def _is_interrupt(error: BaseException) -> bool:

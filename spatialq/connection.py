@@ -163,7 +163,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
         comment = wanted[macro.name, macro.is_table]
         if present.get((macro.name, macro.is_table)) == comment:
             continue
-        place = f'"{home}".main.{macro.name}'
+        place = f'"{home.replace(chr(34), chr(34) * 2)}".main.{macro.name}'
         con.execute(
             macro.statement.replace(
                 f"CREATE OR REPLACE MACRO {macro.name}",

@@ -93,7 +93,10 @@ def _all(con: "duckdb.DuckDBPyConnection") -> list[tuple[str, str, str | None]]:
     ).fetchall()[0][0]
     if not exists:
         return []
-    return con.execute("SELECT table_name, path, crs FROM spatialq_sources").fetchall()
+    return con.execute(
+        "SELECT table_name, path, crs FROM spatialq_sources WHERE table_name IN "
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database())"
+    ).fetchall()
 
 
 def _names(query: str) -> list[str]:

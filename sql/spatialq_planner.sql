@@ -6,7 +6,7 @@ SELECT unnest(spatialq_devices_udf(0), recursive := true);
 
 -- The last thousand kernel calls of this process: what ran where, why, and how long it took.
 -- gives: at (UTC) function row_count device reason estimated_seconds seconds error
--- example: FROM spatialq_log() ORDER BY at DESC LIMIT 5
+-- example: FROM spatialq_log() ORDER BY "at" DESC LIMIT 5
 CREATE OR REPLACE MACRO spatialq_log() AS TABLE
 SELECT unnest(spatialq_log_udf(0), recursive := true);
 

@@ -158,3 +158,7 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     picture = (tmp_path / "out" / "ground.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 100_000
+
+
+def test_columns_of_equal_name_are_all_there():
+    assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]

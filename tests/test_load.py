@@ -165,3 +165,11 @@ def test_kill_in_the_middle_leaves_a_database_without_the_half_file(tmp_path):
         assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(1,)]
         spatialq.load(con, large, "t")
         assert con.sql("SELECT count(*) FROM t").fetchall() == [(3_001_000,)]
+
+
+def test_a_table_that_was_dropped_can_be_loaded_again(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    spatialq.load(con, path, "t")
+    con.execute("DROP TABLE t")
+    spatialq.load(con, path, "t")
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
