@@ -2,7 +2,7 @@
 
 As a program: ``python benchmarks/clouds.py {small,sparse,dense} OUT.npz [--strips] [--seed N]``.
 
-The extents and numbers of points of `sparse` and `dense` are those of published airborne surveys
+The extents and numbers of points of all but `small` are those of published airborne surveys
 on which ground filters have been timed; the content is generated. Density varies across the
 flight direction as overlapping strips make it.
 """
@@ -43,6 +43,8 @@ class Kind(NamedTuple):
 KINDS = {
     "small": Kind(2_000_000, 600.0, 400.0, 500_000.0, 4_700_000.0, 0.01),
     "sparse": Kind(20_380_212, 1413.08, 1904.30, 714_947.98, 4_286_501.93, 0.01),
+    "arzua": Kind(40_706_503, 999.99, 999.99, 568_000.0, 4_752_320.0, 0.01),
+    "forest": Kind(42_384_876, 700.55, 505.45, 526_964.093, 4_742_610.292, 0.001),
     "dense": Kind(48_024_480, 730.54, 538.35, 526_955.908, 4_742_586.025, 0.001),
 }
 

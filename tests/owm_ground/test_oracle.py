@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spatialq.udfs.owm_ground import Options, cpu
+from spatialq.udfs.owm_ground import Options, cpu, windows
 
 from ..conftest import real_file
 from .cases import CASES
@@ -50,7 +50,7 @@ def test_threads_and_order_do_not_matter(name, monkeypatch):
 def test_leaving_out_what_is_empty_changes_nothing(name, monkeypatch):
     points, options = CASES[name]
     expected = run(points, **options)
-    monkeypatch.setattr(cpu, "MIN_SPARSE", -(10**9))  # as if the table were too large
+    monkeypatch.setattr(windows, "MIN_SPARSE", -(10**9))  # as if the table were too large
     again = run(points, **options)
     assert {k: v.tolist() for k, v in again.items()} == {k: v.tolist() for k, v in expected.items()}
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
+from .windows import LEAF
+
 BLOCK = 2048
 """Points whose columns are found together, before any cell is touched."""
-
-LEAF = 0.10
-"""Octants of the reference's tree are halved while half of their half side exceeds this."""
 
 
 @njit(cache=True, nogil=True)

@@ -9,16 +9,8 @@ import numpy as np
 from spatialq.parallel import n_threads, spans
 
 from . import cells
-from .windows import (
-    Axis,
-    Box,
-    cut_axis,
-    fill_borders,
-    least_points,
-    most_borders,
-    window_borders,
-    window_step,
-)
+from .result import not_finite, result_of
+from .windows import Axis, Box, cut_axes, least_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,12 +23,7 @@ Each = Callable[..., Iterator[Any]]
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
 
-MAX_BORDERS = 20_000_000  # along an axis
-MAX_CELLS = 1 << 30
 MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
-MIN_STEP = 1000  # spacings of double precision that a step must have
-MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
-MAX_OCTREE = cells.LEAF * 2**20  # half side whose codes still fit 63 bits
 POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
 
 
@@ -85,7 +72,7 @@ def run(
     x, y, z, point_id = arrays
     none = np.empty(0, np.int64)
     if x.size == 0:
-        return _result(arrays, none, none, none, none)
+        return result_of(arrays, none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
         each = pool.map if threads > 1 else map  # a small cloud is done before a thread starts
@@ -93,12 +80,16 @@ def run(
         code = point_id
         if options.ties == "octree":
             code = _octree_codes(each, arrays, box, spans(x.size, threads))
-        columns, rows = _axes(arrays, box, options)
+
+        def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+            return _used(x, axes[0]), _used(y, axes[1])
+
+        columns, rows = cut_axes(box, x.size, options, used)
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window at all, or no point in any
             if not np.isfinite(z).all():
-                raise ValueError(_not_finite(arrays))
-            return _result(arrays, none, none, none, none)
+                raise ValueError(not_finite(arrays))
+            return result_of(arrays, none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
         table = _table(each, (x, y, z, code, point_id), columns, rows, parts)
         windows = _windows(each, (code, point_id), table, columns, rows, threads)
@@ -112,65 +103,15 @@ def run(
     winners = windows["p"][windows["n"] >= least]
     seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
     filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
-    return _result(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
+    return result_of(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
 def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]) -> Box:
     extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
     if any(bad for *_, bad in extents):
-        raise ValueError(_not_finite(arrays))
+        raise ValueError(not_finite(arrays))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
-
-
-def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[Axis, Axis]:
-    """Cut both axes, and leave out what has no points where the table would be too large."""
-    borders = [
-        (
-            window_borders(low, high, options.window_size, options.overlap),
-            fill_borders(low, high, options.cell_size),
-        )
-        for low, high in _sides(box, options)
-    ]
-    axes = [cut_axis(*each) for each in borders]
-    n_points = arrays[0].size
-    if axes[0].n_slots * axes[1].n_slots > MIN_SPARSE + 8 * n_points:
-        for k, axis in enumerate(axes):
-            used = np.zeros(axis.n_slots, np.bool_)
-            slots = _columns(arrays[k], axis)
-            used[slots[slots >= 0]] = True
-            occupied = used[axis.columns]
-            axes[k] = cut_axis(*borders[k], (occupied[1::2], occupied[0::2]))
-    if axes[0].n_slots * axes[1].n_slots > MAX_CELLS:
-        message = (
-            f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
-            f"{n_points} points over {box.width:g} x {box.height:g} into "
-            f"{axes[0].n_slots * axes[1].n_slots:.2g} cells, more than {MAX_CELLS:.2g}; "
-            "take larger windows, less overlap, or tiles"
-        )
-        raise ValueError(message)
-    return axes[0], axes[1]
-
-
-def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
-    step = window_step(options.window_size, options.overlap)
-    for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
-        largest = max(abs(low), abs(high))
-        if np.spacing(largest) * MIN_STEP > step:
-            message = (
-                f"owm_ground: x and y must be small enough that double precision tells apart "
-                f"{MIN_STEP} places in a step of {step:g}, got {largest:g}"
-            )
-            raise ValueError(message)
-        n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
-        if n > MAX_BORDERS:
-            message = (
-                f"owm_ground: window_size {options.window_size} and overlap {options.overlap} "
-                f"give {n:.2g} window borders along an extent of {high - low:g}, more than "
-                f"{MAX_BORDERS:.2g}; take larger windows, less overlap, or tiles"
-            )
-            raise ValueError(message)
-        yield low, high
 
 
 def _table(
@@ -190,7 +131,7 @@ def _table(
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(each(fill, parts, tables)):
-        raise ValueError(_not_finite([x, y, z, point_id]))
+        raise ValueError(not_finite([x, y, z, point_id]))
     first, *others = tables
     for other in others:
 
@@ -226,6 +167,14 @@ def _windows(
     as_they_are = tuple(np.arange(n, dtype=np.int32) for n in along_rows.shape)
     windows: NDArray[Any] = slide(along_rows, as_they_are, rows, columns.window_start.size)
     return windows
+
+
+def _used(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.bool_]":
+    """Which places of an axis have points."""
+    used = np.zeros(axis.n_slots, np.bool_)
+    slots = _columns(values, axis)
+    used[slots[slots >= 0]] = True
+    return used[axis.columns]
 
 
 def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
@@ -265,45 +214,8 @@ def _octree_codes(
     box: Box,
     parts: list[tuple[int, int]],
 ) -> "NDArray[np.int64]":
-    root = (box.x_low + box.x_high) / 2, (box.y_low + box.y_high) / 2
-    half = max(box.width, box.height) / 2
-    if half > MAX_OCTREE:
-        message = (
-            f"owm_ground: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
-            f"got {2 * half:g}; take ties 'lowest_id'"
-        )
-        raise ValueError(message)
+    *root, half = octree_root(box)
     codes = np.empty(arrays[0].size, np.int64)
     list(each(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
     codes.flags.writeable = False
     return codes
-
-
-def _not_finite(arrays: "list[NDArray[Any]]") -> str:
-    bad = ~(np.isfinite(arrays[0]) & np.isfinite(arrays[1]) & np.isfinite(arrays[2]))
-    return (
-        f"owm_ground: x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN or "
-        f"infinity, the first with point_id {arrays[3][np.argmax(bad)]}"
-    )
-
-
-def _result(
-    arrays: "list[NDArray[Any]]",
-    seeds: "NDArray[np.int64]",
-    hits: "NDArray[Any]",
-    filled: "NDArray[np.int64]",
-    filled_hits: "NDArray[Any]",
-) -> "dict[str, NDArray[Any]]":
-    x, y, z, point_id = arrays
-    points = np.concatenate([seeds, filled])
-    is_filled = np.arange(points.size) >= seeds.size
-    order = np.lexsort((point_id[points], is_filled))
-    points = points[order]
-    return {
-        "point_id": point_id[points],
-        "x": x[points],
-        "y": y[points],
-        "z": z[points],
-        "hits": np.concatenate([hits, filled_hits]).astype(np.int32)[order],
-        "filled": is_filled[order],
-    }

@@ -7,12 +7,23 @@ and a point on a border belongs to neither side. A window or a fill cell is then
 exactly: no tolerance is needed anywhere.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from . import Options
+
+MAX_BORDERS = 20_000_000  # along an axis
+MAX_CELLS = 1 << 30
+LEAF = 0.10  # the reference's octants are halved while half of their half side exceeds this
+MAX_OCTREE = LEAF * 2**20  # half side whose codes still fit 63 bits
+MIN_STEP = 1000  # spacings of double precision that a step must have
+MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,11 +160,87 @@ def least_points(n_points: int, box: Box, window_size: float) -> int:
     return max(1, int(0.5 * (n_points / area) * window_size * window_size))
 
 
+def octree_root(box: Box) -> tuple[float, float, float]:
+    """Centre and half side of the reference's octree.
+
+    Raises
+    ------
+    ValueError
+        If its leaves cannot be numbered in 63 bits.
+    """
+    half = max(box.width, box.height) / 2
+    if half > MAX_OCTREE:
+        message = (
+            f"owm_ground: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
+            f"got {2 * half:g}; take ties 'lowest_id'"
+        )
+        raise ValueError(message)
+    return (box.x_low + box.x_high) / 2, (box.y_low + box.y_high) / 2, half
+
+
 def most_borders(extent: float, window_size: float, overlap: float, cell_size: float) -> float:
     """Borders along an axis at most: cheap, to refuse what would not fit before making it."""
     step = window_step(window_size, overlap)
     windows = (extent + 2 * window_size) / step
     return 2 * (windows + (extent / cell_size if cell_size else 0.0))
+
+
+Used = Callable[[tuple[Axis, Axis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+"""Looks through the points for the places of either axis that have any."""
+
+
+def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[Axis, Axis]:
+    """Cut both axes, and leave out what has no points where the table would be too large.
+
+    Raises
+    ------
+    ValueError
+        If double precision cannot tell the windows apart, or they are too many for memory.
+    """
+    borders = [
+        (
+            window_borders(low, high, options.window_size, options.overlap),
+            fill_borders(low, high, options.cell_size),
+        )
+        for low, high in _sides(box, options)
+    ]
+    columns, rows = (cut_axis(*each) for each in borders)
+    if columns.n_slots * rows.n_slots > MIN_SPARSE + 8 * n_points:
+        places = used((columns, rows))
+        columns, rows = (
+            cut_axis(*each, (occupied[1::2], occupied[0::2]))
+            for each, occupied in zip(borders, places, strict=True)
+        )
+    n_cells = columns.n_slots * rows.n_slots
+    if n_cells > MAX_CELLS:
+        message = (
+            f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
+            f"{n_points} points over {box.width:g} x {box.height:g} into {n_cells:.2g} cells, "
+            f"more than {MAX_CELLS:.2g}; take larger windows, less overlap, or tiles"
+        )
+        raise ValueError(message)
+    return columns, rows
+
+
+def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
+    step = window_step(options.window_size, options.overlap)
+    for low, high in ((box.x_low, box.x_high), (box.y_low, box.y_high)):
+        largest = max(abs(low), abs(high))
+        if np.spacing(largest) * MIN_STEP > step:
+            message = (
+                f"owm_ground: x and y must be small enough that double precision tells apart "
+                f"{MIN_STEP} places in a step of {step:g}, got {largest:g}"
+            )
+            raise ValueError(message)
+        n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
+        if n > MAX_BORDERS:
+            message = (
+                f"owm_ground: window_size {options.window_size} and overlap {options.overlap} "
+                f"give {n:.2g} window borders along an extent of {high - low:g}, more than "
+                f"{MAX_BORDERS:.2g}; take larger windows, less overlap, or tiles"
+            )
+            raise ValueError(message)
+        yield low, high
 
 
 def cut_axis(

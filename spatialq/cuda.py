@@ -1,0 +1,174 @@
+"""The first GPU as kernels see it: arrays, transfers, launches. CuPy stays in here.
+
+`udfs/*/gpu.py` get everything from `device()`, so that the tests can put a device in its place
+that runs the same CUDA sources on the host.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
+PIECE = 4 << 20  # bytes that travel at once from memory that is not pinned
+COPIERS = 16  # threads that copy such pieces into pinned memory, at most
+
+
+class Device:
+    """The first NVIDIA GPU.
+
+    Attributes
+    ----------
+    xp : module
+        CuPy: the functions of NumPy on arrays of the device.
+    """
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.xp = cupy
+        self._cuda = cupy.cuda
+        self._kernels: dict[tuple[Path, str], Any] = {}
+        self._modules: dict[Path, Any] = {}
+        self._lanes: list[_Lane] = []
+        self._lock = Lock()
+        attributes = self._cuda.Device(0).attributes
+        self.multiprocessors = int(attributes["MultiProcessorCount"])
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Work on this GPU; give back what memory CuPy hoarded when there was too little."""
+        try:
+            with self._cuda.Device(0):
+                yield
+        except self._cuda.memory.OutOfMemoryError:
+            self.xp.get_default_memory_pool().free_all_blocks()
+            raise
+
+    def launch(self, source: Path, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
+        """Start a kernel of a CUDA source; the source is compiled on its first use.
+
+        Parameters
+        ----------
+        source : path
+        kernel : str
+        blocks : tuple of int
+        threads : int
+            Of a block.
+        *arguments
+            Device arrays (passed as pointers), int (64 bits) or NumPy scalars.
+        """
+        self.kernel(source, kernel)(blocks, (threads,), arguments)
+
+    def kernel(self, source: Path, name: str) -> Any:
+        """Look up a kernel, compiled for this device."""
+        found = self._kernels.get((source, name))
+        if found is None:
+            with self._lock:
+                if source not in self._modules:
+                    text = source.read_text(encoding="utf-8")
+                    self._modules[source] = self.xp.RawModule(code=text, options=OPTIONS)
+                found = self._kernels[source, name] = self._modules[source].get_function(name)
+        return found
+
+    def is_here(self, array: Any) -> bool:
+        """Whether an array is in the memory of a GPU."""
+        if hasattr(array, "__cuda_array_interface__"):
+            return True
+        where = getattr(array, "__dlpack_device__", None)
+        return where is not None and where()[0] == 2  # kDLCUDA
+
+    def view(self, array: Any) -> Any:
+        """Take an array of a GPU, whichever library made it, as CuPy's; nothing is copied."""
+        if hasattr(array, "__cuda_array_interface__"):
+            return self.xp.asarray(array)
+        return self.xp.from_dlpack(array)
+
+    def filled(self, byte: int, size: int) -> Any:
+        """Allocate uint8[size] on the device, all of one value."""
+        array = self.xp.empty(size, np.uint8)
+        array.data.memset_async(byte, size)
+        return array
+
+    def address(self, array: Any) -> int:
+        """Address of the first element of a device array."""
+        return int(array.data.ptr)
+
+    def download(self, array: Any) -> Any:
+        """Copy a device array into a NumPy array, after all that was launched before."""
+        return self.xp.asnumpy(array)
+
+    def upload(self, arrays: "list[Any]") -> "list[Any]":
+        """Copy contiguous NumPy arrays to the device.
+
+        Pinned memory travels as it is. The rest goes piece by piece through small pinned
+        buffers, which several threads fill while others are on their way.
+        """
+        there = [self.xp.empty(array.shape, array.dtype) for array in arrays]
+        stream = self._cuda.get_current_stream()
+        pieces = []
+        for array, target in zip(arrays, there, strict=True):
+            if array.nbytes <= PIECE // 4 or self._is_pinned(array):
+                target.data.copy_from_host_async(array.ctypes.data, array.nbytes, stream)
+                continue
+            source = array.view(np.uint8)
+            pieces += [
+                (source[start : start + PIECE], target.data + start)
+                for start in range(0, array.nbytes, PIECE)
+            ]
+        if pieces:
+            stream.synchronize()  # what the arrays' memory was used for before is over
+            with self._lock:
+                self._copy(pieces)
+        stream.synchronize()
+        return there
+
+    def _copy(self, pieces: "list[tuple[Any, Any]]") -> None:
+        n = min(COPIERS, os.cpu_count() or 1, len(pieces))
+        while len(self._lanes) < n:
+            self._lanes.append(_Lane(self._cuda))
+        queue = iter(pieces)
+
+        def carry(lane: "_Lane") -> None:
+            with self._cuda.Device(0):
+                for piece, target in queue:  # next() of a list's iterator is atomic
+                    lane.send(piece, target)
+                lane.stream.synchronize()
+
+        with ThreadPoolExecutor(n) as pool:
+            list(pool.map(carry, self._lanes[:n]))
+
+    def _is_pinned(self, array: Any) -> bool:
+        attributes = self._cuda.runtime.pointerGetAttributes(array.ctypes.data)
+        return int(attributes.type) == 1  # cudaMemoryTypeHost
+
+
+class _Lane:
+    """Two pinned buffers that take turns on a stream of their own."""
+
+    def __init__(self, cuda: Any) -> None:
+        self.stream = cuda.Stream(non_blocking=True)
+        self._memory = [cuda.alloc_pinned_memory(PIECE) for _ in range(2)]
+        self._buffers = [np.frombuffer(memory, np.uint8, PIECE) for memory in self._memory]
+        self._sent = [cuda.Event(disable_timing=True) for _ in range(2)]
+        self._turn = 0
+
+    def send(self, piece: Any, target: Any) -> None:
+        k = self._turn = 1 - self._turn
+        self._sent[k].synchronize()
+        buffer = self._buffers[k][: piece.size]
+        np.copyto(buffer, piece)
+        target.copy_from_host_async(buffer.ctypes.data, piece.size, self.stream)
+        self._sent[k].record(self.stream)
+
+
+@cache
+def device() -> Any:
+    """Return the first GPU; `spatialq.planner.devices` says beforehand whether there is one."""
+    return Device()

@@ -1,0 +1,90 @@
+"""A device that runs the CUDA sources on the host: built by g++, over NumPy arrays."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+HEADER = Path(__file__).with_name("host_cuda.h")
+COMPILER = shutil.which("g++")
+KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(([^)]*)\)')
+
+
+class HostDevice:
+    """What `spatialq.cuda.Device` offers, without a GPU."""
+
+    xp = np
+    multiprocessors = 2
+
+    @contextmanager
+    def use(self):
+        yield
+
+    def launch(self, source, kernel, blocks, threads, *arguments):
+        wide, deep, *_ = (*blocks, 1)
+        words = [
+            value.ctypes.data if isinstance(value, np.ndarray) else value for value in arguments
+        ]
+        kinds = [
+            ctypes.c_double if isinstance(value, float | np.floating) else ctypes.c_longlong
+            for value in words
+        ]
+        start = getattr(library(source), f"launch_{kernel}")
+        start.argtypes = [ctypes.c_uint] * 3 + kinds
+        start(
+            wide,
+            deep,
+            threads,
+            *(value.item() if hasattr(value, "item") else value for value in words),
+        )
+
+    def is_here(self, array):
+        return isinstance(array, OnDevice)
+
+    def view(self, array):
+        return array.view(np.ndarray)
+
+    def filled(self, byte, size):
+        return np.full(size, byte, np.uint8)
+
+    def address(self, array):
+        return array.ctypes.data
+
+    def download(self, array):
+        return array.copy()
+
+    def upload(self, arrays):
+        return [array.copy() for array in arrays]
+
+
+class OnDevice(np.ndarray):
+    """Stands for an array in the memory of a GPU."""
+
+
+@cache
+def library(source):
+    """Build a CUDA source with a launcher for each of its kernels."""
+    text = source.read_text()
+    launchers = []
+    for name, parameters in KERNEL.findall(text):
+        names = [re.search(r"(\w+)\s*$", each).group(1) for each in parameters.split(",")]
+        launchers.append(
+            f'extern "C" void launch_{name}(unsigned wide, unsigned deep, unsigned threads, '
+            f"{parameters}) {{ host::launch(wide, deep, threads, "
+            f"[=] {{ {name}({', '.join(names)}); }}); }}\n"
+        )
+    assert launchers, f"no kernels in {source}"
+    folder = Path(tempfile.mkdtemp())
+    code, built = folder / "kernels.cpp", folder / "kernels.so"
+    code.write_text(f'#include "{HEADER}"\n#line 1 "{source}"\n{text}\n' + "".join(launchers))
+    flags = ["-std=c++20", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
+    subprocess.run([COMPILER, *flags, "-o", built, code], check=True)
+    found = ctypes.CDLL(str(built))
+    shutil.rmtree(folder)
+    return found

@@ -1,0 +1,243 @@
+// Enough of CUDA to run kernels on the host: one block after the other, its threads as contexts
+// that take turns where they synchronise. For the tests; blocks of up to 1024 threads.
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __noinline__
+#define __forceinline__ inline
+#define __restrict__
+#define __shared__ static  // blocks run one after the other
+#define __launch_bounds__(...)
+#define __CUDA_ARCH__ 900
+
+using std::floor;
+using std::max;
+using std::min;
+using std::sqrt;
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+namespace host {
+enum State { READY, AT_BLOCK, AT_WARP, DONE };
+const size_t STACK = 64 * 1024;
+struct Thread {
+    ucontext_t context;
+    State state;
+    std::vector<char> stack;
+};
+inline ucontext_t scheduler;
+inline std::vector<Thread> threads;
+inline unsigned current, n_threads;
+inline unsigned long long deposits[1024];
+inline std::function<void()> body;
+inline std::mt19937 dice(1);
+
+inline void pause(State state) {
+    Thread& me = threads[current];
+    me.state = state;
+    swapcontext(&me.context, &scheduler);
+}
+
+inline void entry() {
+    body();
+    threads[current].state = DONE;
+    swapcontext(&threads[current].context, &scheduler);
+}
+
+// Let go those that wait for each other, once nobody of them is still on the way.
+inline void release(unsigned first, unsigned last, State waiting) {
+    bool any = false;
+    for (unsigned t = first; t < last; ++t) {
+        if (threads[t].state == waiting) any = true;
+        else if (threads[t].state != DONE) return;
+    }
+    if (!any) return;
+    for (unsigned t = first; t < last; ++t) {
+        if (waiting == AT_WARP && threads[t].state == DONE) {
+            std::fprintf(stderr, "a warp waits for a thread that has left\n");
+            std::abort();
+        }
+        if (threads[t].state == waiting) threads[t].state = READY;
+    }
+}
+}  // namespace host
+
+inline dim3 blockIdx, blockDim, gridDim, threadIdx;
+
+namespace host {
+inline void run_block() {
+    for (unsigned t = 0; t < n_threads; ++t) {
+        Thread& thread = threads[t];
+        thread.stack.resize(STACK);
+        thread.state = READY;
+        getcontext(&thread.context);
+        thread.context.uc_stack.ss_sp = thread.stack.data();
+        thread.context.uc_stack.ss_size = STACK;
+        thread.context.uc_link = nullptr;
+        makecontext(&thread.context, entry, 0);
+    }
+    std::vector<unsigned> turn(n_threads);
+    for (unsigned t = 0; t < n_threads; ++t) turn[t] = t;
+    for (;;) {
+        std::shuffle(turn.begin(), turn.end(), dice);  // no order can be relied on
+        for (unsigned t : turn) {
+            if (threads[t].state != READY) continue;
+            current = t;
+            threadIdx = {t, 0, 0};
+            swapcontext(&scheduler, &threads[t].context);
+        }
+        for (unsigned w = 0; w < n_threads; w += 32)
+            release(w, std::min(w + 32, n_threads), AT_WARP);
+        release(0, n_threads, AT_BLOCK);
+        bool all_done = true;
+        for (auto& thread : threads) all_done = all_done && thread.state == DONE;
+        if (all_done) return;
+        bool ready = false;
+        for (auto& thread : threads) ready = ready || thread.state == READY;
+        if (!ready) {
+            std::fprintf(stderr, "threads of a block wait at different places\n");
+            std::abort();
+        }
+    }
+}
+
+inline void launch(unsigned x, unsigned y, unsigned n, std::function<void()> kernel) {
+    body = kernel;
+    n_threads = n;
+    threads.resize(n);
+    gridDim = {x, y, 1};
+    blockDim = {n, 1, 1};
+    for (unsigned b = 0; b < y; ++b)
+        for (unsigned a = 0; a < x; ++a) {
+            blockIdx = {a, b, 0};
+            run_block();
+        }
+}
+
+template <typename T>
+inline T exchange(T value, unsigned from) {
+    static_assert(sizeof(T) <= 8);
+    const unsigned me = current;
+    std::memcpy(&deposits[me], &value, sizeof(T));
+    pause(AT_WARP);
+    T other;
+    std::memcpy(&other, &deposits[me / 32 * 32 + from % 32], sizeof(T));
+    pause(AT_WARP);
+    return other;
+}
+}  // namespace host
+
+inline void __syncthreads() { host::pause(host::AT_BLOCK); }
+inline void __syncwarp(unsigned = ~0u) { host::pause(host::AT_WARP); }
+inline void __threadfence() {}
+
+template <typename T>
+inline T __shfl_xor_sync(unsigned, T value, int mask) {
+    return host::exchange(value, (host::current % 32) ^ mask);
+}
+template <typename T>
+inline T __shfl_sync(unsigned, T value, int from) {
+    return host::exchange(value, from);
+}
+template <typename T>
+inline T __shfl_up_sync(unsigned, T value, int by) {
+    const int lane = host::current % 32;
+    return host::exchange(value, lane >= by ? lane - by : lane);
+}
+template <typename T>
+inline T __shfl_down_sync(unsigned, T value, int by) {
+    const int lane = host::current % 32;
+    return host::exchange(value, lane + by < 32 ? lane + by : lane);
+}
+inline unsigned __ballot_sync(unsigned, int flag) {
+    unsigned bits = 0;
+    for (int k = 0; k < 32; ++k)
+        if (host::exchange(flag ? 1 : 0, k)) bits |= 1u << k;
+    return bits;
+}
+inline int __any_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) != 0; }
+inline int __all_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) == ~0u; }
+inline int __reduce_min_sync(unsigned mask, int value) {
+    for (int away = 16; away > 0; away /= 2)
+        value = std::min(value, __shfl_xor_sync(mask, value, away));
+    return value;
+}
+
+template <typename T>
+inline T atomicAdd(T* at, T value) {
+    T old = *at;
+    *at = old + value;
+    return old;
+}
+template <typename T>
+inline T atomicMin(T* at, T value) {
+    T old = *at;
+    *at = std::min(old, value);
+    return old;
+}
+template <typename T>
+inline T atomicMax(T* at, T value) {
+    T old = *at;
+    *at = std::max(old, value);
+    return old;
+}
+template <typename T>
+inline T atomicOr(T* at, T value) {
+    T old = *at;
+    *at = old | value;
+    return old;
+}
+template <typename T>
+inline T atomicExch(T* at, T value) {
+    T old = *at;
+    *at = value;
+    return old;
+}
+template <typename T>
+inline T atomicCAS(T* at, T expected, T value) {
+    T old = *at;
+    if (old == expected) *at = value;
+    return old;
+}
+
+template <typename T>
+inline T __ldcs(const T* at) {
+    return *at;
+}
+template <typename T>
+inline T __ldcg(const T* at) {
+    return *at;
+}
+template <typename T>
+inline T __ldg(const T* at) {
+    return *at;
+}
+template <typename To, typename From>
+inline To host_bits(From value) {
+    static_assert(sizeof(To) == sizeof(From));
+    To bits;
+    std::memcpy(&bits, &value, sizeof(To));
+    return bits;
+}
+inline long long __double_as_longlong(double v) { return host_bits<long long>(v); }
+inline double __longlong_as_double(long long v) { return host_bits<double>(v); }
+inline int __float_as_int(float v) { return host_bits<int>(v); }
+inline float __int_as_float(int v) { return host_bits<float>(v); }
+inline unsigned __float_as_uint(float v) { return host_bits<unsigned>(v); }
+inline float __uint_as_float(unsigned v) { return host_bits<float>(v); }
+inline int __popc(unsigned v) { return __builtin_popcount(v); }
+inline int __ffs(int v) { return __builtin_ffs(v); }
+inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }

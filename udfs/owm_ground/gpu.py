@@ -1,0 +1,336 @@
+"""`owm_ground` on the GPU: one pass bins the points, then minima slide over the cells."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq import cuda
+
+from .result import not_finite, result_of
+from .windows import Axis, Box, cut_axes, least_points, octree_root
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+SOURCE = Path(__file__).parent / "kernels.cu"
+THREADS, CHUNK, BLOCKS = 256, 2048, 8  # of `owm_bin`: a block, its points, blocks a multiprocessor
+WORDS = 1024  # of a bitmap that a block collects
+MAX_ROWS = 65535  # blocks along y
+MAX_POINTS = 1 << 32  # positions must leave half of a key to the height
+
+# As declared in kernels.cu.
+CELL_BYTES = RUN_BYTES = 16
+ARRAYS = (
+    "borders", "guess", "columns", "order", "window_start", "window_stop", "fill_start",
+    "fill_stop",
+)  # fmt: skip
+AXIS = np.dtype(
+    [(name, "u8") for name in ARRAYS]
+    + [(name, "f8") for name in ("scale", "step", "margin")]
+    + [(name, "i4") for name in ("n_borders", "n_slots", "n_windows", "n_fills")]
+)
+GRID = np.dtype(
+    [("x", AXIS), ("y", AXIS)]
+    + [(name, "f8") for name in ("x_low", "x_high", "y_low", "y_high")]
+    + [(name, "f8") for name in ("root_x", "root_y", "root_half")]
+    + [("least", "u8")]
+    + [(name, "i4") for name in ("needed", "id_bits", "octree", "padding")]
+)
+
+
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None = None
+) -> dict[str, Any]:
+    """Find the lowest points of overlapping windows; the same as `cpu.run`.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n] or None
+        Unique, where the coordinates are; None for 0, 1, 2 ...
+    options : Options
+    box : Box, optional
+        The extent of the points, where it is known (from a LAS header, say): spares a pass.
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the coordinates are.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`; or if a point lies outside of `box`.
+    """
+    device = cuda.device()
+    with device.use():
+        here = [device.is_here(values) for values in (x, y, z)]
+        if any(here) != all(here):
+            message = "owm_ground: x, y and z must be in one memory, got some on the GPU only"
+            raise ValueError(message)
+        if all(here):
+            columns = [device.view(values) for values in (x, y, z)]
+            ids = None if point_id is None else device.view(point_id)
+            there = [*map(device.xp.ascontiguousarray, columns), ids]
+            ids = device.xp.arange(x.size) if ids is None else ids
+        else:
+            columns = [np.ascontiguousarray(values, np.float64) for values in (x, y, z)]
+            ids = np.arange(x.size) if point_id is None else np.ascontiguousarray(point_id)
+            # ids that rise with the position break ties as the position does
+            rising = point_id is None or bool((ids[1:] > ids[:-1]).all())
+            there = [*device.upload([*columns, *([] if rising else [ids])]), None][:4]
+        arrays = [*columns, ids]
+        if x.size == 0:
+            none = ids[:0]
+            return result_of(arrays, none, none, none, none)
+        try:
+            positions, hits, n_seeds = find(device, *there, options, box)
+        except NotFiniteError:
+            raise ValueError(not_finite(arrays)) from None
+        if not all(here):
+            positions, hits = device.download(positions), device.download(hits)
+        return result_of(
+            arrays, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
+        )
+
+
+class NotFiniteError(Exception):
+    """Some points have a coordinate that is not finite."""
+
+
+def find(
+    device: Any, x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None
+) -> tuple[Any, Any, int]:
+    """Find the points among device arrays.
+
+    Returns
+    -------
+    positions, hits : device arrays, int64[m], int32[m]
+        Seeds first, then filled points, each by ascending position.
+    n_seeds : int
+
+    Raises
+    ------
+    NotFiniteError
+        If a coordinate is not finite.
+    ValueError
+        If a point lies outside of `box`, or the windows are too many.
+    """
+    if x.size > MAX_POINTS:
+        message = f"owm_ground: the GPU takes at most {MAX_POINTS} points at once, got {x.size}"
+        raise ValueError(message)
+    extent = _extent(device, x, y) if box is None else box
+    grid = _grid(device, x, y, options, extent)
+    if grid is None:
+        if not bool(device.xp.isfinite(z).all()):
+            raise NotFiniteError
+        none = device.xp.empty(0, np.int64)
+        return none, none, 0
+    found = search(device, grid, (x, y, z, point_id))
+    n_bad, _, n_seeds, n_points = device.download(found.totals).tolist()
+    if n_bad:
+        inside = (x >= extent.x_low) & (x <= extent.x_high)
+        inside &= (y >= extent.y_low) & (y <= extent.y_high)
+        if bool((inside & device.xp.isfinite(z)).all()) or bool(
+            (device.xp.isfinite(x) & device.xp.isfinite(y) & device.xp.isfinite(z)).all()
+        ):
+            message = f"owm_ground: box must hold all points, got {n_bad} outside of {box}"
+            raise ValueError(message)
+        raise NotFiniteError
+    return found.positions[:n_points], found.hits[:n_points], n_seeds
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of one extent, on the device: good for every cloud of that extent and size."""
+
+    columns: Axis
+    rows: Axis
+    memory: Any
+    """GRID on the device, and behind it the arrays that it points at."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search leaves on the device, once the device is through."""
+
+    positions: Any
+    hits: Any
+    totals: Any
+    """uint64[4]: points refused, the complement of the first one's position, seeds, points."""
+
+
+def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
+    """Launch all kernels; wait for none of them."""
+    columns, rows = grid.columns, grid.rows
+    *coordinates, point_id = cloud
+    points = (*coordinates, 0 if point_id is None else point_id)
+    n = coordinates[0].size
+
+    def launch(name: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
+        device.launch(SOURCE, f"owm_{name}", blocks, threads, *arguments)
+
+    parts = -(-n // (32 * WORDS))  # of a bitmap
+    # one piece of zeros: totals, counts of both bitmaps' parts, the bitmaps
+    zeros = device.filled(0, 32 + 8 * parts + 8 * parts * WORDS)
+    totals = zeros[:32].view(np.uint64)
+    counts = zeros[32 : 32 + 8 * parts].view(np.uint32)
+    words = zeros[32 + 8 * parts :].view(np.uint32)
+    seeds, filled = words[: parts * WORDS], words[parts * WORDS :]
+    cells = device.filled(0xFF, columns.n_slots * rows.n_slots * CELL_BYTES)
+
+    blocks = min(-(-n // CHUNK), device.multiprocessors * BLOCKS)
+    launch("bin", (blocks,), THREADS, grid.memory, *points, n, cells, totals)
+    n_windows = columns.window_start.size * rows.window_start.size
+    if n_windows:
+        across = -(-columns.window_start.size // 128)
+        runs = device.xp.empty(rows.n_slots * columns.window_start.size * RUN_BYTES, np.uint8)
+        depth = min(rows.n_slots, MAX_ROWS)
+        launch("rows", (across, depth), 128, grid.memory, *points, cells, runs)
+        depth = min(rows.window_start.size, MAX_ROWS)
+        launch("columns", (across, depth), 128, grid.memory, *points, runs, cells, seeds)
+    n_fills = columns.fill_start.size * rows.fill_start.size
+    if n_fills:
+        blocks = min(-(-n_fills // 4), 1 << 20)
+        launch("fill", (blocks,), 128, grid.memory, *points, cells, filled)
+    launch("count", (2 * parts,), 256, words, counts)
+    positions = device.xp.empty(min(n, n_windows) + n_fills, np.int64)
+    hits = device.xp.empty(positions.size, np.int32)
+    launch(
+        "collect", (2 * parts,), 256,
+        grid.memory, *points, cells, words, counts, np.int32(parts), totals[2:], positions, hits,
+    )  # fmt: skip
+    return Found(positions, hits, totals)
+
+
+def _extent(device: Any, x: Any, y: Any) -> Box:
+    low = device.filled(0xFF, 32).view(np.uint64)
+    tally = device.filled(0, 16).view(np.uint64)
+    blocks = min(-(-x.size // 1024), device.multiprocessors * 8)
+    device.launch(SOURCE, "owm_extent", (blocks,), 256, x, y, x.size, low, tally)
+    if device.download(tally)[0]:
+        raise NotFiniteError
+    x_low, y_low, x_high, y_high = _from_ordered(device.download(low) ^ COMPLEMENTS)
+    return Box(x_low, x_high, y_low, y_high)
+
+
+COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # of the greatest x and y
+
+
+def _from_ordered(bits: "NDArray[np.uint64]") -> list[float]:
+    """Undo `ordered` of kernels.cu."""
+    sign = np.uint64(1 << 63)
+    values: list[float] = np.where(bits & sign, bits ^ sign, ~bits).view(np.float64).tolist()
+    return values
+
+
+_grids: dict[Any, Grid] = {}
+MAX_GRIDS = 8  # kept for the next cloud
+
+
+def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | None:
+    """Cut the axes and put them on the device; None where no cell has a slot."""
+    key = device, box, x.size, options
+    if key in _grids:
+        return _grids[key]
+    looked_at_points = False
+
+    def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        nonlocal looked_at_points
+        looked_at_points = True
+        memory = _memory(device, axes, options, box, x.size)
+        places = [device.filled(0, axis.columns.size) for axis in axes]
+        blocks = min(-(-x.size // 1024), device.multiprocessors * 8)
+        device.launch(SOURCE, "owm_occupied", (blocks,), 256, memory, x, y, x.size, *places)
+        across, along = (device.download(each).astype(bool) for each in places)
+        return across, along
+
+    columns, rows = cut_axes(box, x.size, options, used)
+    if 0 in (columns.n_slots, rows.n_slots):
+        return None
+    grid = Grid(columns, rows, _memory(device, (columns, rows), options, box, x.size))
+    if not looked_at_points:
+        while len(_grids) >= MAX_GRIDS:
+            _grids.pop(next(iter(_grids)), None)
+        _grids[key] = grid
+    return grid
+
+
+def _memory(
+    device: Any, axes: tuple[Axis, Axis], options: "Options", box: Box, n_points: int
+) -> Any:
+    """Lay out GRID and the arrays that it points at, and copy them to the device at once."""
+    pieces: list[NDArray[Any]] = []
+    size = GRID.itemsize
+
+    def place(array: "NDArray[Any]") -> int:
+        nonlocal size
+        pieces.append(array)
+        start = size
+        size += -(-array.nbytes // 8) * 8
+        return start
+
+    starts = [{name: place(array) for name, array in _arrays(axis).items()} for axis in axes]
+    memory = device.xp.empty(size, np.uint8)
+    record = np.zeros(1, GRID)
+    for name, axis, offsets in zip("xy", axes, starts, strict=True):
+        for key, start in offsets.items():
+            record[name][key] = device.address(memory) + start
+        for key, value in _numbers(axis).items():
+            record[name][key] = value
+    for key in ("x_low", "x_high", "y_low", "y_high"):
+        record[key] = getattr(box, key)
+    if options.ties == "octree":
+        record["octree"] = 1
+        record["root_x"], record["root_y"], record["root_half"] = octree_root(box)
+    record["least"] = options.min_points or least_points(n_points, box, options.window_size)
+    record["needed"] = 1 if options.overlap == 0 else 2
+    record["id_bits"] = max(1, (n_points - 1).bit_length())
+    host = np.zeros(size, np.uint8)
+    host[: GRID.itemsize] = record.view(np.uint8)
+    for offsets in starts:
+        for start in offsets.values():
+            array = pieces.pop(0)
+            host[start : start + array.nbytes] = array.view(np.uint8)
+    memory[:] = device.xp.asarray(host)
+    return memory
+
+
+def _arrays(axis: Axis) -> "dict[str, NDArray[Any]]":
+    arrays = {name: np.ascontiguousarray(getattr(axis, name)) for name in ARRAYS}
+    return {
+        name: array if name == "borders" else array.astype(np.int32)
+        for name, array in arrays.items()
+    }
+
+
+def _numbers(axis: Axis) -> dict[str, float]:
+    borders = axis.borders[:-1]
+    step, margin = 0.0, 1.0
+    if borders.size > 1 and axis.n_slots == 2 * borders.size - 1:
+        # Even but for rounding: coordinates clear of the borders need no look at them.
+        even = (borders[-1] - borders[0]) / (borders.size - 1)
+        off = np.abs(borders - (borders[0] + np.arange(borders.size) * even)).max()
+        off += 4 * np.spacing(np.abs(borders[[0, -1]]).max())
+        share = off / even + 1e-15 * borders.size + 1e-9
+        if share < MAX_MARGIN:
+            step, margin = even, share
+    n_buckets = axis.guess.size - 1
+    span = borders[-1] - borders[0] if borders.size else 0.0
+    return {
+        "scale": n_buckets / span if span > 0 else 0.0,
+        "step": step,
+        "margin": margin,
+        "n_borders": borders.size,
+        "n_slots": axis.n_slots,
+        "n_windows": axis.window_start.size,
+        "n_fills": axis.fill_start.size,
+    }
+
+
+MAX_MARGIN = 0.01  # share of a step; with more, all coordinates are compared with the borders
