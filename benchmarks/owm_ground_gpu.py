@@ -174,22 +174,23 @@ def tune(x, y, z):
     totals = cp.zeros(4, np.uint64)
     text = gpu.SOURCE.read_text()
     rows = []
-    for threads, points, local in (
-        (256, 8, 2048), (256, 4, 1024), (256, 4, 2048), (512, 4, 2048), (512, 8, 2048),
-        (128, 8, 1024), (128, 16, 2048), (1024, 4, 2048), (256, 16, 4096), (384, 6, 2048),
+    for threads, resident, points, local in (
+        (256, 2, 8, 256), (256, 3, 8, 256), (256, 4, 8, 256), (256, 2, 16, 256), (256, 3, 16, 256),
+        (128, 6, 8, 256), (128, 8, 8, 128), (256, 3, 8, 512), (256, 2, 16, 512), (256, 4, 4, 128),
     ):  # fmt: skip
-        shape = (f"-DTHREADS={threads}", f"-DPOINTS={points}", f"-DLOCAL={local}")
+        shape = [f"-DTHREADS={threads}", f"-DPOINTS={points}", f"-DLOCAL={local}"]
+        shape.append(f"-DRESIDENT={resident}")
         kernel = cp.RawModule(code=text, options=(*cuda.OPTIONS, *shape)).get_function("owm_bin")
-        for blocks in (2, 4, 8, 16):
+        for blocks in (resident, 16):
             count = min(-(-n // (threads * points)), 132 * blocks)
 
             def work(kernel=kernel, count=count, threads=threads):
                 cells.data.memset_async(0xFF, cells.nbytes)
                 kernel((count,), (threads,), (grid.memory, *there, 0, n, cells, totals))
 
-            rows.append((timed(work, 7), threads, points, local, blocks, kernel.num_regs))
+            rows.append((timed(work, 7), threads, resident, points, local, blocks, kernel.num_regs))
     rows.sort()
-    for row in rows[:6] + rows[-2:]:
+    for row in rows:
         print("tune", row, flush=True)
     return rows
 

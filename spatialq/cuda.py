@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
-PIECE = 4 << 20  # bytes that travel at once from memory that is not pinned
-COPIERS = 16  # threads that copy such pieces into pinned memory, at most
+PIECE = 8 << 20  # bytes that travel at once from memory that is not pinned
+COPIERS = 8  # threads that copy such pieces into pinned memory, at most
 
 
 class Device:

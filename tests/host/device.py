@@ -13,7 +13,9 @@ import numpy as np
 
 HEADER = Path(__file__).with_name("host_cuda.h")
 COMPILER = shutil.which("g++")
-KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(([^)]*)\)')
+KERNEL = re.compile(
+    r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(?!__)(\w+)\(([^)]*)\)'
+)
 
 
 class HostDevice:

@@ -33,6 +33,15 @@ def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, 
 
 
 @njit(cache=True, nogil=True)
+def rises(values: Any, start: int, stop: int) -> bool:
+    """Whether each of the values [start, stop) is more than the one before it."""
+    for i in range(max(start, 1), stop):
+        if values[i] <= values[i - 1]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def octree_codes(
     x: Any, y: Any, z: Any, root_x: float, root_y: float, root_half: float, start: int, stop: int,
     codes: Any,

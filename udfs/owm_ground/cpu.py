@@ -72,7 +72,7 @@ def run(
     x, y, z, point_id = arrays
     none = np.empty(0, np.int64)
     if x.size == 0:
-        return result_of(arrays, none, none, none, none)
+        return result_of(tuple(arrays), none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
         each = pool.map if threads > 1 else map  # a small cloud is done before a thread starts
@@ -88,8 +88,8 @@ def run(
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window at all, or no point in any
             if not np.isfinite(z).all():
-                raise ValueError(not_finite(arrays))
-            return result_of(arrays, none, none, none, none)
+                raise ValueError(not_finite(*arrays))
+            return result_of(tuple(arrays), none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
         table = _table(each, (x, y, z, code, point_id), columns, rows, parts)
         windows = _windows(each, (code, point_id), table, columns, rows, threads)
@@ -103,13 +103,13 @@ def run(
     winners = windows["p"][windows["n"] >= least]
     seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
     filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
-    return result_of(arrays, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
+    return result_of(tuple(arrays), seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
 def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]) -> Box:
     extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
     if any(bad for *_, bad in extents):
-        raise ValueError(not_finite(arrays))
+        raise ValueError(not_finite(*arrays))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
 
@@ -131,7 +131,7 @@ def _table(
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(each(fill, parts, tables)):
-        raise ValueError(not_finite([x, y, z, point_id]))
+        raise ValueError(not_finite(x, y, z, point_id))
     first, *others = tables
     for other in others:
 

@@ -1,5 +1,6 @@
 """`owm_ground` on the GPU: one pass bins the points, then minima slide over the cells."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq import cuda
+from spatialq.parallel import n_threads, spans
 
+from . import cells
 from .result import not_finite, result_of
 from .windows import Axis, Box, cut_axes, least_points, octree_root
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, CHUNK, BLOCKS = 256, 2048, 8  # of `owm_bin`: a block, its points, blocks a multiprocessor
+THREADS, CHUNK, BLOCKS = 256, 2048, 16  # of `owm_bin`: a block, its points, blocks a multiprocessor
 WORDS = 1024  # of a bitmap that a block collects
 MAX_ROWS = 65535  # blocks along y
 MAX_POINTS = 1 << 32  # positions must leave half of a key to the height
@@ -73,30 +76,42 @@ def run(
         if any(here) != all(here):
             message = "owm_ground: x, y and z must be in one memory, got some on the GPU only"
             raise ValueError(message)
+        cloud: tuple[Any, ...] = (x, y, z, point_id)
+        if x.shape[0] == 0:
+            none = np.empty(0, np.int64)
+            return result_of((x, y, z, none), none, none, none, none)
         if all(here):
-            columns = [device.view(values) for values in (x, y, z)]
-            ids = None if point_id is None else device.view(point_id)
-            there = [*map(device.xp.ascontiguousarray, columns), ids]
-            ids = device.xp.arange(x.size) if ids is None else ids
+            cloud = there = tuple(None if each is None else device.view(each) for each in cloud)
         else:
-            columns = [np.ascontiguousarray(values, np.float64) for values in (x, y, z)]
-            ids = np.arange(x.size) if point_id is None else np.ascontiguousarray(point_id)
-            # ids that rise with the position break ties as the position does
-            rising = point_id is None or bool((ids[1:] > ids[:-1]).all())
-            there = [*device.upload([*columns, *([] if rising else [ids])]), None][:4]
-        arrays = [*columns, ids]
-        if x.size == 0:
-            none = ids[:0]
-            return result_of(arrays, none, none, none, none)
+            cloud, there = _upload(device, cloud)
         try:
-            positions, hits, n_seeds = find(device, *there, options, box)
+            positions, hits, n_seeds = find(device, there, options, box)
         except NotFiniteError:
-            raise ValueError(not_finite(arrays)) from None
+            raise ValueError(not_finite(*cloud)) from None
         if not all(here):
             positions, hits = device.download(positions), device.download(hits)
         return result_of(
-            arrays, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
+            cloud, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
         )
+
+
+def _upload(device: Any, cloud: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Make the columns contiguous and copy them to the device.
+
+    Ids that rise with the position stay here: they break ties as the position does.
+    """
+    *coordinates, point_id = (
+        None if each is None else np.ascontiguousarray(each) for each in cloud
+    )
+    n = coordinates[0].size
+    ids = []
+    if point_id is not None:
+        parts = spans(n, n_threads())
+        with ThreadPoolExecutor(len(parts)) as pool:
+            if not all(pool.map(lambda part: cells.rises(point_id, *part), parts)):
+                ids = [point_id]
+    there = device.upload([*coordinates, *ids])
+    return (*coordinates, point_id), (*there, None)[:4]
 
 
 class NotFiniteError(Exception):
@@ -104,9 +119,9 @@ class NotFiniteError(Exception):
 
 
 def find(
-    device: Any, x: Any, y: Any, z: Any, point_id: Any, options: "Options", box: Box | None
+    device: Any, cloud: tuple[Any, ...], options: "Options", box: Box | None
 ) -> tuple[Any, Any, int]:
-    """Find the points among device arrays.
+    """Find the points of x, y, z, point_id (or None) on the device.
 
     Returns
     -------
@@ -121,6 +136,7 @@ def find(
     ValueError
         If a point lies outside of `box`, or the windows are too many.
     """
+    x, y, z, _ = cloud
     if x.size > MAX_POINTS:
         message = f"owm_ground: the GPU takes at most {MAX_POINTS} points at once, got {x.size}"
         raise ValueError(message)
@@ -131,15 +147,11 @@ def find(
             raise NotFiniteError
         none = device.xp.empty(0, np.int64)
         return none, none, 0
-    found = search(device, grid, (x, y, z, point_id))
+    found = search(device, grid, cloud)
     n_bad, _, n_seeds, n_points = device.download(found.totals).tolist()
     if n_bad:
-        inside = (x >= extent.x_low) & (x <= extent.x_high)
-        inside &= (y >= extent.y_low) & (y <= extent.y_high)
-        if bool((inside & device.xp.isfinite(z)).all()) or bool(
-            (device.xp.isfinite(x) & device.xp.isfinite(y) & device.xp.isfinite(z)).all()
-        ):
-            message = f"owm_ground: box must hold all points, got {n_bad} outside of {box}"
+        if all(bool(device.xp.isfinite(values).all()) for values in (x, y, z)):
+            message = f"owm_ground: box must hold all points, got some outside of {box}"
             raise ValueError(message)
         raise NotFiniteError
     return found.positions[:n_points], found.hits[:n_points], n_seeds
@@ -182,28 +194,28 @@ def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
     counts = zeros[32 : 32 + 8 * parts].view(np.uint32)
     words = zeros[32 + 8 * parts :].view(np.uint32)
     seeds, filled = words[: parts * WORDS], words[parts * WORDS :]
-    cells = device.filled(0xFF, columns.n_slots * rows.n_slots * CELL_BYTES)
+    table = device.filled(0xFF, columns.n_slots * rows.n_slots * CELL_BYTES)
 
     blocks = min(-(-n // CHUNK), device.multiprocessors * BLOCKS)
-    launch("bin", (blocks,), THREADS, grid.memory, *points, n, cells, totals)
+    launch("bin", (blocks,), THREADS, grid.memory, *points, n, table, totals)
     n_windows = columns.window_start.size * rows.window_start.size
     if n_windows:
         across = -(-columns.window_start.size // 128)
         runs = device.xp.empty(rows.n_slots * columns.window_start.size * RUN_BYTES, np.uint8)
         depth = min(rows.n_slots, MAX_ROWS)
-        launch("rows", (across, depth), 128, grid.memory, *points, cells, runs)
+        launch("rows", (across, depth), 128, grid.memory, *points, table, runs)
         depth = min(rows.window_start.size, MAX_ROWS)
-        launch("columns", (across, depth), 128, grid.memory, *points, runs, cells, seeds)
+        launch("columns", (across, depth), 128, grid.memory, *points, runs, table, seeds)
     n_fills = columns.fill_start.size * rows.fill_start.size
     if n_fills:
         blocks = min(-(-n_fills // 4), 1 << 20)
-        launch("fill", (blocks,), 128, grid.memory, *points, cells, filled)
+        launch("fill", (blocks,), 128, grid.memory, *points, table, filled)
     launch("count", (2 * parts,), 256, words, counts)
     positions = device.xp.empty(min(n, n_windows) + n_fills, np.int64)
     hits = device.xp.empty(positions.size, np.int32)
     launch(
         "collect", (2 * parts,), 256,
-        grid.memory, *points, cells, words, counts, np.int32(parts), totals[2:], positions, hits,
+        grid.memory, *coordinates[:2], table, words, counts, np.int32(parts), totals[2:], positions, hits,
     )  # fmt: skip
     return Found(positions, hits, totals)
 

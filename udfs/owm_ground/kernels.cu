@@ -11,16 +11,21 @@ typedef unsigned long long u64;
 #ifndef THREADS
 #define THREADS 256  // of a block that bins points
 #endif
+#ifndef RESIDENT
+#define RESIDENT 3  // such blocks that a multiprocessor holds at once
+#endif
 #ifndef POINTS
-#define POINTS 8  // that a thread of such a block holds at once
+#define POINTS 8  // of a chunk that each lane holds, a multiple of 4
 #endif
 #ifndef LOCAL
-#define LOCAL 2048  // cells that such a block can count in shared memory
+#define LOCAL 256  // cells that a warp can count in shared memory
 #endif
-#define CHUNK (THREADS * POINTS)
+#define CHUNK (32 * POINTS)  // points of a warp
+#define PATIENCE 16          // chunks without an attempt after one that was in no order
+#define FULL 0xFFFFFFFFu     // all lanes of a warp
 
 static const u64 NONE = ~0ull;  // no point: above all keys, and what memset(0xFF) leaves
-static const int WORDS = 1024;  // words of a bitmap that a block collects
+#define PART 256  // threads that collect a part of a bitmap, four words each
 
 // The layout of Axis, Grid, Cell, Run and Tally is repeated in gpu.py.
 
@@ -79,10 +84,10 @@ struct Cloud {
 
 __device__ int warp_min(int value) {
 #if __CUDA_ARCH__ >= 800
-    return __reduce_min_sync(0xFFFFFFFFu, value);
+    return __reduce_min_sync(FULL, value);
 #else
     for (int away = 16; away > 0; away /= 2)
-        value = min(value, __shfl_xor_sync(0xFFFFFFFFu, value, away));
+        value = min(value, __shfl_xor_sync(FULL, value, away));
     return value;
 #endif
 }
@@ -128,10 +133,10 @@ __device__ long long octree_code(const Grid& grid, double x, double y, double z)
     return code;
 }
 
-__device__ __noinline__ bool tie_goes_to(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
+__device__ bool tie_goes_to(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
     if (grid.octree) {
-        long long a = octree_code(grid, cloud.x[p], cloud.y[p], cloud.z[p]);
-        long long b = octree_code(grid, cloud.x[q], cloud.y[q], cloud.z[q]);
+        const long long a = octree_code(grid, cloud.x[p], cloud.y[p], cloud.z[p]);
+        const long long b = octree_code(grid, cloud.x[q], cloud.y[q], cloud.z[q]);
         if (a != b) return a < b;
     }
     if (cloud.point_id && cloud.point_id[p] != cloud.point_id[q])
@@ -139,18 +144,23 @@ __device__ __noinline__ bool tie_goes_to(const Grid& grid, const Cloud& cloud, u
     return p < q;
 }
 
+// Rarely called, and kept out of the kernels' registers.
+__device__ __noinline__ bool is_exactly_lower(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
+    const double u = cloud.z[p], v = cloud.z[q];
+    return u != v ? u < v : tie_goes_to(grid, cloud, p, q);
+}
+
 // Whether the point of key a is lower than that of key b.
 __device__ bool is_lower(const Grid& grid, const Cloud& cloud, u64 a, u64 b) {
     if ((a ^ b) >> grid.id_bits) return a < b;
-    u64 p = position_of(a, grid.id_bits), q = position_of(b, grid.id_bits);
-    if (p == q) return false;
-    double u = cloud.z[p], v = cloud.z[q];
-    return u != v ? u < v : tie_goes_to(grid, cloud, p, q);
+    if (a == b) return false;
+    const u64 p = position_of(a, grid.id_bits), q = position_of(b, grid.id_bits);
+    return is_exactly_lower(grid, cloud, p, q);
 }
 
 // ---- where a coordinate lies
 
-__device__ int search_place(const Axis& axis, double value) {
+__device__ __noinline__ int search_place(const Axis& axis, double value) {
     const double* borders = axis.borders;
     if (!(value >= borders[0] && value <= borders[axis.n_borders - 1])) return -1;
     int k = axis.guess[(int)((value - borders[0]) * axis.scale)];
@@ -158,15 +168,29 @@ __device__ int search_place(const Axis& axis, double value) {
     return 2 * k + (borders[k] < value);
 }
 
-// Place of a coordinate; -1 where no window or fill cell reaches. Even borders need no look at
-// them except for coordinates that are on one, or next to one.
-__device__ int place_of(const Axis& axis, double low, double per_step, double value) {
-    double t = (value - low) * per_step;
-    double k = floor(t);
-    double part = t - k;
-    bool inside = k >= 0.0 && k < (double)(axis.n_borders - 1);
-    if (inside && part > axis.margin && part < 1.0 - axis.margin) return 2 * (int)k + 1;
-    return search_place(axis, value);
+// What a warp that bins points needs of an axis, in registers.
+struct Ruler {
+    double low, high;  // of the cloud
+    double first, per_step, margin;
+    int n_intervals;
+};
+
+__device__ Ruler ruler_of(const Axis& axis, double low, double high) {
+    Ruler ruler = {low, high, axis.borders[0], 0.0, axis.margin, 0};
+    if (axis.step > 0.0) ruler.per_step = 1.0 / axis.step, ruler.n_intervals = axis.n_borders - 1;
+    return ruler;
+}
+
+// Column of a coordinate's interval, where the borders are even; -1 where only a look at them can
+// tell: on one or next to one, or outside of all, or they are not even. No conversions: adding
+// MAGIC rounds to a whole number and leaves it in the low bits.
+__device__ int even_column(const Ruler& ruler, double value) {
+    const double MAGIC = 6755399441055744.0;  // 1.5 * 2^52
+    const double t = (value - ruler.first) * ruler.per_step;
+    const double sum = t + MAGIC;
+    const double off = t - (sum - MAGIC);
+    const int k = (int)__double_as_longlong(sum) - (off < 0.0);
+    return fabs(off) > ruler.margin && (u32)k < (u32)ruler.n_intervals ? k : -1;
 }
 
 __device__ u64 cell_at(const Grid& grid, int x_place, int y_place) {
@@ -200,7 +224,7 @@ extern "C" __global__ void owm_extent(const double* x, const double* y, long lon
     }
     for (int k = 0; k < 4; ++k) {
         for (int away = 16; away > 0; away /= 2) {
-            u64 other = __shfl_xor_sync(0xFFFFFFFFu, least[k], away);
+            u64 other = __shfl_xor_sync(FULL, least[k], away);
             least[k] = other < least[k] ? other : least[k];
         }
         if (threadIdx.x % 32 == 0 && least[k] != NONE) atomicMin(&low[k], least[k]);
@@ -222,136 +246,200 @@ extern "C" __global__ void owm_occupied(const Grid* grid, const double* x, const
 
 // ---- binning
 
-__device__ void offer(const Grid& grid, const Cloud& cloud, Cell* cell, u64 key) {
-    u64 now = __ldcg(&cell->key);
+// Make a key a cell's, unless the cell's is lower; `now` is what the cell held a while ago.
+__device__ void offer(const Grid& grid, const Cloud& cloud, Cell* cell, u64 key, u64 now) {
     while (is_lower(grid, cloud, key, now)) {
-        u64 seen = atomicCAS(&cell->key, now, key);
+        const u64 seen = atomicCAS(&cell->key, now, key);
         if (seen == now) return;
         now = seen;
     }
 }
 
+// Bin a point on a border, or next to one: few are, and their cells are elsewhere in the table.
+__device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cell* cells, u64 i) {
+    const int a = search_place(grid.x, cloud.x[i]), b = search_place(grid.y, cloud.y[i]);
+    if (a < 0 || b < 0) return;
+    Cell* cell = cells + cell_at(grid, a, b);
+    atomicAdd(&cell->n, 1u);
+    offer(grid, cloud, cell, make_key(cloud.z[i], i, grid.id_bits), __ldcg(&cell->key));
+}
+
+// What a warp shares while it bins.
+struct Warp {
+    u32 count[LOCAL];
+    u32 lowest[LOCAL];             // height in single precision
+    unsigned short winner[LOCAL];  // a point of the chunk that has it
+    u32 late[CHUNK + 32];          // positions of points for `bin_alone`
+};
+
+// Put the lanes' points aside, and bin them once they fill a warp: alone, each costs a chain of
+// reads that the others would wait for.
+__device__ int put_aside(const Grid& grid, const Cloud& cloud, Cell* cells, u32* late, int n_late,
+                         u32 mine, long long first) {
+    const int lane = threadIdx.x % 32;
+    if (!__any_sync(FULL, (int)mine)) return n_late;
+    for (int k = 0; k < POINTS; ++k) {
+        const u32 lanes = __ballot_sync(FULL, (int)(mine >> k & 1));
+        if (mine >> k & 1)
+            late[n_late + __popc(lanes & ((1u << lane) - 1))] = (u32)(first + k * 32 + lane);
+        n_late += __popc(lanes);
+    }
+    __syncwarp();
+    for (; n_late >= 32; n_late -= 32) bin_alone(grid, cloud, cells, late[n_late - 32 + lane]);
+    __syncwarp();
+    return n_late;
+}
+
+__device__ bool is_good(const Ruler& across, const Ruler& along, double x, double y, double z) {
+    return x >= across.low && x <= across.high && y >= along.low && y <= along.high &&
+           z - z == 0.0;
+}
+
+__device__ void refuse(Tally* tally, long long i) {
+    atomicAdd(&tally->bad, 1ull);
+    atomicMax(&tally->first_bad, ~(u64)i);
+}
+
 // owm_bin: count and lowest point of each cell.                          (section 2.1 of the source)
-// block    chunks of CHUNK points, grid-stride. Where a chunk covers at most LOCAL cells, as in
-//          the order of flight lines, it is counted in shared memory and only the few points that
-//          may be the lowest of a cell go on; else each point goes to its cell by itself
+// warp     chunks of CHUNK points, grid-stride. Where a chunk covers at most LOCAL cells, as in
+//          the order of flight lines, it is counted in shared memory, and each cell gets one
+//          addition and one candidate. Where it does not, each point goes to its cell by itself,
+//          and the next PATIENCE chunks do not try
 // writes   cells[].key and .n
 // races    additions, and a compare-and-swap whose winner does not depend on the order
-extern "C" __global__ void __launch_bounds__(THREADS) owm_bin(const Grid* whole, const double* x, const double* y, const double* z,
-    const long long* point_id, long long n,
-                                               Cell* cells, Tally* tally) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    owm_bin(const Grid* whole, const double* x, const double* y, const double* z,
+            const long long* point_id, long long n, Cell* cells, Tally* tally) {
+    __shared__ Warp warps[THREADS / 32];
     const Cloud cloud = {x, y, z, point_id};
-    __shared__ u32 count[LOCAL];
-    __shared__ u32 lowest[LOCAL];
-    __shared__ int left, bottom, right, top;  // columns and rows of intervals that a chunk meets
     const Grid& grid = *whole;
-    const double x_first = grid.x.borders[0], y_first = grid.y.borders[0];
-    const double x_per_step = grid.x.step > 0.0 ? 1.0 / grid.x.step : 0.0;
-    const double y_per_step = grid.y.step > 0.0 ? 1.0 / grid.y.step : 0.0;
-    const int me = threadIdx.x;
+    const int lane = threadIdx.x % 32;
+    Warp& warp = warps[threadIdx.x / 32];
+    for (int k = lane; k < LOCAL; k += 32) warp.count[k] = 0, warp.lowest[k] = ~0u;
+    __syncwarp();
+    const Ruler across = ruler_of(grid.x, grid.x_low, grid.x_high);
+    const Ruler along = ruler_of(grid.y, grid.y_low, grid.y_high);
     const int n_columns = grid.x.n_slots, id_bits = grid.id_bits;
-    for (long long first = blockIdx.x * (long long)CHUNK; first < n;
-         first += gridDim.x * (long long)CHUNK) {
-        double a[POINTS], b[POINTS], h[POINTS];
-        int column[POINTS], row[POINTS];  // of a point in no interval: column -1
-#pragma unroll
-        for (int k = 0; k < POINTS; ++k) {
-            long long i = first + k * THREADS + me;
-            bool some = i < n;
-            a[k] = some ? __ldcs(x + i) : 0.0;
-            b[k] = some ? __ldcs(y + i) : 0.0;
-            h[k] = some ? __ldcs(z + i) : 0.0;
-        }
-        if (me == 0) left = bottom = 0x7FFFFFFF, right = top = -1;
-        __syncthreads();
-        int least_column = 0x7FFFFFFF, most_column = -1, least_row = 0x7FFFFFFF, most_row = -1;
-#pragma unroll
-        for (int k = 0; k < POINTS; ++k) {
-            long long i = first + k * THREADS + me;
-            column[k] = -1;
-            row[k] = 0;
-            if (i >= n) continue;
-            bool inside = a[k] >= grid.x_low && a[k] <= grid.x_high && b[k] >= grid.y_low &&
-                          b[k] <= grid.y_high;
-            if (!inside || h[k] - h[k] != 0.0) {
-                atomicAdd(&tally->bad, 1ull);
-                atomicMax(&tally->first_bad, ~(u64)i);
-                continue;
-            }
-            const int across = place_of(grid.x, x_first, x_per_step, a[k]);
-            const int along = place_of(grid.y, y_first, y_per_step, b[k]);
-            if (across < 0 || along < 0) continue;
-            if (!(across & along & 1)) {  // on a border: one point in a hundred, with columns far away
-                Cell* cell = cells + cell_at(grid, across, along);
-                atomicAdd(&cell->n, 1u);
-                offer(grid, cloud, cell, make_key(h[k], i, id_bits));
-                continue;
-            }
-            column[k] = x_per_step > 0.0 ? across / 2 : grid.x.columns[across];
-            row[k] = y_per_step > 0.0 ? along / 2 : grid.y.columns[along];
-            least_column = min(least_column, column[k]);
-            most_column = max(most_column, column[k]);
-            least_row = min(least_row, row[k]);
-            most_row = max(most_row, row[k]);
-        }
-        least_column = warp_min(least_column);
-        most_column = warp_max(most_column);
-        least_row = warp_min(least_row);
-        most_row = warp_max(most_row);
-        if (me % 32 == 0) {
-            atomicMin(&left, least_column);
-            atomicMax(&right, most_column);
-            atomicMin(&bottom, least_row);
-            atomicMax(&top, most_row);
-        }
-        __syncthreads();
-        const int c0 = left, r0 = bottom;
-        const long long width = (long long)right - c0 + 1, depth = (long long)top - r0 + 1;
-        if (width > 0 && width * depth <= LOCAL) {
-            const int area = (int)(width * depth);
-            for (int k = me; k < area; k += THREADS) count[k] = 0, lowest[k] = 0xFFFFFFFFu;
-            __syncthreads();
+    int n_late = 0, patience = 0;
+    for (long long first = (blockIdx.x * (long long)(THREADS / 32) + threadIdx.x / 32) * CHUNK;
+         first < n; first += gridDim.x * (long long)(THREADS / 32 * CHUNK)) {
+        u32 aside = 0;  // bit k: point k is put aside
+        if (patience == 0) {
+            u32 height[POINTS];
+            int column[POINTS], row[POINTS];  // of a point that is not taken here: column -1
+            int left = 0x7FFFFFFF, right = -1, bottom = 0x7FFFFFFF, top = -1;
 #pragma unroll
             for (int k = 0; k < POINTS; ++k) {
-                if (column[k] < 0) continue;
-                int local = (row[k] - r0) * (int)width + column[k] - c0;
-                atomicAdd(&count[local], 1u);
-                atomicMin(&lowest[local], ordered_float(h[k]));
-            }
-            __syncthreads();
-#pragma unroll
-            for (int k = 0; k < POINTS; ++k) {
-                if (column[k] < 0) continue;
-                int local = (row[k] - r0) * (int)width + column[k] - c0;
-                if (ordered_float(h[k]) != lowest[local]) continue;
-                Cell* cell = cells + (u64)row[k] * n_columns + column[k];
-                offer(grid, cloud, cell, make_key(h[k], first + k * THREADS + me, id_bits));
-            }
-            for (int k = me; k < area; k += THREADS)
-                if (count[k]) {
-                    u64 cell = (u64)(r0 + k / (int)width) * n_columns + c0 + k % (int)width;
-                    atomicAdd(&cells[cell].n, count[k]);
+                const long long i = first + k * 32 + lane;
+                column[k] = -1, row[k] = -1, height[k] = 0;
+                if (i >= n) continue;
+                const double a = __ldcs(x + i), b = __ldcs(y + i), h = __ldcs(z + i);
+                height[k] = ordered_float(h);
+                if (!is_good(across, along, a, b, h)) {
+                    refuse(tally, i);
+                    continue;
                 }
-        } else {
+                column[k] = even_column(across, a);
+                row[k] = even_column(along, b);
+                if ((column[k] | row[k]) < 0) {
+                    aside |= 1u << k;
+                    column[k] = -1;
+                    continue;
+                }
+                left = min(left, column[k]), right = max(right, column[k]);
+                bottom = min(bottom, row[k]), top = max(top, row[k]);
+            }
+            left = warp_min(left), right = warp_max(right);
+            bottom = warp_min(bottom), top = warp_max(top);
+            const int width = right - left + 1, depth = top - bottom + 1;
+            if (right < 0 || (long long)width * depth <= LOCAL) {
 #pragma unroll
-            for (int k = 0; k < POINTS; ++k) {
-                if (column[k] < 0) continue;
-                Cell* cell = cells + (u64)row[k] * n_columns + column[k];
-                atomicAdd(&cell->n, 1u);
-                offer(grid, cloud, cell, make_key(h[k], first + k * THREADS + me, id_bits));
+                for (int k = 0; k < POINTS; ++k) {
+                    if (column[k] < 0) continue;
+                    column[k] = (row[k] - bottom) * width + column[k] - left;
+                    atomicAdd(&warp.count[column[k]], 1u);
+                    atomicMin(&warp.lowest[column[k]], height[k]);
+                }
+                __syncwarp();
+                u32 lowest = 0;  // bit k: point k is the lowest, or one of several that seem to be
+#pragma unroll
+                for (int k = 0; k < POINTS; ++k) {
+                    if (column[k] < 0 || height[k] != warp.lowest[column[k]]) continue;
+                    lowest |= 1u << k;
+                    warp.winner[column[k]] = (unsigned short)(k * 32 + lane);
+                }
+                __syncwarp();
+#pragma unroll
+                for (int k = 0; k < POINTS; ++k) {
+                    if (!(lowest >> k & 1) || warp.winner[column[k]] == k * 32 + lane) continue;
+                    atomicAdd(&warp.count[column[k]], ~0u);  // less one: counted when it is binned
+                    aside |= 1u << k;
+                }
+                __syncwarp();
+                for (int k = lane; k < width * depth; k += 32) {
+                    const u32 points = warp.count[k];
+                    if (points == 0) continue;
+                    Cell* cell = cells + (u64)(bottom + k / width) * n_columns + left + k % width;
+                    const u64 now = __ldcg(&cell->key);
+                    const u64 i = first + warp.winner[k];
+                    atomicAdd(&cell->n, points);
+                    offer(grid, cloud, cell, make_key(z[i], i, id_bits), now);
+                    warp.count[k] = 0, warp.lowest[k] = ~0u;
+                }
+                __syncwarp();
+                n_late = put_aside(grid, cloud, cells, warp.late, n_late, aside, first);
+                continue;
+            }
+            patience = PATIENCE;
+            aside = 0;
+        }
+        --patience;
+        for (int part = 0; part < POINTS; part += 4) {
+            double h[4];
+            Cell* cell[4];
+            u64 now[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const long long i = first + (part + k) * 32 + lane;
+                cell[k] = nullptr;
+                now[k] = 0;
+                if (i >= n) continue;
+                const double a = __ldcs(x + i), b = __ldcs(y + i);
+                h[k] = __ldcs(z + i);
+                if (!is_good(across, along, a, b, h[k])) {
+                    refuse(tally, i);
+                    continue;
+                }
+                const int column = even_column(across, a), row = even_column(along, b);
+                if ((column | row) < 0) {
+                    aside |= 1u << (part + k);
+                    continue;
+                }
+                cell[k] = cells + (u64)row * n_columns + column;
+                now[k] = __ldcg(&cell[k]->key);
+            }
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                if (!cell[k]) continue;
+                const u64 i = first + (part + k) * 32 + lane;
+                atomicAdd(&cell[k]->n, 1u);
+                offer(grid, cloud, cell[k], make_key(h[k], i, id_bits), now[k]);
             }
         }
-        __syncthreads();  // before the next chunk writes what this one still reads
+        n_late = put_aside(grid, cloud, cells, warp.late, n_late, aside, first);
     }
+    if (lane < n_late) bin_alone(grid, cloud, cells, warp.late[lane]);
 }
 
 // ---- windows
 
 // owm_rows: lowest point and count of each window's run of slots, row by row.
 // thread   one window along x in one row of slots (blockIdx.y, grid-stride)
-// reads    the cells of its run; its neighbours read nearly the same    writes  runs[row][window]
-extern "C" __global__ void owm_rows(const Grid* whole, const double* x, const double* y, const double* z,
-    const long long* point_id, const Cell* cells, Run* runs) {
+// reads    the cells of its run, four at a time; its neighbours read nearly the same
+// writes   runs[row][window]
+extern "C" __global__ void __launch_bounds__(128)
+    owm_rows(const Grid* whole, const double* x, const double* y, const double* z,
+             const long long* point_id, const Cell* cells, Run* runs) {
     const Cloud cloud = {x, y, z, point_id};
     const Grid& grid = *whole;
     const int window = blockIdx.x * blockDim.x + threadIdx.x;
@@ -360,12 +448,21 @@ extern "C" __global__ void owm_rows(const Grid* whole, const double* x, const do
     for (int slot = blockIdx.y; slot < grid.y.n_slots; slot += gridDim.y) {
         const Cell* row = cells + (u64)grid.y.order[slot] * grid.x.n_slots;
         Run run = {NONE, 0, 0};
-        for (int k = start; k < stop; ++k) {
-            const u32 column = grid.x.order[k];
-            const Cell cell = row[column];
-            if (cell.key == NONE) continue;
-            run.n += cell.n + 1;
-            if (is_lower(grid, cloud, cell.key, run.key)) run.key = cell.key, run.column = column;
+        for (int k = start; k < stop; k += 4) {
+            Cell cell[4];
+            u32 column[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) column[j] = grid.x.order[min(k + j, stop - 1)];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) cell[j] = row[column[j]];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                if (k + j >= stop) break;
+                run.n += cell[j].n + 1;
+                if (!is_lower(grid, cloud, cell[j].key, run.key)) continue;
+                run.key = cell[j].key;
+                run.column = column[j];
+            }
         }
         runs[(u64)slot * grid.x.n_windows + window] = run;
     }
@@ -373,25 +470,39 @@ extern "C" __global__ void owm_rows(const Grid* whole, const double* x, const do
 
 // owm_columns: the lowest point of each window that holds enough points gets a hit.
 // thread   one window along x; blockIdx.y its place along y, grid-stride
-// reads    runs[slots of the window][window]      writes  cells[].hits, the bitmap of seeds
+// reads    runs[slots of the window][window], four at a time
+// writes   cells[].hits, the bitmap of seeds
 // races    additions; the hit that makes a seed sets its bit
-extern "C" __global__ void owm_columns(const Grid* whole, const double* x, const double* y, const double* z,
-    const long long* point_id, const Run* runs, Cell* cells, u32* seeds) {
+extern "C" __global__ void __launch_bounds__(128)
+    owm_columns(const Grid* whole, const double* x, const double* y, const double* z,
+                const long long* point_id, const Run* runs, Cell* cells, u32* seeds) {
     const Cloud cloud = {x, y, z, point_id};
     const Grid& grid = *whole;
     const int window = blockIdx.x * blockDim.x + threadIdx.x;
     if (window >= grid.x.n_windows) return;
     for (int j = blockIdx.y; j < grid.y.n_windows; j += gridDim.y) {
-        u64 key = NONE, n = 0, winner = 0;
-        for (int slot = grid.y.window_start[j]; slot < grid.y.window_stop[j]; ++slot) {
-            const Run run = runs[(u64)slot * grid.x.n_windows + window];
-            n += run.n;
-            if (run.key == NONE || !is_lower(grid, cloud, run.key, key)) continue;
-            key = run.key;
-            winner = (u64)grid.y.order[slot] * grid.x.n_slots + run.column;
+        const int start = grid.y.window_start[j], stop = grid.y.window_stop[j];
+        u64 key = NONE, n = 0;
+        u32 column = 0;
+        int slot = start;
+        for (int k = start; k < stop; k += 4) {
+            Run run[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                run[j] = runs[(u64)min(k + j, stop - 1) * grid.x.n_windows + window];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                if (k + j >= stop) break;
+                n += run[j].n;
+                if (!is_lower(grid, cloud, run[j].key, key)) continue;
+                key = run[j].key;
+                column = run[j].column;
+                slot = k + j;
+            }
         }
         if (key == NONE || n < grid.least) continue;
-        const u32 hits = atomicAdd(&cells[winner].hits, 1u) + 2u;  // it began at less one
+        Cell* winner = cells + (u64)grid.y.order[slot] * grid.x.n_slots + column;
+        const u32 hits = atomicAdd(&winner->hits, 1u) + 2u;  // it began at less one
         if (hits != (u32)grid.needed) continue;
         const u64 p = position_of(key, grid.id_bits);
         atomicOr(&seeds[p / 32], 1u << (p % 32));
@@ -399,10 +510,11 @@ extern "C" __global__ void owm_columns(const Grid* whole, const double* x, const
 }
 
 // owm_fill: the lowest point of each fill cell that has points but no seed.
-// warp     one fill cell; its lanes share the cells of it
+// warp     one fill cell; its lanes share the slots of each row
 // writes   the bitmap of filled points; fill cells are disjoint, so no bit is set twice
-extern "C" __global__ void owm_fill(const Grid* whole, const double* x, const double* y, const double* z,
-    const long long* point_id, const Cell* cells, u32* filled) {
+extern "C" __global__ void __launch_bounds__(128)
+    owm_fill(const Grid* whole, const double* x, const double* y, const double* z,
+             const long long* point_id, const Cell* cells, u32* filled) {
     const Cloud cloud = {x, y, z, point_id};
     const Grid& grid = *whole;
     const int lane = threadIdx.x % 32;
@@ -411,21 +523,26 @@ extern "C" __global__ void owm_fill(const Grid* whole, const double* x, const do
     for (long long f = blockIdx.x * (long long)(blockDim.x / 32) + threadIdx.x / 32; f < n_fills;
          f += n_warps) {
         const int i = (int)(f % grid.x.n_fills), j = (int)(f / grid.x.n_fills);
-        const int x0 = grid.x.fill_start[i], y0 = grid.y.fill_start[j];
-        const long long width = grid.x.fill_stop[i] - x0;
-        const long long area = width * (grid.y.fill_stop[j] - y0);
+        const int bottom = grid.y.fill_start[j], top = grid.y.fill_stop[j];
         u64 key = NONE;
         int seeded = 0;
-        for (long long k = lane; k < area; k += 32) {
-            const u64 row = grid.y.order[y0 + k / width];
-            const Cell cell = cells[row * grid.x.n_slots + grid.x.order[x0 + k % width]];
-            if (cell.key == NONE) continue;
-            seeded |= (int)(cell.hits + 1u) >= grid.needed;
-            if (is_lower(grid, cloud, cell.key, key)) key = cell.key;
+        for (int a = grid.x.fill_start[i] + lane; a < grid.x.fill_stop[i]; a += 32) {
+            const Cell* column = cells + grid.x.order[a];
+            for (int b = bottom; b < top; b += 4) {
+                Cell cell[4];
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    cell[k] = column[(u64)grid.y.order[min(b + k, top - 1)] * grid.x.n_slots];
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    seeded |= (int)(cell[k].hits + 1u) >= grid.needed;
+                    if (is_lower(grid, cloud, cell[k].key, key)) key = cell[k].key;
+                }
+            }
         }
-        if (__any_sync(0xFFFFFFFFu, seeded)) continue;
+        if (__any_sync(FULL, seeded)) continue;
         for (int away = 16; away > 0; away /= 2) {
-            const u64 other = __shfl_xor_sync(0xFFFFFFFFu, key, away);
+            const u64 other = __shfl_xor_sync(FULL, key, away);
             if (is_lower(grid, cloud, other, key)) key = other;
         }
         if (lane != 0 || key == NONE) continue;
@@ -436,63 +553,65 @@ extern "C" __global__ void owm_fill(const Grid* whole, const double* x, const do
 
 // ---- the points found, in the order of their positions
 
-__device__ u32 sum_of_block(u32 value, u32* shared) {
-    for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, away);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-    __syncthreads();
-    u32 sum = 0;
-    for (int k = 0; k < (int)(blockDim.x / 32); ++k) sum += shared[k];
-    return sum;
+struct Words {  // that one thread of `owm_count` and `owm_collect` looks at
+    u32 word[4];
+};
+
+__device__ int bits_of(const Words& words) {
+    return __popc(words.word[0]) + __popc(words.word[1]) + __popc(words.word[2]) +
+           __popc(words.word[3]);
 }
 
-// owm_count: bits of each part of WORDS words.
-// block    one part
-extern "C" __global__ void owm_count(const u32* words, u32* counts) {
-    __shared__ u32 shared[32];
-    u32 n = 0;
-    for (int k = threadIdx.x; k < WORDS; k += blockDim.x)
-        n += __popc(words[blockIdx.x * (u64)WORDS + k]);
-    n = sum_of_block(n, shared);
-    if (threadIdx.x == 0) counts[blockIdx.x] = n;
+__device__ u32 sum_of_warp(u32 value) {
+    for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(FULL, value, away);
+    return value;
+}
+
+// owm_count: bits of each part of the bitmaps.
+// block    one part, four words a thread
+extern "C" __global__ void __launch_bounds__(PART)
+    owm_count(const Words* words, u32* counts) {
+    const Words mine = words[blockIdx.x * (u64)PART + threadIdx.x];
+    const u32 n = sum_of_warp(bits_of(mine));
+    if (threadIdx.x % 32 == 0 && n) atomicAdd(&counts[blockIdx.x], n);
 }
 
 // owm_collect: positions and hits of the bits set, ascending within either bitmap.
 // block    one part; what the parts before it hold is added up by all of its threads
 // writes   positions[], hits[]; totals[0]: bits of the first bitmap, totals[1]: of both
-extern "C" __global__ void owm_collect(const Grid* whole, const double* x, const double* y, const double* z,
-    const long long* point_id, const Cell* cells, const u32* words,
-                        const u32* counts, int parts_of_one, u64* totals, long long* positions,
-                        int* hits) {
-    const Cloud cloud = {x, y, z, point_id};
-    __shared__ u32 shared[32];
-    __shared__ u32 ends[WORDS];
+extern "C" __global__ void __launch_bounds__(PART)
+    owm_collect(const Grid* whole, const double* x, const double* y, const Cell* cells,
+                const Words* words, const u32* counts, int parts_of_one, u64* totals,
+                long long* positions, int* hits) {
+    __shared__ u32 before, ends[PART / 32];
     const Grid& grid = *whole;
     const int part = blockIdx.x, me = threadIdx.x;
-    u32 before = 0;
-    for (int k = me; k < part; k += blockDim.x) before += counts[k];
-    before = sum_of_block(before, shared);
+    const bool tells = part == parts_of_one || part == (int)gridDim.x - 1;
+    if (counts[part] == 0 && !tells) return;
+    if (me == 0) before = 0;
+    __syncthreads();
+    u32 n = 0;
+    for (int k = me; k < part; k += PART) n += counts[k];
+    n = sum_of_warp(n);
+    if (me % 32 == 0 && n) atomicAdd(&before, n);
+    const Words mine = words[part * (u64)PART + me];
+    const u32 bits = bits_of(mine);
+    u32 end = bits;  // of this thread's, counted within its warp
+    for (int away = 1; away < 32; away *= 2) {
+        const u32 lower = __shfl_up_sync(FULL, end, away);
+        if (me % 32 >= away) end += lower;
+    }
+    if (me % 32 == 31) ends[me / 32] = end;
+    __syncthreads();
     if (me == 0 && part == parts_of_one) totals[0] = before;
     if (me == 0 && part == (int)gridDim.x - 1) totals[1] = before + counts[part];
-    if (counts[part] == 0) return;
-    for (int k = me; k < WORDS; k += blockDim.x) ends[k] = __popc(words[part * (u64)WORDS + k]);
-    for (int away = 1; away < WORDS; away *= 2) {  // running sums, in steps of doubling distance
-        u32 sums[WORDS / 128];
-        __syncthreads();
-        for (int k = me, s = 0; k < WORDS; k += blockDim.x, ++s)
-            sums[s] = ends[k] + (k >= away ? ends[k - away] : 0);
-        __syncthreads();
-        for (int k = me, s = 0; k < WORDS; k += blockDim.x, ++s) ends[k] = sums[s];
-    }
-    __syncthreads();
-    const u64 first_word = (part < parts_of_one ? part : part - parts_of_one) * (u64)WORDS;
-    for (int k = me; k < WORDS; k += blockDim.x) {
-        u32 bits = words[part * (u64)WORDS + k];
-        u64 at = before + ends[k] - __popc(bits);
-        for (; bits; bits &= bits - 1, ++at) {
-            const u64 p = (first_word + k) * 32 + __ffs((int)bits) - 1;
+    u64 at = before + end - bits;
+    for (int k = 0; k < me / 32; ++k) at += ends[k];
+    const u64 first = (part < parts_of_one ? part : part - parts_of_one) * (u64)(128 * PART);
+    for (int k = 0; k < 4; ++k)
+        for (u32 word = mine.word[k]; word; word &= word - 1, ++at) {
+            const u64 p = first + 32 * (4 * me + k) + __ffs((int)word) - 1;
             positions[at] = (long long)p;
-            hits[at] = (int)(cells[cell_of(grid, cloud.x[p], cloud.y[p])].hits + 1u);
+            hits[at] = (int)(cells[cell_of(grid, x[p], y[p])].hits + 1u);
         }
-    }
 }

@@ -5,29 +5,36 @@ from typing import Any
 import numpy as np
 
 
-def not_finite(arrays: list[Any]) -> str:
-    """Say which of the points x, y, z, point_id cannot be taken."""
-    bad = ~(np.isfinite(arrays[0]) & np.isfinite(arrays[1]) & np.isfinite(arrays[2]))
+def not_finite(x: Any, y: Any, z: Any, point_id: Any) -> str:
+    """Say which points cannot be taken; `point_id` None means the positions."""
+    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    first = int(np.argmax(bad))
     return (
         f"owm_ground: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
-        f"or infinity, the first with point_id {int(arrays[3][int(np.argmax(bad))])}"
+        f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
     )
 
 
 def result_of(
-    arrays: list[Any], seeds: Any, hits: Any, filled: Any, filled_hits: Any
+    cloud: tuple[Any, ...], seeds: Any, hits: Any, filled: Any, filled_hits: Any
 ) -> dict[str, Any]:
-    """Put seeds before filled points, each by ascending point_id; positions become rows."""
-    x, y, z, point_id = arrays
-    orders = np.argsort(point_id[seeds]), np.argsort(point_id[filled])
-    points = np.concatenate([seeds[orders[0]], filled[orders[1]]])
+    """Make rows of positions: seeds before filled points, each by ascending point_id.
+
+    `cloud` is x, y, z, point_id; where that is None, the positions are the ids, and must ascend.
+    """
+    *coordinates, point_id = cloud
+    ids = [points if point_id is None else point_id[points] for points in (seeds, filled)]
+    if point_id is not None:
+        orders = [np.argsort(each) for each in ids]
+        ids = [each[order] for each, order in zip(ids, orders, strict=True)]
+        seeds, hits = seeds[orders[0]], hits[orders[0]]
+        filled, filled_hits = filled[orders[1]], filled_hits[orders[1]]
+    points = np.concatenate([seeds, filled])
     is_filled = np.zeros_like(points, np.bool_)
     is_filled[seeds.size :] = True
     return {
-        "point_id": point_id[points],
-        "x": x[points],
-        "y": y[points],
-        "z": z[points],
-        "hits": np.concatenate([hits[orders[0]], filled_hits[orders[1]]]).astype(np.int32),
+        "point_id": np.concatenate(ids),
+        **{name: values[points] for name, values in zip("xyz", coordinates, strict=True)},
+        "hits": np.concatenate([hits, filled_hits]).astype(np.int32),
         "filled": is_filled,
     }
