@@ -174,21 +174,34 @@ def tune(x, y, z):
     totals = cp.zeros(4, np.uint64)
     text = gpu.SOURCE.read_text()
     rows = []
-    for threads, resident, points, local in (
-        (256, 2, 8, 256), (256, 3, 8, 256), (256, 4, 8, 256), (256, 2, 16, 256), (256, 3, 16, 256),
-        (128, 6, 8, 256), (128, 8, 8, 128), (256, 3, 8, 512), (256, 2, 16, 512), (256, 4, 4, 128),
+    for threads, resident, points, batch, local, chunks in (
+        (128, 4, 8, 4, 512, 16), (128, 3, 8, 8, 512, 8), (128, 5, 8, 4, 512, 8),
+        (128, 4, 8, 4, 512, 8), (128, 4, 8, 4, 512, 4), (128, 4, 8, 2, 512, 8),
+        (128, 6, 4, 4, 512, 16), (128, 4, 8, 4, 512, 2), (128, 6, 8, 2, 512, 8),
     ):  # fmt: skip
         shape = [f"-DTHREADS={threads}", f"-DPOINTS={points}", f"-DLOCAL={local}"]
-        shape.append(f"-DRESIDENT={resident}")
+        shape += [f"-DRESIDENT={resident}", f"-DBATCH={batch}", f"-DCHUNKS={chunks}"]
         kernel = cp.RawModule(code=text, options=(*cuda.OPTIONS, *shape)).get_function("owm_bin")
-        for blocks in (resident, 16):
+        for blocks in (16, 64):
             count = min(-(-n // (threads * points)), 132 * blocks)
 
             def work(kernel=kernel, count=count, threads=threads):
                 cells.data.memset_async(0xFF, cells.nbytes)
                 kernel((count,), (threads,), (grid.memory, *there, 0, n, cells, totals))
 
-            rows.append((timed(work, 7), threads, resident, points, local, blocks, kernel.num_regs))
+            rows.append(
+                (
+                    timed(work, 7),
+                    threads,
+                    resident,
+                    points,
+                    batch,
+                    local,
+                    chunks,
+                    blocks,
+                    kernel.num_regs,
+                )
+            )
     rows.sort()
     for row in rows:
         print("tune", row, flush=True)

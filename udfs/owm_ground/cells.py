@@ -35,7 +35,7 @@ def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, 
 @njit(cache=True, nogil=True)
 def rises(values: Any, start: int, stop: int) -> bool:
     """Whether each of the values [start, stop) is more than the one before it."""
-    for i in range(max(start, 1), stop):
+    for i in range(max(start, 1), stop):  # noqa: SIM110 (no generators in Numba)
         if values[i] <= values[i - 1]:
             return False
     return True

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, CHUNK, BLOCKS = 256, 2048, 16  # of `owm_bin`: a block, its points, blocks a multiprocessor
+THREADS, RUN, BLOCKS = (
+    128,
+    4 * 16 * 256,
+    16,
+)  # of `owm_bin`: a block, its points, blocks a multiprocessor
 WORDS = 1024  # of a bitmap that a block collects
 MAX_ROWS = 65535  # blocks along y
 MAX_POINTS = 1 << 32  # positions must leave half of a key to the height
@@ -196,7 +200,7 @@ def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
     seeds, filled = words[: parts * WORDS], words[parts * WORDS :]
     table = device.filled(0xFF, columns.n_slots * rows.n_slots * CELL_BYTES)
 
-    blocks = min(-(-n // CHUNK), device.multiprocessors * BLOCKS)
+    blocks = min(-(-n // RUN), device.multiprocessors * BLOCKS)
     launch("bin", (blocks,), THREADS, grid.memory, *points, n, table, totals)
     n_windows = columns.window_start.size * rows.window_start.size
     if n_windows:

@@ -9,18 +9,24 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #ifndef THREADS
-#define THREADS 256  // of a block that bins points
+#define THREADS 128  // of a block that bins points
 #endif
 #ifndef RESIDENT
-#define RESIDENT 3  // such blocks that a multiprocessor holds at once
+#define RESIDENT 4  // such blocks that a multiprocessor holds at once
 #endif
 #ifndef POINTS
-#define POINTS 8  // of a chunk that each lane holds, a multiple of 4
+#define POINTS 8  // of a chunk that each lane holds, a multiple of BATCH
+#endif
+#ifndef BATCH
+#define BATCH 4  // of these points, read at once
 #endif
 #ifndef LOCAL
-#define LOCAL 256  // cells that a warp can count in shared memory
+#define LOCAL 512  // cells that a warp can count in shared memory
 #endif
-#define CHUNK (32 * POINTS)  // points of a warp
+#ifndef CHUNKS
+#define CHUNKS 16  // chunks one after the other that a warp takes
+#endif
+#define CHUNK (32 * POINTS)  // points of a warp at once
 #define PATIENCE 16          // chunks without an attempt after one that was in no order
 #define FULL 0xFFFFFFFFu     // all lanes of a warp
 
@@ -160,45 +166,64 @@ __device__ bool is_lower(const Grid& grid, const Cloud& cloud, u64 a, u64 b) {
 
 // ---- where a coordinate lies
 
-__device__ __noinline__ int search_place(const Axis& axis, double value) {
+// Place of a coordinate; -1 where no window or fill cell reaches.
+__device__ int place_of(const Axis& axis, double value) {
     const double* borders = axis.borders;
-    if (!(value >= borders[0] && value <= borders[axis.n_borders - 1])) return -1;
-    int k = axis.guess[(int)((value - borders[0]) * axis.scale)];
+    const double low = borders[0];
+    if (!(value >= low && value <= borders[axis.n_borders - 1])) return -1;
+    int k;
+    if (axis.step > 0.0) {
+        k = min((int)((value - low) / axis.step + 0.5), axis.n_borders - 1);
+        while (borders[k] > value) --k;
+    } else {
+        k = axis.guess[(int)((value - low) * axis.scale)];
+    }
     while (borders[k + 1] <= value) ++k;
     return 2 * k + (borders[k] < value);
 }
 
+// Column of a place; where the borders are even, all places have one.
+__device__ int column_at(const Axis& axis, int place) {
+    if (axis.step > 0.0) return place % 2 ? place / 2 : axis.n_borders - 1 + place / 2;
+    return axis.columns[place];
+}
+
 // What a warp that bins points needs of an axis, in registers.
 struct Ruler {
-    double low, high;  // of the cloud
     double first, per_step, margin;
-    int n_intervals;
+    int low;    // interval of the cloud's least coordinate
+    int count;  // intervals from there to that of its greatest; 0 where the borders are not even
 };
 
 __device__ Ruler ruler_of(const Axis& axis, double low, double high) {
-    Ruler ruler = {low, high, axis.borders[0], 0.0, axis.margin, 0};
-    if (axis.step > 0.0) ruler.per_step = 1.0 / axis.step, ruler.n_intervals = axis.n_borders - 1;
+    Ruler ruler = {axis.borders[0], 0.0, axis.margin, 0, 0};
+    if (axis.step > 0.0) {
+        const int last = min(place_of(axis, high) / 2, axis.n_borders - 2);
+        ruler.per_step = 1.0 / axis.step;
+        ruler.low = max(place_of(axis, low) / 2, 0);
+        ruler.count = (last < 0 ? axis.n_borders - 2 : last) - ruler.low + 1;
+    }
     return ruler;
 }
 
-// Column of a coordinate's interval, where the borders are even; -1 where only a look at them can
-// tell: on one or next to one, or outside of all, or they are not even. No conversions: adding
-// MAGIC rounds to a whole number and leaves it in the low bits.
+// Column of a coordinate's interval, where the borders are even; -1 where that is not enough: on a
+// border or next to one, outside of the cloud's extent, not finite, borders not even. No
+// conversions: adding MAGIC rounds to a whole number and leaves it in the low bits.
 __device__ int even_column(const Ruler& ruler, double value) {
     const double MAGIC = 6755399441055744.0;  // 1.5 * 2^52
     const double t = (value - ruler.first) * ruler.per_step;
     const double sum = t + MAGIC;
     const double off = t - (sum - MAGIC);
     const int k = (int)__double_as_longlong(sum) - (off < 0.0);
-    return fabs(off) > ruler.margin && (u32)k < (u32)ruler.n_intervals ? k : -1;
+    return fabs(off) > ruler.margin && (u32)(k - ruler.low) < (u32)ruler.count ? k : -1;
 }
 
 __device__ u64 cell_at(const Grid& grid, int x_place, int y_place) {
-    return (u64)grid.y.columns[y_place] * grid.x.n_slots + grid.x.columns[x_place];
+    return (u64)column_at(grid.y, y_place) * grid.x.n_slots + column_at(grid.x, x_place);
 }
 
 __device__ u64 cell_of(const Grid& grid, double x, double y) {
-    return cell_at(grid, search_place(grid.x, x), search_place(grid.y, y));
+    return cell_at(grid, place_of(grid.x, x), place_of(grid.y, y));
 }
 
 // ---- the extent of a cloud
@@ -238,7 +263,7 @@ extern "C" __global__ void owm_occupied(const Grid* grid, const double* x, const
                          unsigned char* y_used) {
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
          i += (long long)gridDim.x * blockDim.x) {
-        int a = search_place(grid->x, x[i]), b = search_place(grid->y, y[i]);
+        int a = place_of(grid->x, x[i]), b = place_of(grid->y, y[i]);
         if (a >= 0) x_used[a] = 1;
         if (b >= 0) y_used[b] = 1;
     }
@@ -255,56 +280,107 @@ __device__ void offer(const Grid& grid, const Cloud& cloud, Cell* cell, u64 key,
     }
 }
 
-// Bin a point on a border, or next to one: few are, and their cells are elsewhere in the table.
-__device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cell* cells, u64 i) {
-    const int a = search_place(grid.x, cloud.x[i]), b = search_place(grid.y, cloud.y[i]);
+// Bin a point by the exact rules, or refuse it.
+__device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cell* cells,
+                                       Tally* tally, u64 i) {
+    const double x = cloud.x[i], y = cloud.y[i], z = cloud.z[i];
+    const bool inside =
+        x >= grid.x_low && x <= grid.x_high && y >= grid.y_low && y <= grid.y_high;
+    if (!inside || z - z != 0.0) {
+        atomicAdd(&tally->bad, 1ull);
+        atomicMax(&tally->first_bad, ~i);
+        return;
+    }
+    const int a = place_of(grid.x, x), b = place_of(grid.y, y);
     if (a < 0 || b < 0) return;
     Cell* cell = cells + cell_at(grid, a, b);
+    const u64 now = __ldcg(&cell->key);
     atomicAdd(&cell->n, 1u);
-    offer(grid, cloud, cell, make_key(cloud.z[i], i, grid.id_bits), __ldcg(&cell->key));
+    offer(grid, cloud, cell, make_key(z, i, grid.id_bits), now);
 }
 
 // What a warp shares while it bins.
 struct Warp {
     u32 count[LOCAL];
-    u32 lowest[LOCAL];             // height in single precision
-    unsigned short winner[LOCAL];  // a point of the chunk that has it
-    u32 late[CHUNK + 32];          // positions of points for `bin_alone`
+    u32 lowest[LOCAL];     // height in single precision
+    u32 winner[LOCAL];     // position of the point that has it
+    u32 late[CHUNK + 32];  // positions of points for `bin_alone`
 };
 
-// Put the lanes' points aside, and bin them once they fill a warp: alone, each costs a chain of
-// reads that the others would wait for.
-__device__ int put_aside(const Grid& grid, const Cloud& cloud, Cell* cells, u32* late, int n_late,
-                         u32 mine, long long first) {
-    const int lane = threadIdx.x % 32;
-    if (!__any_sync(FULL, (int)mine)) return n_late;
-    for (int k = 0; k < POINTS; ++k) {
-        const u32 lanes = __ballot_sync(FULL, (int)(mine >> k & 1));
-        if (mine >> k & 1)
-            late[n_late + __popc(lanes & ((1u << lane) - 1))] = (u32)(first + k * 32 + lane);
-        n_late += __popc(lanes);
+// A piece of the table that a warp counts in shared memory.
+struct Piece {
+    int left, bottom, width, depth;
+};
+
+// Bring a piece to the table: an addition and a candidate for each cell that has points.
+__device__ __noinline__ void flush(const Grid& grid, const Cloud& cloud, Cell* cells, Warp& warp,
+                                   const Piece& piece) {
+    const int area = piece.width * piece.depth;
+    for (int part = threadIdx.x % 32; part < area; part += 32 * 4) {
+        Cell* cell[4];
+        u64 now[4], key[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const int local = part + 32 * k;
+            cell[k] = nullptr;
+            if (local >= area || warp.count[local] == 0) continue;
+            const u64 row = piece.bottom + local / piece.width;
+            const u64 i = warp.winner[local];
+            cell[k] = cells + row * grid.x.n_slots + piece.left + local % piece.width;
+            now[k] = __ldcg(&cell[k]->key);
+            key[k] = make_key(cloud.z[i], i, grid.id_bits);
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            if (!cell[k]) continue;
+            const int local = part + 32 * k;
+            atomicAdd(&cell[k]->n, warp.count[local]);
+            offer(grid, cloud, cell[k], key[k], now[k]);
+            warp.count[local] = 0, warp.lowest[local] = ~0u;
+        }
     }
     __syncwarp();
-    for (; n_late >= 32; n_late -= 32) bin_alone(grid, cloud, cells, late[n_late - 32 + lane]);
-    __syncwarp();
-    return n_late;
 }
 
-__device__ bool is_good(const Ruler& across, const Ruler& along, double x, double y, double z) {
-    return x >= across.low && x <= across.high && y >= along.low && y <= along.high &&
-           z - z == 0.0;
-}
-
-__device__ void refuse(Tally* tally, long long i) {
-    atomicAdd(&tally->bad, 1ull);
-    atomicMax(&tally->first_bad, ~(u64)i);
+// Bring each point of a chunk to its cell; returns which of the lane's (bits) are to be put aside.
+__device__ __noinline__ u32 bin_each(const Grid& grid, const Cloud& cloud, Cell* cells,
+                                     const Ruler& across_here, const Ruler& along_here,
+                                     long long first, long long n) {
+    const Ruler across = across_here, along = along_here;
+    const double *x = cloud.x, *y = cloud.y, *z = cloud.z;
+    const int lane = threadIdx.x % 32, n_columns = grid.x.n_slots, id_bits = grid.id_bits;
+    u32 aside = 0;
+    double a[POINTS], b[POINTS], h[POINTS];
+    Cell* cell[POINTS];
+    u64 now[POINTS];
+#pragma unroll
+    for (int k = 0; k < POINTS; ++k) {
+        const long long i = min(first + k * 32 + lane, n - 1);
+        a[k] = __ldcs(x + i), b[k] = __ldcs(y + i), h[k] = __ldcs(z + i);
+    }
+#pragma unroll
+    for (int k = 0; k < POINTS; ++k) {
+        const bool real = first + k * 32 + lane < n;
+        const int column = even_column(across, a[k]), row = even_column(along, b[k]);
+        const bool clear = (column | row) >= 0 && real && h[k] - h[k] == 0.0;
+        if (real && !clear) aside |= 1u << k;
+        cell[k] = clear ? cells + (u64)row * n_columns + column : nullptr;
+        now[k] = clear ? __ldcg(&cell[k]->key) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < POINTS; ++k) {
+        if (!cell[k]) continue;
+        atomicAdd(&cell[k]->n, 1u);
+        offer(grid, cloud, cell[k], make_key(h[k], first + k * 32 + lane, id_bits), now[k]);
+    }
+    return aside;
 }
 
 // owm_bin: count and lowest point of each cell.                          (section 2.1 of the source)
-// warp     chunks of CHUNK points, grid-stride. Where a chunk covers at most LOCAL cells, as in
-//          the order of flight lines, it is counted in shared memory, and each cell gets one
-//          addition and one candidate. Where it does not, each point goes to its cell by itself,
-//          and the next PATIENCE chunks do not try
+// warp     CHUNKS chunks of CHUNK points, grid-stride. While chunks stay within a piece of LOCAL
+//          cells, as they do in the order of flight lines, they are counted in shared memory.
+//          Where a chunk alone covers more, each point goes to its cell by itself, and the next
+//          PATIENCE chunks do not try
 // writes   cells[].key and .n
 // races    additions, and a compare-and-swap whose winner does not depend on the order
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
@@ -319,116 +395,105 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     __syncwarp();
     const Ruler across = ruler_of(grid.x, grid.x_low, grid.x_high);
     const Ruler along = ruler_of(grid.y, grid.y_low, grid.y_high);
-    const int n_columns = grid.x.n_slots, id_bits = grid.id_bits;
+    const int n_columns = grid.x.n_slots;
+    Piece piece = {0, 0, 0, 0};
     int n_late = 0, patience = 0;
-    for (long long first = (blockIdx.x * (long long)(THREADS / 32) + threadIdx.x / 32) * CHUNK;
-         first < n; first += gridDim.x * (long long)(THREADS / 32 * CHUNK)) {
-        u32 aside = 0;  // bit k: point k is put aside
-        if (patience == 0) {
-            u32 height[POINTS];
-            int column[POINTS], row[POINTS];  // of a point that is not taken here: column -1
-            int left = 0x7FFFFFFF, right = -1, bottom = 0x7FFFFFFF, top = -1;
+    const long long stride = (long long)(THREADS / 32) * CHUNK * CHUNKS;
+    for (long long start = blockIdx.x * stride + threadIdx.x / 32 * CHUNK * CHUNKS; start < n;
+         start += gridDim.x * stride)
+        for (long long first = start; first < min(start + CHUNK * CHUNKS, n); first += CHUNK) {
+            u32 aside = 0;  // bit k: point k is put aside
+            if (patience > 0) {
+                --patience;
+                aside = bin_each(grid, cloud, cells, across, along, first, n);
+            } else {
+                u32 height[POINTS];
+                int column[POINTS], row[POINTS];  // of a point that is put aside: column -1
+                int left = 0x7FFFFFFF, right = -1, bottom = 0x7FFFFFFF, top = -1;
 #pragma unroll
-            for (int k = 0; k < POINTS; ++k) {
-                const long long i = first + k * 32 + lane;
-                column[k] = -1, row[k] = -1, height[k] = 0;
-                if (i >= n) continue;
-                const double a = __ldcs(x + i), b = __ldcs(y + i), h = __ldcs(z + i);
-                height[k] = ordered_float(h);
-                if (!is_good(across, along, a, b, h)) {
-                    refuse(tally, i);
-                    continue;
+                for (int part = 0; part < POINTS; part += BATCH) {
+                    double a[BATCH], b[BATCH], h[BATCH];
+#pragma unroll
+                    for (int k = 0; k < BATCH; ++k) {
+                        const long long i = min(first + (part + k) * 32 + lane, n - 1);
+                        a[k] = __ldcs(x + i), b[k] = __ldcs(y + i), h[k] = __ldcs(z + i);
+                    }
+#pragma unroll
+                    for (int k = 0; k < BATCH; ++k) {
+                        const int m = part + k;
+                        const bool real = first + m * 32 + lane < n;
+                        height[m] = ordered_float(h[k]);
+                        column[m] = even_column(across, a[k]);
+                        row[m] = even_column(along, b[k]);
+                        const bool clear = (column[m] | row[m]) >= 0 && real && h[k] - h[k] == 0.0;
+                        if (real && !clear) aside |= 1u << m;
+                        left = clear ? min(left, column[m]) : left;
+                        right = clear ? max(right, column[m]) : right;
+                        bottom = clear ? min(bottom, row[m]) : bottom;
+                        top = clear ? max(top, row[m]) : top;
+                        column[m] = clear ? column[m] : -1;
+                    }
                 }
-                column[k] = even_column(across, a);
-                row[k] = even_column(along, b);
-                if ((column[k] | row[k]) < 0) {
-                    aside |= 1u << k;
-                    column[k] = -1;
-                    continue;
+                left = warp_min(left), right = warp_max(right);
+                bottom = warp_min(bottom), top = warp_max(top);
+                if (right >= 0 && (left < piece.left || right >= piece.left + piece.width ||
+                                   bottom < piece.bottom || top >= piece.bottom + piece.depth)) {
+                    flush(grid, cloud, cells, warp, piece);
+                    piece.width = piece.depth = 0;
+                    if ((long long)(right - left + 1) * (top - bottom + 1) > LOCAL) {
+                        patience = PATIENCE;
+                        first -= CHUNK;  // again, by itself
+                        continue;
+                    }
+                    // a column more on either side, and rows on either side as there is room
+                    const int width = right - left + 3, depth = top - bottom + 1;
+                    const bool room = width * depth <= LOCAL;
+                    piece.left = max(left - room, 0);
+                    piece.width = room ? min(width, n_columns - piece.left) : right - left + 1;
+                    const int spare = LOCAL / piece.width - depth;
+                    piece.bottom = max(bottom - spare / 2, 0);
+                    piece.depth = depth + spare;
                 }
-                left = min(left, column[k]), right = max(right, column[k]);
-                bottom = min(bottom, row[k]), top = max(top, row[k]);
-            }
-            left = warp_min(left), right = warp_max(right);
-            bottom = warp_min(bottom), top = warp_max(top);
-            const int width = right - left + 1, depth = top - bottom + 1;
-            if (right < 0 || (long long)width * depth <= LOCAL) {
+                u32 lowered = 0;  // bit k: when it came, point k was the lowest
 #pragma unroll
                 for (int k = 0; k < POINTS; ++k) {
                     if (column[k] < 0) continue;
-                    column[k] = (row[k] - bottom) * width + column[k] - left;
+                    column[k] = (row[k] - piece.bottom) * piece.width + column[k] - piece.left;
+                    if (height[k] < atomicMin(&warp.lowest[column[k]], height[k])) lowered |= 1u << k;
+                }
+                __syncwarp();
+#pragma unroll
+                for (int k = 0; k < POINTS; ++k) {
+                    if (column[k] < 0) continue;
+                    if (height[k] == warp.lowest[column[k]]) {
+                        if (!(lowered >> k & 1)) {  // a tie, as far as single precision can tell
+                            aside |= 1u << k;
+                            continue;
+                        }
+                        warp.winner[column[k]] = (u32)(first + k * 32 + lane);
+                    }
                     atomicAdd(&warp.count[column[k]], 1u);
-                    atomicMin(&warp.lowest[column[k]], height[k]);
                 }
                 __syncwarp();
-                u32 lowest = 0;  // bit k: point k is the lowest, or one of several that seem to be
-#pragma unroll
-                for (int k = 0; k < POINTS; ++k) {
-                    if (column[k] < 0 || height[k] != warp.lowest[column[k]]) continue;
-                    lowest |= 1u << k;
-                    warp.winner[column[k]] = (unsigned short)(k * 32 + lane);
-                }
-                __syncwarp();
-#pragma unroll
-                for (int k = 0; k < POINTS; ++k) {
-                    if (!(lowest >> k & 1) || warp.winner[column[k]] == k * 32 + lane) continue;
-                    atomicAdd(&warp.count[column[k]], ~0u);  // less one: counted when it is binned
-                    aside |= 1u << k;
-                }
-                __syncwarp();
-                for (int k = lane; k < width * depth; k += 32) {
-                    const u32 points = warp.count[k];
-                    if (points == 0) continue;
-                    Cell* cell = cells + (u64)(bottom + k / width) * n_columns + left + k % width;
-                    const u64 now = __ldcg(&cell->key);
-                    const u64 i = first + warp.winner[k];
-                    atomicAdd(&cell->n, points);
-                    offer(grid, cloud, cell, make_key(z[i], i, id_bits), now);
-                    warp.count[k] = 0, warp.lowest[k] = ~0u;
-                }
-                __syncwarp();
-                n_late = put_aside(grid, cloud, cells, warp.late, n_late, aside, first);
-                continue;
             }
-            patience = PATIENCE;
-            aside = 0;
+            if (!__any_sync(FULL, (int)aside)) continue;
+            // points that are put aside wait until they fill a warp: alone, each would cost a chain
+            // of reads that the others wait for
+#pragma unroll
+            for (int k = 0; k < POINTS; ++k) {
+                const u32 lanes = __ballot_sync(FULL, (int)(aside >> k & 1));
+                if (aside >> k & 1)
+                    warp.late[n_late + __popc(lanes & ((1u << lane) - 1))] =
+                        (u32)(first + k * 32 + lane);
+                n_late += __popc(lanes);
+            }
+            __syncwarp();
+            for (; n_late >= 32; n_late -= 32)
+                bin_alone(grid, cloud, cells, tally, warp.late[n_late - 32 + lane]);
+            __syncwarp();
         }
-        --patience;
-        for (int part = 0; part < POINTS; part += 4) {
-            double h[4];
-            Cell* cell[4];
-            u64 now[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const long long i = first + (part + k) * 32 + lane;
-                cell[k] = nullptr;
-                now[k] = 0;
-                if (i >= n) continue;
-                const double a = __ldcs(x + i), b = __ldcs(y + i);
-                h[k] = __ldcs(z + i);
-                if (!is_good(across, along, a, b, h[k])) {
-                    refuse(tally, i);
-                    continue;
-                }
-                const int column = even_column(across, a), row = even_column(along, b);
-                if ((column | row) < 0) {
-                    aside |= 1u << (part + k);
-                    continue;
-                }
-                cell[k] = cells + (u64)row * n_columns + column;
-                now[k] = __ldcg(&cell[k]->key);
-            }
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                if (!cell[k]) continue;
-                const u64 i = first + (part + k) * 32 + lane;
-                atomicAdd(&cell[k]->n, 1u);
-                offer(grid, cloud, cell[k], make_key(h[k], i, id_bits), now[k]);
-            }
-        }
-        n_late = put_aside(grid, cloud, cells, warp.late, n_late, aside, first);
-    }
-    if (lane < n_late) bin_alone(grid, cloud, cells, warp.late[lane]);
+    flush(grid, cloud, cells, warp, piece);
+    if (lane < n_late) bin_alone(grid, cloud, cells, tally, warp.late[lane]);
 }
 
 // ---- windows
