@@ -22,10 +22,12 @@ class Options:
         Points that a window must hold; None takes half of what the mean density promises.
     cell_size : float, metres, >= 0
         Side of the cells that get a seed where no window gave one; 0 switches that off.
+    object_width : float, metres, >= 0
+        Objects up to this width are seen as such; wider ones, such as halls, are terrain.
     max_distance : float, metres, >= 0
         Greatest distance of a ground point from level terrain, up or down.
-    max_distance_slope : float, metres, >= 0
-        How much that grows per unit of slope (metres per metre) of the terrain.
+    distance_per_slope : float, metres, >= 0
+        How much that distance grows with the slope of the terrain: by so much at 100 %.
     unit : float, > 0
         Metres in a unit of x, y and z: 0.3048 for feet.
     """
@@ -34,8 +36,9 @@ class Options:
     overlap: float = 0.8
     min_points: int | None = None
     cell_size: float = 20.0
-    max_distance: float = 0.4
-    max_distance_slope: float = 1.25
+    object_width: float = 60.0
+    max_distance: float = 0.5
+    distance_per_slope: float = 1.0
     unit: float = 1.0
 
     def __post_init__(self) -> None:
@@ -51,7 +54,7 @@ class Options:
             refuse("overlap", ">= 0 and < 1")
         if self.min_points is not None and self.min_points < 1:
             refuse("min_points", ">= 1 or NULL")
-        for name in ("cell_size", "max_distance", "max_distance_slope"):
+        for name in ("cell_size", "object_width", "max_distance", "distance_per_slope"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 refuse(name, ">= 0")
 

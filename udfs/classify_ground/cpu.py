@@ -1,16 +1,16 @@
-"""`classify_ground` on the CPU: the stages of README.md, each a Numba loop over bands of rows."""
+"""`classify_ground` on the CPU: the stages of README.md, each a few loops over bands of rows."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import ceil, floor, sqrt
+from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from spatialq.parallel import n_threads, spans
 from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import cpu as owm_ground
+
+from spatialq.parallel import n_threads, spans
 
 from . import discs, fill, method, points, terrain
 
@@ -21,202 +21,333 @@ if TYPE_CHECKING:
 
     Heights = NDArray[np.float32]
     Flags = NDArray[np.bool_]
+    Cloud = list[NDArray[np.float64]]
 
 MAX_CELLS = 1 << 28
-ITEMS_PER_THREAD = 100_000
-BAND = 64
+MIN_PLACES = 1000  # spacings of double precision that a cell must have
+ITEMS_PER_THREAD = 100_000  # points or cells below which a further thread costs more than it brings
+BAND = 64  # rows whose tables for discs are made together
 
 
+def run(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> "dict[str, NDArray[Any]]":
+    """Find for every point its height above the terrain, and whether it is ground.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+    point_id : int64[n]
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        `point_id` as given; `height` float64[n]: above the terrain, in the units of z; `is_ground`
+        bool[n]. Rows are in the order of the input.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is not finite, or the grid would be too large for memory.
+
+    Notes
+    -----
+    An empty cloud gives empty columns. A cloud of one point is ground. The result does not depend
+    on the order of the points or on the number of threads.
+
+    References
+    ----------
+    The seeds are those of Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations
+    for LiDAR data processing, J. Comput. Sci. 2024, section 2.1; the rest is ours: see README.md.
+    """
+    height, is_ground = np.empty(x.size), np.empty(x.size, np.bool_)
+    if x.size > 0:
+        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+        if options.unit != 1:
+            cloud = [values * options.unit for values in cloud]
+        for values in cloud:
+            values.flags.writeable = False  # one Numba type, wherever the arrays came from
+        with ThreadPoolExecutor(n_threads()) as pool:
+            _classify(Threads(pool, n_threads()), cloud, point_id, options, height, is_ground)
+        height /= options.unit
+    return {"point_id": point_id, "height": height, "is_ground": is_ground}
+
+
+@dataclass(frozen=True)
 class Threads:
     """Runs a loop over parts of a range, on as many threads as pay."""
 
-    def __init__(self, pool: ThreadPoolExecutor, threads: int) -> None:
-        self.pool, self.threads = pool, threads
+    pool: ThreadPoolExecutor
+    count: int
 
-    def each(self, loop: Callable[..., Any], *arguments: Any, n: int, size: int = 1) -> list[Any]:
-        parts = max(1, min(self.threads, n * size // ITEMS_PER_THREAD, n))
-        if parts == 1:
-            return [loop(*arguments, 0, n)]
+    def each(self, loop: Callable[..., Any], *arguments: Any, n: int, parts: int) -> list[Any]:
+        """Call the loop with the arguments and each of so many parts of range(n)."""
+        if parts <= 1 or self.count == 1:
+            return [loop(*arguments, *part) for part in spans(n, max(parts, 1))]
         return list(self.pool.map(lambda part: loop(*arguments, *part), spans(n, parts)))
 
+    def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call a loop over the points; its first argument has one value a point."""
+        n = arguments[0].size
+        return self.each(loop, *arguments, n=n, parts=self.pays(n))
+
     def rows(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call a loop over the rows of a grid; its last argument is the result."""
         rows, columns = arguments[-1].shape
-        return self.each(loop, *arguments, n=rows, size=columns)
+        return self.each(loop, *arguments, n=rows, parts=min(rows, self.pays(rows * columns)))
+
+    def pays(self, items: int) -> int:
+        """How many threads are worth their start."""
+        return max(1, min(self.count, items // ITEMS_PER_THREAD))
 
 
 @dataclass(frozen=True)
 class Grid:
+    """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
+
     west: float
     south: float
     cell: float
-    rows: int
-    columns: int
+    shape: tuple[int, int]
+    density: float
+    """Points a square metre of the occupied area."""
 
-def run(x, y, z, point_id, options):
-    arrays = [np.ascontiguousarray(values).view() for values in (x, y, z)]
-    if options.unit != 1:
-        arrays = [values * options.unit for values in arrays]
-    for values in arrays:
-        values.flags.writeable = False
-    n = point_id.size
-    height, is_ground = np.empty(n), np.empty(n, np.bool_)
-    if n:
-        threads = n_threads()
-        with ThreadPoolExecutor(threads) as pool:
-            _classify(Threads(pool, threads), arrays, point_id, options, height, is_ground)
-    return {"point_id": point_id, "height": height / options.unit, "is_ground": is_ground}
+    @property
+    def step(self) -> np.float32:
+        """Side of a cell, as the loops over the grid take it."""
+        return np.float32(self.cell)
 
 
-def _classify(threads, cloud, point_id, options, height, is_ground):
-    x, y, z = cloud
-    grid = _grid(threads, cloud, point_id)
-    z_low = np.full((grid.rows, grid.columns), np.inf)
-    points.lowest(x, y, z, grid.west, grid.south, grid.cell, z_low, 0, x.size)
-    points.lowest(x, y, z, grid.west, grid.south, grid.cell, z_low, 0, x.size)
-    known = np.isfinite(z_low)
-    level = float(np.floor(np.median(z_low[known])))
-    low = (z_low - level).astype(np.float32)
-    low[~known] = 0
-    cell = np.float32(grid.cell)
-    surface = _fill(threads, low, known)
-    pits = _opening(threads, -surface, 1, 0)
-    known &= ~((-pits) - surface > method.PIT_SLOPE * cell)
-    surface = _fill(threads, low, known)
-    raw = _objects(threads, surface, grid, method.RAW_SLOPE)
-    base = _base(threads, cloud, point_id, options, grid, surface, known & ~raw, level)
-    ground = ~(raw & _objects(threads, surface - base, grid, method.BASE_SLOPE))
-    height_above = surface - _fill(threads, low, known & ground)
-    slope_x, slope_y, rms = (np.empty_like(surface) for _ in range(3))
-    threads.rows(terrain.fit_planes, surface, np.float32(1) / cell, slope_x, slope_y, rms)
-    for _ in range(method.GROWTHS):
-        new = np.empty_like(ground)
-        threads.rows(terrain.grow, surface, slope_x, slope_y, rms, ground, cell, method.SMOOTH_RMS,
-                     method.SMOOTH_STEP, method.SMOOTH_NEIGHBOURS, new)
-        ground = new
-    candidate = known & (height_above >= method.CREST_HEIGHT)
-    reach = floor(method.CREST_RADIUS / grid.cell)
-    span = np.arange(-reach, reach + 1)
-    dr, dc = np.meshgrid(span, span, indexing="ij")
-    near = (dr**2 + dc**2 > 0) & ((dr**2 + dc**2) * grid.cell**2 <= method.CREST_RADIUS**2)
-    dr, dc = dr[near].astype(np.int32), dc[near].astype(np.int32)
-    dx, dy = (dc * grid.cell).astype(np.float32), (dr * grid.cell).astype(np.float32)
-    most = method.CREST_DISTANCE + method.CREST_SLOPE * np.sqrt(dx * dx + dy * dy)
-    needed = np.float32(method.CREST_NEIGHBOURS / grid.cell**2)
-    for _ in range(method.CRESTS):
-        new = np.empty_like(ground)
-        threads.rows(terrain.extend, surface, slope_x, slope_y, rms, ground & known if method.__dict__.get("EXT_KNOWN", True) else ground, candidate,
-                     dr, dc, dx, dy, most, method.CREST_RMS, needed, method.CREST_SHARE, new)
-        ground = new | ground
-    candidate = known & (height_above >= method.CLIFF_HEIGHT)
-    new = np.empty_like(ground)
-    threads.rows(terrain.join_cliffs, surface, ground & known, candidate, round(method.CLIFF_REACH / grid.cell),
-                 cell, np.float32(sqrt(2) * grid.cell), method.CLIFF_SLOPE, method.CLIFF_DISTANCE,
-                 method.CLIFF_TOP_SLOPE, new)
-    ground = new & known | (ground & known)
-    slope = np.empty_like(surface)
-    half = np.float32(0.5) / cell
-    dtm = _fill(threads, low, ground)
-    for k in range(method.DENSIFICATIONS):
-        threads.rows(terrain.slopes, dtm, half, slope)
-        new = np.empty_like(ground)
-        changed = sum(threads.rows(terrain.near_terrain, low, known, dtm, slope, method.DENSE_DISTANCE,
-                                method.DENSE_SLOPE, ground, new))
-        if not changed:
-            break
-        ground = new
-        dtm = _fill(threads, low, ground)
-    threads.rows(terrain.slopes, dtm, half, slope)
-    threads.each(points.classify, x, y, z, grid.west, grid.south, level, grid.cell, dtm, slope,
-                 options.max_distance, options.max_distance_slope, height, is_ground, n=x.size)
+def _classify(
+    threads: Threads,
+    cloud: "Cloud",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+    height: "NDArray[np.float64]",
+    is_ground: "Flags",
+) -> None:
+    """Run the stages; the numbers are those of README.md."""
+    grid = _lay_grid(threads, cloud, point_id)  # 1
+    lowest, known, level = _lowest(threads, cloud, grid)  # 2
+    known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
+    surface = _fill(threads, lowest, known)
+    objects = _objects(threads, surface, grid, options)  # 4
+    base = _base(threads, cloud, options, grid, surface, known & ~objects, level)  # 5
+    objects &= _objects(threads, surface - base, grid, options)  # 6
+    above = surface - _fill(threads, lowest, known & ~objects)
+    planes = [np.empty_like(surface) for _ in range(3)]
+    threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
+    ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
+    ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
+    ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
+    dtm, slope = _densify(threads, lowest, known, ground, grid)  # 10
+    threads.points(  # 11
+        points.classify, *cloud, grid.west, grid.south, level, grid.cell, dtm, slope,
+        options.max_distance, options.distance_per_slope, height, is_ground,
+    )  # fmt: skip
 
 
-def _grid(threads, cloud, point_id):
+def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> Grid:
     sides = []
     for values in cloud:
-        ends = threads.each(points.extent, values, n=values.size)
+        ends = threads.points(points.extent, values)
         if any(bad for *_, bad in ends):
             raise ValueError(_not_finite(cloud, point_id))
         sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
     (west, east), (south, north), _ = sides
-    rows, columns = (int((high - low) / method.BLOCK) + 1 for low, high in (sides[1], sides[0]))
-    occupied = np.zeros((rows, columns), np.bool_)
-    threads.each(points.mark, cloud[0], cloud[1], west, south, method.BLOCK, occupied, n=cloud[0].size)
+    n_points = cloud[0].size
+    _refuse_too_large(east - west, north - south, method.BLOCK)
+    occupied = np.zeros(_shape(east - west, north - south, method.BLOCK), np.bool_)
+    threads.points(points.mark, *cloud[:2], west, south, method.BLOCK, occupied)
+    # A small cloud fills its squares only in part, and a scattered one its bounding box.
     area = min((east - west) * (north - south), np.count_nonzero(occupied) * method.BLOCK**2)
-    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / cloud[0].size))
+    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
+    _refuse_too_large(east - west, north - south, cell)
+    largest = max(abs(west), abs(east), abs(south), abs(north))
+    if np.spacing(largest) * MIN_PLACES > cell:
+        message = (
+            f"classify_ground: x and y must be small enough that double precision tells apart "
+            f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
+        )
+        raise ValueError(message)
     west, south = floor(west / cell) * cell, floor(south / cell) * cell
-    return Grid(west, south, cell, int((north - south) / cell) + 1, int((east - west) / cell) + 1)
+    density = n_points / area if area > 0 else 0.0
+    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
 
 
-def _not_finite(cloud, point_id):
-    bad = ~(np.isfinite(cloud[0]) & np.isfinite(cloud[1]) & np.isfinite(cloud[2]))
+def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
+    return int(height / cell) + 1, int(width / cell) + 1
+
+
+def _refuse_too_large(width: float, height: float, cell: float) -> None:
+    if (width / cell + 1) * (height / cell + 1) > MAX_CELLS:
+        message = (
+            f"classify_ground: the extent must have at most {MAX_CELLS:.2g} cells of {cell:g} m, "
+            f"got {width:g} x {height:g} m; remove stray points, or go tile by tile"
+        )
+        raise ValueError(message)
+
+
+def _not_finite(cloud: "Cloud", point_id: "NDArray[np.int64]") -> str:
+    bad = ~np.isfinite(cloud).all(axis=0)
     return (
         f"classify_ground: x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN "
         f"or infinity, the first with point_id {point_id[np.argmax(bad)]}"
     )
 
 
-def _fill(threads, z, known):
+def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":
+    """Lowest point of each cell above the median of them all, which cells have one, the median."""
+    n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
+    # Each thread fills a grid of its own, unless that were more work than the points.
+    copies = max(1, min(threads.pays(n_points), n_points // n_cells))
+    grids = [np.full(grid.shape, np.inf) for _ in range(copies)]
+
+    def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
+        points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
+
+    list(threads.pool.map(fill_grid, spans(n_points, copies), grids))
+    z = grids[0]
+    for other in grids[1:]:
+        np.minimum(z, other, out=z)
+    known = np.isfinite(z)
+    level = float(np.median(z[known]))
+    z[~known] = level
+    z -= level
+    return np.clip(z, -method.FARTHEST, method.FARTHEST).astype(np.float32), known, level
+
+
+def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
+    """Fill unknown cells smoothly; all are 0 where none is known."""
     levels = [(z, known)]
     while max(levels[-1][0].shape) > 1:
-        z, known = levels[-1]
-        shape = (z.shape[0] + 1) // 2, (z.shape[1] + 1) // 2
-        coarse, coarse_known = np.empty(shape, np.float32), np.empty(shape, np.bool_)
-        threads.rows(fill.halve, z, known, coarse, coarse_known)
-        levels.append((coarse, coarse_known))
+        rows, columns = levels[-1][0].shape
+        shape = (rows + 1) // 2, (columns + 1) // 2
+        coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
+        threads.rows(fill.halve, *levels[-1], *coarse)
+        levels.append((coarse[1], coarse[0]))
     filled, _ = levels.pop()
-    for z, known in reversed(levels):
-        coarse, filled, other = filled, np.empty_like(z), np.empty_like(z)
-        threads.rows(fill.double, coarse, z, known, filled)
+    for fine, is_known in reversed(levels):
+        coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
+        threads.rows(fill.double, coarse_filled, fine, is_known, filled)
         for _ in range(method.SWEEPS):
-            threads.rows(fill.relax, filled, known, method.RELAXATION, other)
+            threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
             filled, other = other, filled
     return filled
 
 
-def _opening(threads, z, radius, margin):
-    """Opening by a disc; its centre may lie `margin` cells outside."""
-    half_widths = np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)])
-    frame = np.pad(z, margin, constant_values=np.inf) if margin else z
+def _open(threads: Threads, z: "Heights", radius: int, outside: int) -> "Heights":
+    """Open by a disc whose centre may lie so many cells outside the grid."""
+    frame = np.pad(z, outside, constant_values=np.inf)
     eroded, opened = np.empty_like(frame), np.empty_like(frame)
-    _bands(threads, discs.lowest, frame, np.float32(1), half_widths, eroded)
-    _bands(threads, discs.lowest, eroded, np.float32(-1), half_widths, opened)
-    return opened[margin : margin + z.shape[0], margin : margin + z.shape[1]]
+    bands = -(-frame.shape[0] // BAND)
+    for source, sign, result in ((frame, 1, eroded), (eroded, -1, opened)):
+        threads.each(
+            discs.lowest, source, np.float32(sign), method.half_widths(radius), result,
+            n=frame.shape[0], parts=bands,
+        )  # fmt: skip
+    rows, columns = z.shape
+    return opened[outside : outside + rows, outside : outside + columns]
 
 
-def _bands(threads, loop, *arguments):
-    rows = arguments[-1].shape[0]
-    bands = spans(rows, -(-rows // BAND))
-    list((threads.pool.map if len(bands) > 1 and threads.threads > 1 else map)(lambda band: loop(*arguments, *band), bands))
+def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
+    return -_open(threads, -z, 1, 0) - z > method.PIT_SLOPE * grid.step
 
 
-def _objects(threads, z, grid, slope):
+def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
+    """Flag what openings by ever larger discs cut off."""
     flags = np.zeros(z.shape, np.bool_)
-    before = np.ascontiguousarray(z)
-    for radius in range(1, floor(method.LARGEST_RADIUS / grid.cell) + 1):
-        after = np.ascontiguousarray(_opening(threads, before, radius, floor(method.MARGIN * radius)))
-        threads.rows(terrain.flag, before, after, slope * np.float32(radius * grid.cell), flags)
-        before = after
+    for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
+        opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
+        most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
+        threads.rows(terrain.flag, z, opened, most, flags)
+        z = opened
     return flags
 
 
-def _base(threads, cloud, point_id, options, grid, surface, candidate, level):
-    x, y, z = cloud
-    area = None
-    seeds = owm_ground.run(x, y, z, np.arange(x.size), OwmOptions(options.window_size, options.overlap, options.min_points, options.cell_size))
-    c = ((seeds["x"] - grid.west) / grid.cell).astype(np.int64).clip(0, grid.columns - 1)
-    r = ((seeds["y"] - grid.south) / grid.cell).astype(np.int64).clip(0, grid.rows - 1)
-    zs = (seeds["z"] - level).astype(np.float32)
-    use = candidate[r, c] & (zs <= surface[r, c] + np.float32(0.01))
-    if not use.any():
-        return np.zeros_like(surface)
-    known = np.zeros(surface.shape, np.bool_)
-    low = np.zeros_like(surface)
-    known[r[use], c[use]] = True
-    low[r[use], c[use]] = surface[r[use], c[use]]
-    base = _fill(threads, low, known)
-    radius = round(method.BASE_RADIUS / grid.cell)
-    other = np.empty_like(base)
+def _base(
+    threads: Threads,
+    cloud: "Cloud",
+    options: "Options",
+    grid: Grid,
+    z: "Heights",
+    candidate: "Flags",
+    level: float,
+) -> "Heights":
+    """Smooth surface through the OWM seeds that are the lowest points of candidates."""
+    least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
+    windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
+    seeds = owm_ground.run(*cloud, np.arange(cloud[0].size), windows)
+    columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
+    rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
+    lowest = (seeds["z"] - level).astype(np.float32) == z[rows, columns]
+    known = np.zeros(grid.shape, np.bool_)
+    known[rows[lowest], columns[lowest]] = True
+    base = _fill(threads, z, known & candidate)
+    radius, along = round(method.BASE_RADIUS / grid.cell), np.empty_like(base)
     for _ in range(2):
-        threads.rows(terrain.blur_rows, base, radius, other)
-        threads.rows(terrain.blur_columns, other, radius, base)
+        threads.rows(terrain.blur_rows, base, radius, along)
+        threads.rows(terrain.blur_columns, along, radius, base)
     return base
+
+
+def _grow(
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: Grid
+) -> "Flags":
+    for _ in range(method.GROWTHS):
+        before, ground = ground, np.empty_like(ground)
+        threads.rows(
+            terrain.grow, z, *planes, before, grid.step, method.SMOOTH, method.SMOOTH_NEIGHBOURS,
+            ground,
+        )  # fmt: skip
+    return ground
+
+
+def _extend(
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
+    above: "Heights", grid: Grid,
+) -> "Flags":  # fmt: skip
+    candidate = known & (above >= method.CREST_HEIGHT)
+    near = method.neighbours(grid.cell)
+    for _ in range(method.CRESTS):
+        before, ground = ground, np.empty_like(ground)
+        threads.rows(
+            terrain.extend, z, *planes, before, known, candidate, *near, method.CREST_RMS,
+            method.CREST_CELLS, method.CREST_GROUND, method.CREST_KNOWN, ground,
+        )  # fmt: skip
+    return ground
+
+
+def _join_cliffs(
+    threads: Threads, z: "Heights", ground: "Flags", known: "Flags", above: "Heights", grid: Grid
+) -> "Flags":
+    candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
+    threads.rows(
+        terrain.join_cliffs, z, ground, candidate, np.float32(method.CLIFF_REACH), grid.step,
+        np.float32(sqrt(2) * grid.cell), method.CLIFF_SLOPE, method.CLIFF_DISTANCE,
+        method.CLIFF_TOP_SLOPE, joined,
+    )  # fmt: skip
+    return joined
+
+
+def _densify(
+    threads: Threads, z: "Heights", known: "Flags", ground: "Flags", grid: Grid
+) -> "tuple[Heights, Heights]":
+    """Take as ground what is near the terrain through it, again and again: terrain and slope."""
+    slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
+    for left in reversed(range(method.DENSIFICATIONS + 1)):
+        dtm = _fill(threads, z, ground)
+        threads.rows(terrain.slopes, dtm, scale, slope)
+        before, ground = ground, np.empty_like(ground)
+        changed = left and threads.rows(
+            terrain.near_terrain, z, known, dtm, slope, method.NEAR, method.NEAR_SLOPE, before,
+            ground,
+        )  # fmt: skip
+        if not changed or sum(changed) == 0:
+            break
+    return dtm, slope

@@ -50,13 +50,13 @@ def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: i
             if up >= high or down < low:
                 continue
             p, q = table[k, up - low, left:], table[k, up - low, right:]
-            r, s = table[k, down - low, left:], table[k, down - low, right:]
+            u, v = table[k, down - low, left:], table[k, down - low, right:]
             for j in range(columns):
                 a, b = p[j], q[j]
                 a = a if a < b else b
-                b = r[j]
+                b = u[j]
                 a = a if a < b else b
-                b = s[j]
+                b = v[j]
                 a = a if a < b else b
                 b = out[j]
                 out[j] = a if a < b else b

@@ -18,7 +18,7 @@ ZERO = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
-def halve(z: Any, known: Any, coarse: Any, coarse_known: Any, first: int, last: int) -> None:
+def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: int) -> None:
     """Means of the known cells of 2 x 2, in the order of rows and columns."""
     rows, columns = z.shape
     for i in range(first, last):

@@ -44,28 +44,27 @@ def lowest(
 
 
 @njit(cache=True, nogil=True)
-def between(grid: Any, u: float, v: float) -> Any:
-    """Bilinear value at column u and row v; beyond the outer centres that of the nearest."""
-    rows, columns = grid.shape
-    u = min(max(u, 0.0), columns - 1.0)
-    v = min(max(v, 0.0), rows - 1.0)
-    c, r = int(u), int(v)
-    e, s = min(c + 1, columns - 1), min(r + 1, rows - 1)
-    a, b = u - c, v - r
-    above = grid[r, c] + a * (grid[r, e] - grid[r, c])
-    below = grid[s, c] + a * (grid[s, e] - grid[s, c])
-    return above + b * (below - above)
-
-
-@njit(cache=True, nogil=True)
 def classify(
     x: Any, y: Any, z: Any, west: float, south: float, level: float, cell: float,
     terrain: Any, slope: Any, distance: float, per_slope: float,
     height: Any, is_ground: Any, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Height above the terrain, and whether that is near enough to be ground."""
+    """Height above the terrain, and whether that is near enough to be ground.
+
+    Terrain and slope are bilinear between the centres of cells, and constant beyond the outer.
+    """
+    rows, columns = terrain.shape
     for i in range(first, last):
         u, v = (x[i] - west) / cell - 0.5, (y[i] - south) / cell - 0.5
-        above = (z[i] - level) - between(terrain, u, v)
+        u = min(max(u, 0.0), columns - 1.0)
+        v = min(max(v, 0.0), rows - 1.0)
+        c, r = int(u), int(v)
+        e, s = min(c + 1, columns - 1), min(r + 1, rows - 1)
+        a, b = u - c, v - r
+        here = terrain[r, c] + a * (terrain[r, e] - terrain[r, c])
+        there = terrain[s, c] + a * (terrain[s, e] - terrain[s, c])
+        above = (z[i] - level) - (here + b * (there - here))
+        here = slope[r, c] + a * (slope[r, e] - slope[r, c])
+        there = slope[s, c] + a * (slope[s, e] - slope[s, c])
         height[i] = above
-        is_ground[i] = abs(above) <= distance + per_slope * between(slope, u, v)
+        is_ground[i] = abs(above) <= distance + per_slope * (here + b * (there - here))

@@ -87,60 +87,80 @@ def fit_planes(
 
 @njit(cache=True, nogil=True)
 def grow(
-    z: Any, slope_x: Any, slope_y: Any, rms: Any, ground: Any, cell: Any, most_rms: Any,
-    most_step: Any, needed: int, result: Any, first: int, last: int,
+    z: Any, slope_x: Any, slope_y: Any, rms: Any, ground: Any, cell: Any, smooth: Any,
+    needed: int, result: Any, first: int, last: int,
 ) -> None:  # fmt: skip
     """Add smooth cells that continue the slope of smooth ground cells beside them."""
     rows, columns = z.shape
     for i in range(first, last):
         for j in range(columns):
             result[i, j] = ground[i, j]
-            if ground[i, j] or rms[i, j] > most_rms:
+            if ground[i, j] or rms[i, j] > smooth:
                 continue
             n = 0
             for r in range(max(i - 1, 0), min(i + 2, rows)):
                 for c in range(max(j - 1, 0), min(j + 2, columns)):
-                    if not ground[r, c] or rms[r, c] > most_rms:
+                    if not ground[r, c] or rms[r, c] > smooth:
                         continue
                     x = HALF * (slope_x[r, c] + slope_x[i, j]) * (np.float32(c - j) * cell)
                     y = HALF * (slope_y[r, c] + slope_y[i, j]) * (np.float32(r - i) * cell)
-                    n += abs((z[r, c] - z[i, j]) - (x + y)) <= most_step
+                    n += abs((z[r, c] - z[i, j]) - (x + y)) <= smooth
             result[i, j] = n >= needed
 
 
 @njit(cache=True, nogil=True)
 def extend(
-    z: Any, slope_x: Any, slope_y: Any, rms: Any, ground: Any, candidate: Any,
-    offset_rows: Any, offset_columns: Any, offset_x: Any, offset_y: Any, most: Any,
-    most_rms: Any, needed: Any, share: Any, result: Any, first: int, last: int,
+    z: Any, slope_x: Any, slope_y: Any, rms: Any, ground: Any, known: Any, candidate: Any,
+    near_rows: Any, near_columns: Any, near_x: Any, near_y: Any, most: Any, octant: Any,
+    most_rms: Any, least: Any, of_ground: Any, of_known: Any, result: Any, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Add candidates that lie on the planes of the ground cells around them."""
+    """Add candidates that the planes of the ground cells of some half disc around them meet.
+
+    Least so many planes, and shares of the half disc's ground cells and of its known cells.
+    """
     rows, columns = z.shape
+    cells, planes, met = np.empty(8, np.int32), np.empty(8, np.int32), np.empty(8, np.int32)
     for i in range(first, last):
         for j in range(columns):
             result[i, j] = ground[i, j]
             if ground[i, j] or not candidate[i, j]:
                 continue
-            n, agree = 0, 0
-            for k in range(offset_rows.size):
-                r, c = i + offset_rows[k], j + offset_columns[k]
-                if r < 0 or r >= rows or c < 0 or c >= columns:
+            cells[:] = 0
+            planes[:] = 0
+            met[:] = 0
+            for k in range(near_rows.size):
+                r, c = i + near_rows[k], j + near_columns[k]
+                if r < 0 or r >= rows or c < 0 or c >= columns or not known[r, c]:
                     continue
+                cells[octant[k]] += 1
                 if not ground[r, c] or rms[r, c] > most_rms:
                     continue
-                n += 1
-                plane = z[r, c] - (slope_x[r, c] * offset_x[k] + slope_y[r, c] * offset_y[k])
-                agree += abs(z[i, j] - plane) <= most[k]
-            wanted = share * np.float32(n)
-            result[i, j] = np.float32(agree) >= needed and np.float32(agree) >= wanted
+                planes[octant[k]] += 1
+                plane = z[r, c] - (slope_x[r, c] * near_x[k] + slope_y[r, c] * near_y[k])
+                met[octant[k]] += abs(z[i, j] - plane) <= most[k]
+            for o in range(8):
+                n_cells, n_planes, n_met = 0, 0, 0
+                for k in range(o, o + 4):
+                    n_cells += cells[k & 7]
+                    n_planes += planes[k & 7]
+                    n_met += met[k & 7]
+                result[i, j] |= (
+                    np.float32(n_met) >= least
+                    and np.float32(n_met) >= of_ground * np.float32(n_planes)
+                    and np.float32(n_met) >= of_known * np.float32(n_cells)
+                )
 
 
 @njit(cache=True, nogil=True)
 def join_cliffs(
-    z: Any, ground: Any, candidate: Any, reach: int, cell: Any, diagonal: Any, slope: Any,
+    z: Any, ground: Any, candidate: Any, reach: Any, cell: Any, diagonal: Any, slope: Any,
     distance: Any, top_slope: Any, result: Any, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Add candidates between the ground above and the ground below a steep face."""
+    """Add candidates on the steep face between ground above and ground below them.
+
+    Looks along the four lines through a cell, as far as `reach`, for the nearest ground on
+    either side. `cell` and `diagonal` are the steps along rows or columns, and across them.
+    """
     rows, columns = z.shape
     for i in range(first, last):
         for j in range(columns):
@@ -148,48 +168,52 @@ def join_cliffs(
             if ground[i, j] or not candidate[i, j]:
                 continue
             for k in range(4):
-                dr, dc = (0 if k == 0 else 1), (1 if k < 2 else (0 if k == 2 else -1))
-                length = diagonal if dr != 0 and dc != 0 else cell
-                n_steps = np.int64(np.float32(reach) * cell / length)
-                ahead, behind = 0, 0
+                # to the east, and to the north-west, north and north-east
+                dr, dc = (0, 1) if k == 0 else (1, k - 2)
+                step = diagonal if dr * dc != 0 else cell
+                n_steps = int(reach / step)
+                ahead, r, c = 0, i, j
                 for s in range(1, n_steps + 1):
                     r, c = i + s * dr, j + s * dc
-                    if r < 0 or r >= rows or c < 0 or c >= columns:
+                    if r >= rows or c < 0 or c >= columns:
                         break
                     if ground[r, c]:
                         ahead = s
                         break
+                behind, p, q = 0, i, j
                 for s in range(1, n_steps + 1):
-                    r, c = i - s * dr, j - s * dc
-                    if r < 0 or r >= rows or c < 0 or c >= columns:
+                    p, q = i - s * dr, j - s * dc
+                    if p < 0 or q < 0 or q >= columns:
                         break
-                    if ground[r, c]:
+                    if ground[p, q]:
                         behind = s
                         break
                 if ahead == 0 or behind == 0:
                     continue
-                above, below = z[i + ahead * dr, j + ahead * dc], z[i - behind * dr, j - behind * dc]
-                to_top = np.float32(ahead) * length
-                if above < below:
-                    above, below = below, above
-                    to_top = np.float32(behind) * length
-                height = z[i, j]
+                rising = z[r, c] >= z[p, q]
+                top, foot = (z[r, c], z[p, q]) if rising else (z[p, q], z[r, c])
+                to_top = np.float32(ahead if rising else behind) * step
                 result[i, j] |= (
-                    above - below >= slope * (np.float32(ahead + behind) * length)
-                    and height <= above + (distance + top_slope * to_top)
-                    and height >= below - distance
+                    top - foot >= slope * (np.float32(ahead + behind) * step)
+                    and z[i, j] <= top + (distance + top_slope * to_top)
+                    and z[i, j] >= foot - distance
                 )
 
 
 @njit(cache=True, nogil=True)
 def slopes(terrain: Any, scale: Any, result: Any, first: int, last: int) -> None:
-    """Slope by central differences; `scale` is half the cells per metre."""
+    """Slope of the plane through 3 x 3 cells; `scale` is a sixth of the cells per metre."""
     rows, columns = terrain.shape
+    along, across = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for i in range(first, last):
         up, row, down = terrain[max(i - 1, 0)], terrain[i], terrain[min(i + 1, rows - 1)]
         for j in range(columns):
-            x = (row[min(j + 1, columns - 1)] - row[max(j - 1, 0)]) * scale
-            y = (down[j] - up[j]) * scale
+            along[j] = (up[j] + down[j]) + row[j]
+            across[j] = down[j] - up[j]
+        for j in range(columns):
+            west, east = max(j - 1, 0), min(j + 1, columns - 1)
+            x = (along[east] - along[west]) * scale
+            y = ((across[west] + across[east]) + across[j]) * scale
             result[i, j] = np.sqrt(x * x + y * y)
 
 
