@@ -13,8 +13,8 @@ CREATE OR REPLACE MACRO classify_ground(
     min_points := NULL,
     cell_size := 20.0,
     object_width := 60.0,
-    max_distance := 0.5,
-    distance_per_slope := 1.0,
+    max_distance := 0.4,
+    distance_per_slope := 0.9,
     unit := 1.0,
     device := 'auto'
 ) AS TABLE
@@ -50,8 +50,8 @@ CREATE OR REPLACE MACRO classify_ground_list(
     min_points := NULL,
     cell_size := 20.0,
     object_width := 60.0,
-    max_distance := 0.5,
-    distance_per_slope := 1.0,
+    max_distance := 0.4,
+    distance_per_slope := 0.9,
     unit := 1.0,
     device := 'auto'
 ) AS classify_ground_udf(

@@ -37,8 +37,8 @@ class Options:
     min_points: int | None = None
     cell_size: float = 20.0
     object_width: float = 60.0
-    max_distance: float = 0.5
-    distance_per_slope: float = 1.0
+    max_distance: float = 0.4
+    distance_per_slope: float = 0.9
     unit: float = 1.0
 
     def __post_init__(self) -> None:

@@ -145,7 +145,7 @@ def _classify(
     ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
     ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
     ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
-    dtm, slope = _densify(threads, lowest, known, ground, grid)  # 10
+    dtm, slope = _densify(threads, lowest, known, ground, grid, options)  # 10
     threads.points(  # 11
         points.classify, *cloud, grid.west, grid.south, level, grid.cell, dtm, slope,
         options.max_distance, options.distance_per_slope, height, is_ground,
@@ -317,7 +317,7 @@ def _extend(
     for _ in range(method.CRESTS):
         before, ground = ground, np.empty_like(ground)
         threads.rows(
-            terrain.extend, z, *planes, before, known, candidate, *near, method.CREST_RMS,
+            terrain.extend, z, *planes[:2], before, known, candidate, *near,
             method.CREST_CELLS, method.CREST_GROUND, method.CREST_KNOWN, ground,
         )  # fmt: skip
     return ground
@@ -336,17 +336,22 @@ def _join_cliffs(
 
 
 def _densify(
-    threads: Threads, z: "Heights", known: "Flags", ground: "Flags", grid: Grid
+    threads: Threads,
+    z: "Heights",
+    known: "Flags",
+    ground: "Flags",
+    grid: Grid,
+    options: "Options",
 ) -> "tuple[Heights, Heights]":
     """Take as ground what is near the terrain through it, again and again: terrain and slope."""
     slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
+    most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
     for left in reversed(range(method.DENSIFICATIONS + 1)):
         dtm = _fill(threads, z, ground)
         threads.rows(terrain.slopes, dtm, scale, slope)
         before, ground = ground, np.empty_like(ground)
         changed = left and threads.rows(
-            terrain.near_terrain, z, known, dtm, slope, method.NEAR, method.NEAR_SLOPE, before,
-            ground,
+            terrain.near_terrain, z, known, dtm, slope, *most, before, ground,
         )  # fmt: skip
         if not changed or sum(changed) == 0:
             break

@@ -42,7 +42,6 @@ SMOOTH_NEIGHBOURS = 2
 CRESTS = 4
 CREST_RADIUS = 6.0
 CREST_HEIGHT = np.float32(1.0)
-CREST_RMS = np.float32(0.25)
 CREST_DISTANCE = np.float32(0.2)
 CREST_SLOPE = np.float32(0.15)
 """A plane meets a cell that is off it by at most distance + slope * how far away it is."""
@@ -58,8 +57,6 @@ CLIFF_DISTANCE = np.float32(0.1)
 CLIFF_TOP_SLOPE = np.float32(0.05)
 
 DENSIFICATIONS = 6
-NEAR = np.float32(0.3)
-NEAR_SLOPE = np.float32(1.0)
 
 
 class Neighbours(NamedTuple):

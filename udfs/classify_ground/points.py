@@ -66,5 +66,6 @@ def classify(
         above = (z[i] - level) - (here + b * (there - here))
         here = slope[r, c] + a * (slope[r, e] - slope[r, c])
         there = slope[s, c] + a * (slope[s, e] - slope[s, c])
+        most = distance + per_slope * (here + b * (there - here))
         height[i] = above
-        is_ground[i] = abs(above) <= distance + per_slope * (here + b * (there - here))
+        is_ground[i] = above <= most and above >= -(most + most)

@@ -110,9 +110,9 @@ def grow(
 
 @njit(cache=True, nogil=True)
 def extend(
-    z: Any, slope_x: Any, slope_y: Any, rms: Any, ground: Any, known: Any, candidate: Any,
+    z: Any, slope_x: Any, slope_y: Any, ground: Any, known: Any, candidate: Any,
     near_rows: Any, near_columns: Any, near_x: Any, near_y: Any, most: Any, octant: Any,
-    most_rms: Any, least: Any, of_ground: Any, of_known: Any, result: Any, first: int, last: int,
+    least: Any, of_ground: Any, of_known: Any, result: Any, first: int, last: int,
 ) -> None:  # fmt: skip
     """Add candidates that the planes of the ground cells of some half disc around them meet.
 
@@ -133,7 +133,7 @@ def extend(
                 if r < 0 or r >= rows or c < 0 or c >= columns or not known[r, c]:
                     continue
                 cells[octant[k]] += 1
-                if not ground[r, c] or rms[r, c] > most_rms:
+                if not ground[r, c]:
                     continue
                 planes[octant[k]] += 1
                 plane = z[r, c] - (slope_x[r, c] * near_x[k] + slope_y[r, c] * near_y[k])
@@ -226,7 +226,8 @@ def near_terrain(
     changed = 0
     for i in range(first, last):
         for j in range(z.shape[1]):
-            near = abs(z[i, j] - terrain[i, j]) <= distance + per_slope * slope[i, j]
-            result[i, j] = known[i, j] and near
+            above = z[i, j] - terrain[i, j]
+            most = distance + per_slope * slope[i, j]
+            result[i, j] = known[i, j] and above <= most and above >= -(most + most)
             changed += result[i, j] != ground[i, j]
     return changed
