@@ -1,8 +1,8 @@
-"""Lowest and highest values in discs: the Numba loops of the openings.
+"""Lowest and highest values in discs: the Numba loop of the openings.
 
 A disc is a stack of horizontal runs, and the lowest value of a run of any length is that of two
-overlapping runs whose length is a power of two: these are tabulated by doubling. Everything left
-in the inner loops is the least of values of contiguous rows, several columns at a time.
+overlapping runs whose length is a power of two: these are tabulated by doubling. What is left in
+the inner loops is the least of several contiguous rows, which compiles to vector instructions.
 """
 
 from typing import Any
@@ -17,49 +17,65 @@ INFINITY = np.float32(np.inf)
 def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: int) -> None:
     """Least of `sign * z` in the disc around each cell of the rows [first, last), times `sign`.
 
-    `half_widths[d]` is how far the disc reaches along a row that is d rows from its centre.
-    Cells outside the array do not count.
+    `half_widths[d]` is how far the disc reaches along the rows d away from its centre. Cells
+    outside the array do not count.
     """
     rows, columns = z.shape
     radius = half_widths.size - 1
-    levels = 1
-    while 2 << (levels - 1) <= 2 * half_widths[0] + 1:
-        levels += 1
-    low, high = max(first - radius, 0), min(last + radius, rows)
-    width = columns + 2 * radius
-    table = np.full((levels, high - low, width), INFINITY)
-    for r in range(low, high):
-        source, base = z[r], table[0, r - low]
-        for j in range(columns):
-            base[radius + j] = sign * source[j]
-        for k in range(1, levels):
+    levels = np.zeros(radius + 1, np.int64)
+    for d in range(radius + 1):
+        while 2 << levels[d] <= 2 * half_widths[d] + 1:
+            levels[d] += 1
+    # table[k, h, j]: least of the 2^k cells from column j - radius on, in row h + first - radius
+    height, width = last - first + 2 * radius, columns + 2 * radius
+    table = np.empty((levels[0] + 1, height, width), np.float32)
+    for h in range(height):
+        row = h + first - radius
+        runs = table[0, h]
+        runs[:] = INFINITY
+        if 0 <= row < rows:
+            source = z[row]
+            for j in range(columns):
+                runs[radius + j] = sign * source[j]
+        for k in range(1, levels[0] + 1):
             half = 1 << (k - 1)
-            small, large = table[k - 1, r - low], table[k, r - low]
+            left, right, runs = table[k - 1, h], table[k - 1, h, half:], table[k, h]
             for j in range(width - half):
-                a, b = small[j], small[j + half]
-                large[j] = a if a < b else b
-    out = np.empty(columns, np.float32)
-    for i in range(first, last):
-        out[:] = INFINITY
-        for d in range(radius + 1):
-            k, w = 0, half_widths[d]
-            while 2 << k <= 2 * w + 1:
-                k += 1
-            left, right = radius - w, radius + w + 1 - (1 << k)
-            up, down = i - d if i - d >= low else i + d, i + d if i + d < high else i - d
-            if up >= high or down < low:
-                continue
-            p, q = table[k, up - low, left:], table[k, up - low, right:]
-            u, v = table[k, down - low, left:], table[k, down - low, right:]
+                a, b = left[j], right[j]
+                runs[j] = a if a < b else b
+    least = np.empty(columns, np.float32)
+    for h in range(radius, height - radius):
+        k, from_left = levels[0], radius - half_widths[0]
+        from_right = radius + half_widths[0] + 1 - (1 << k)
+        left, right = table[k, h, from_left:], table[k, h, from_right:]
+        for j in range(columns):
+            a, b = left[j], right[j]
+            least[j] = a if a < b else b
+        # Rows above and below the centre, two by two: fewer passes over `least`.
+        for d in range(1, radius + 1, 2):
+            k, from_left = levels[d], radius - half_widths[d]
+            from_right = radius + half_widths[d] + 1 - (1 << k)
+            p, q = table[k, h - d, from_left:], table[k, h - d, from_right:]
+            r, s = table[k, h + d, from_left:], table[k, h + d, from_right:]
+            e = d + 1 if d < radius else d
+            k, from_left = levels[e], radius - half_widths[e]
+            from_right = radius + half_widths[e] + 1 - (1 << k)
+            t, u = table[k, h - e, from_left:], table[k, h - e, from_right:]
+            v, w = table[k, h + e, from_left:], table[k, h + e, from_right:]
             for j in range(columns):
                 a, b = p[j], q[j]
                 a = a if a < b else b
-                b = u[j]
+                b, c = r[j], s[j]
+                b = b if b < c else c
                 a = a if a < b else b
-                b = v[j]
+                b, c = t[j], u[j]
+                b = b if b < c else c
                 a = a if a < b else b
-                b = out[j]
-                out[j] = a if a < b else b
-        target = result[i]
+                b, c = v[j], w[j]
+                b = b if b < c else c
+                a = a if a < b else b
+                b = least[j]
+                least[j] = a if a < b else b
+        target = result[h + first - radius]
         for j in range(columns):
-            target[j] = sign * out[j]
+            target[j] = sign * least[j]
