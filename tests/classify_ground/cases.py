@@ -56,7 +56,10 @@ CASES = {
         [*scene(10, terrain=hill), (99998, 20.5, 20.5, -30.0), (99999, 3.5, 3.5, 900.0)],
         SMALL,
     ),
-    "beyond single precision": ([*scene(11), (99999, 5.5, 5.5, 1e300)], SMALL),
+    "beyond single precision": (
+        [*scene(11), (99998, 20.5, 20.5, -1e300), (99999, 5.5, 5.5, 1e300)],
+        SMALL,
+    ),
     "every point twice": (
         [(q, x, y, z) for p, x, y, z in scene(12, n=250) for q in (2 * p, 2 * p + 1)],
         SMALL,

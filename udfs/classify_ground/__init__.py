@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from math import isfinite
 
+from spatialq.udfs.owm_ground.windows import window_step
+
 from spatialq.udf import Udf
 
 from .cost import work
+
+MAX_WIDTH = 1000.0
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Options:
         Points that a window must hold; None takes half of what the mean density promises.
     cell_size : float, metres, >= 0
         Side of the cells that get a seed where no window gave one; 0 switches that off.
-    object_width : float, metres, >= 0
+    object_width : float, metres, in [0, 1000]
         Objects up to this width are seen as such; wider ones, such as halls, are terrain.
     max_distance : float, metres, >= 0
         Greatest distance of a ground point from level terrain, up or down.
@@ -52,9 +56,13 @@ class Options:
                 refuse(name, "> 0")
         if not 0 <= self.overlap < 1:
             refuse("overlap", ">= 0 and < 1")
+        if window_step(self.window_size, self.overlap) <= 0:
+            refuse("overlap", f"small enough for a step of 0.01 at window_size {self.window_size}")
         if self.min_points is not None and self.min_points < 1:
             refuse("min_points", ">= 1 or NULL")
-        for name in ("cell_size", "object_width", "max_distance", "distance_per_slope"):
+        if not 0 <= self.object_width <= MAX_WIDTH:
+            refuse("object_width", f">= 0 and <= {MAX_WIDTH:g}")
+        for name in ("cell_size", "max_distance", "distance_per_slope"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 refuse(name, ">= 0")
 

@@ -69,7 +69,8 @@ def run(
     if x.size > 0:
         cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
         if options.unit != 1:
-            cloud = [values * options.unit for values in cloud]
+            with np.errstate(over="ignore"):  # what gets infinite is refused below
+                cloud = [values * options.unit for values in cloud]
         for values in cloud:
             values.flags.writeable = False  # one Numba type, wherever the arrays came from
         with ThreadPoolExecutor(n_threads()) as pool:
@@ -218,8 +219,13 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Fla
     known = np.isfinite(z)
     level = float(np.median(z[known]))
     z[~known] = level
-    z -= level
-    return np.clip(z, -method.FARTHEST, method.FARTHEST).astype(np.float32), known, level
+    return _on_grid(z, level), known, level
+
+
+def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
+    """Heights as the grid has them."""
+    with np.errstate(over="ignore"):
+        return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
 
 
 def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
@@ -285,7 +291,7 @@ def _base(
     seeds = owm_ground.run(*cloud, np.arange(cloud[0].size), windows)
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
-    lowest = (seeds["z"] - level).astype(np.float32) == z[rows, columns]
+    lowest = _on_grid(seeds["z"], level) == z[rows, columns]
     known = np.zeros(grid.shape, np.bool_)
     known[rows[lowest], columns[lowest]] = True
     base = _fill(threads, z, known & candidate)
