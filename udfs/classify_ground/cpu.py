@@ -212,7 +212,8 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Fla
     def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
         points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
 
-    list(threads.pool.map(fill_grid, spans(n_points, copies), grids))
+    each = map if copies == 1 else threads.pool.map
+    list(each(fill_grid, spans(n_points, copies), grids))
     z = grids[0]
     for other in grids[1:]:
         np.minimum(z, other, out=z)
@@ -247,22 +248,34 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
     return filled
 
 
-def _open(threads: Threads, z: "Heights", radius: int, outside: int) -> "Heights":
+def _lowest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
+    """Lowest height in the disc around each cell."""
+    return _in_discs(threads, z, np.float32(1), radius)
+
+
+def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
+    """Greatest height in the disc around each cell."""
+    return _in_discs(threads, z, np.float32(-1), radius)
+
+
+def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> "Heights":
+    rows, result = z.shape[0], np.empty_like(z)
+    threads.each(
+        discs.lowest, z, sign, method.half_widths(radius), result, n=rows, parts=-(-rows // BAND)
+    )
+    return result
+
+
+def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
     """Open by a disc whose centre may lie so many cells outside the grid."""
-    frame = np.pad(z, outside, constant_values=np.inf)
-    eroded, opened = np.empty_like(frame), np.empty_like(frame)
-    bands = -(-frame.shape[0] // BAND)
-    for source, sign, result in ((frame, 1, eroded), (eroded, -1, opened)):
-        threads.each(
-            discs.lowest, source, np.float32(sign), method.half_widths(radius), result,
-            n=frame.shape[0], parts=bands,
-        )  # fmt: skip
     rows, columns = z.shape
+    frame = np.pad(z, outside, constant_values=np.inf)
+    opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
     return opened[outside : outside + rows, outside : outside + columns]
 
 
 def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
-    return -_open(threads, -z, 1, 0) - z > method.PIT_SLOPE * grid.step
+    return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
 
 
 def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
@@ -320,12 +333,16 @@ def _extend(
 ) -> "Flags":  # fmt: skip
     candidate = known & (above >= method.CREST_HEIGHT)
     near = method.neighbours(grid.cell)
+    added = ground
     for _ in range(method.CRESTS):
+        # A cell near which nothing has been added stays what it is: spares most of the work.
+        reached = _highest_around(threads, added.astype(np.float32), near.reach) > 0
         before, ground = ground, np.empty_like(ground)
         threads.rows(
-            terrain.extend, z, *planes[:2], before, known, candidate, *near,
+            terrain.extend, z, *planes[:2], before, known, candidate & reached, *near,
             method.CREST_CELLS, method.CREST_GROUND, method.CREST_KNOWN, ground,
         )  # fmt: skip
+        added = ground & ~before
     return ground
 
 

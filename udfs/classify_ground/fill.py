@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-HALF = np.float32(0.5)
 QUARTER = np.float32(0.25)
 THREE_QUARTERS = np.float32(0.75)
-ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
 
 
@@ -22,15 +20,21 @@ def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: 
     """Means of the known cells of 2 x 2, in the order of rows and columns."""
     rows, columns = z.shape
     for i in range(first, last):
+        upper, lower = 2 * i, min(2 * i + 1, rows - 1)
+        two_rows = lower > upper
         for j in range(coarse.shape[1]):
-            total, n = ZERO, ZERO
-            for r in range(2 * i, min(2 * i + 2, rows)):
-                for c in range(2 * j, min(2 * j + 2, columns)):
-                    if known[r, c]:
-                        total += z[r, c]
-                        n += ONE
-            coarse_known[i, j] = n > ZERO
-            coarse[i, j] = total / n if n > ZERO else ZERO
+            left, right = 2 * j, min(2 * j + 1, columns - 1)
+            two_columns = right > left
+            a, b = known[upper, left], known[upper, right] and two_columns
+            c = known[lower, left] and two_rows
+            d = known[lower, right] and two_rows and two_columns
+            total = z[upper, left] if a else ZERO
+            total += z[upper, right] if b else ZERO
+            total += z[lower, left] if c else ZERO
+            total += z[lower, right] if d else ZERO
+            n = np.int64(a) + np.int64(b) + np.int64(c) + np.int64(d)
+            coarse_known[i, j] = n > 0
+            coarse[i, j] = total / np.float32(n) if n > 0 else ZERO
 
 
 @njit(cache=True, nogil=True)

@@ -71,6 +71,11 @@ class Neighbours(NamedTuple):
     octant: Ints
     """Eighth of the disc, counted from the x axis towards the y axis."""
 
+    @property
+    def reach(self) -> int:
+        """Radius in cells of a disc that has them all."""
+        return int(self.rows.max(initial=0)) + 1
+
 
 def neighbours(cell: float) -> Neighbours:
     """Lay out the disc for cells of this size."""
