@@ -5,7 +5,7 @@ from typing import Any
 from spatialq.udf import Work
 
 CELLS_PER_POINT = 4
-"""Cells are half the spacing of the points wide, or more: what lies between islands comes on top."""
+"""Cells are half the spacing of the points wide, or more; gaps between islands come on top."""
 
 BYTES_PER_POINT = 24 + 8 + 9
 """x, y, z; the order of the points for the seeds; height and whether it is ground."""
