@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO classify_ground(
     cell_size := 20.0,
     object_width := 60.0,
     max_distance := 0.4,
-    distance_per_slope := 0.9,
+    distance_per_slope := 0.85,
     unit := 1.0,
     device := 'auto'
 ) AS TABLE
@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO classify_ground_list(
     cell_size := 20.0,
     object_width := 60.0,
     max_distance := 0.4,
-    distance_per_slope := 0.9,
+    distance_per_slope := 0.85,
     unit := 1.0,
     device := 'auto'
 ) AS classify_ground_udf(

@@ -64,6 +64,10 @@ CASES = {
         [(q, x, y, z) for p, x, y, z in scene(12, n=250) for q in (2 * p, 2 * p + 1)],
         SMALL,
     ),
+    "heights that tie": (
+        [(p, x, y, round(8 * z) / 8) for p, x, y, z in scene(19, terrain=hill)],
+        SMALL,
+    ),
     "two islands": (
         [*scene(13, n=200, side=12.0), *((p + 9999, x + 60, y + 20, z) for p, x, y, z in
                                          scene(14, n=200, side=12.0))],

@@ -162,7 +162,7 @@ def is_near(above, slope, max_distance, distance_per_slope):
 
 def classify_ground(
     points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, object_width=60.0,
-    max_distance=0.4, distance_per_slope=0.9, unit=1.0,
+    max_distance=0.4, distance_per_slope=0.85, unit=1.0,
 ):  # fmt: skip
     """Points are (point_id, x, y, z); returns {point_id: (height, is ground)}."""
     if not points:

@@ -40,7 +40,7 @@ def test_columns_and_types(con):
         "classify_ground('pts')",
         "classify_ground('pts', window_size := 10, overlap := 0.8, cell_size := 20, unit := 1)",
         "classify_ground('pts', device := 'cpu', min_points := NULL, object_width := 60)",
-        "classify_ground('pts', max_distance := 0.4, distance_per_slope := 0.9)",
+        "classify_ground('pts', max_distance := 0.4, distance_per_slope := 0.85)",
     ],
 )
 def test_all_ways_to_call_it_give_what_the_kernel_gives(con, call):

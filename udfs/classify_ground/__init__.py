@@ -42,7 +42,7 @@ class Options:
     cell_size: float = 20.0
     object_width: float = 60.0
     max_distance: float = 0.4
-    distance_per_slope: float = 0.9
+    distance_per_slope: float = 0.85
     unit: float = 1.0
 
     def __post_init__(self) -> None:

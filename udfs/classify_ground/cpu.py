@@ -138,7 +138,7 @@ def _classify(
     known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
     surface = _fill(threads, lowest, known)
     objects = _objects(threads, surface, grid, options)  # 4
-    base = _base(threads, cloud, options, grid, surface, known & ~objects, level)  # 5
+    base = _base(threads, cloud, point_id, options, grid, surface, known & ~objects, level)  # 5
     objects &= _objects(threads, surface - base, grid, options)  # 6
     above = surface - _fill(threads, lowest, known & ~objects)
     planes = [np.empty_like(surface) for _ in range(3)]
@@ -292,6 +292,7 @@ def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> 
 def _base(
     threads: Threads,
     cloud: "Cloud",
+    point_id: "NDArray[np.int64]",
     options: "Options",
     grid: Grid,
     z: "Heights",
@@ -301,7 +302,7 @@ def _base(
     """Smooth surface through the OWM seeds that are the lowest points of candidates."""
     least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
     windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
-    seeds = owm_ground.run(*cloud, np.arange(cloud[0].size), windows)
+    seeds = owm_ground.run(*cloud, point_id, windows)
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]
