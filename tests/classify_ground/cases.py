@@ -49,6 +49,7 @@ CASES = {
     "a dam": (scene(4, terrain=dam), SMALL),
     "a cliff": (scene(5, terrain=lambda x, y: 12.0 if x > 6 else 0.0, n=700), SMALL),
     "sparse": (scene(6, side=60.0, n=250, terrain=hill), SMALL),
+    "very sparse": (scene(20, side=900.0, n=100, terrain=hill), {"object_width": 400.0}),
     "far from the origin": (scene(7, terrain=hill, x0=714947.98, y0=4286501.93), SMALL),
     "negative": (scene(8, terrain=hill, x0=-30.0, y0=-500000.0), SMALL),
     "a low outlier": ([*scene(9), (99999, 5.5, 5.5, -400.0)], SMALL),

@@ -170,8 +170,10 @@ def classify_ground(
     points = [(p, x * unit, y * unit, z * unit) for p, x, y, z in points]
     xs, ys = [p[1] for p in points], [p[2] for p in points]
     west, south = min(xs), min(ys)
-    squares = {(int((x - west) / 10), int((y - south) / 10)) for x, y in zip(xs, ys, strict=True)}
-    area = min((max(xs) - west) * (max(ys) - south), 100 * len(squares))
+    box = (max(xs) - west) * (max(ys) - south)
+    side = max(10.0, 3 * math.sqrt(box / len(points)))
+    squares = {(int((y - south) / side), int((x - west) / side)) for _, x, y, _ in points}
+    area = min(box, side**2 * len(squares))
     cell = max(1.0, 0.5 * math.sqrt(area / len(points)))
     west, south = math.floor(west / cell) * cell, math.floor(south / cell) * cell
     shape = int((max(ys) - south) / cell) + 1, int((max(xs) - west) / cell) + 1

@@ -47,9 +47,8 @@ def test_options(con, arguments, message):
         ("if(point_id = 9, 'inf'::DOUBLE, z) AS z", "or infinity, the first with point_id 9"),
         ("if(point_id = 8, '-inf'::DOUBLE, x) AS x", "the first with point_id 8"),
         ("if(point_id > 47, NULL, y) AS y", "y must not be NULL, got 2 of them, the first with "),
-        ("if(point_id = 4, 1e6, x) AS x, y * 1e6 AS y", "remove stray points, or go tile by tile"),
-        ("x * 1e8 AS x", "must have at most 2.7e+08 cells of 10 m, got 4.9e+09 x 6 m"),
-        ("x * 1e300 AS x", "classify_ground: the extent must have at most 2.7e+08 cells"),
+        ("x * 1e11 AS x", "of 50 points must have at most 4.2e+06 cells of 383406 m, got 4.9e+12 x 6"),
+        ("x * 1e300 AS x", "remove stray points, or go tile by tile"),
         ("x + 1e15 AS x", "classify_ground: x and y must be small enough that double precision"),
     ],
 )  # fmt: skip
@@ -59,6 +58,16 @@ def test_coordinates(con, columns, message):
             f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts) FROM classify_ground(bad)"
         ).fetchall()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("far", ["1e5", "1e7"])
+def test_a_grid_that_would_be_nearly_empty_is_refused(con, far):
+    message = "the extent of 20001 points must have at most 5.5e.06 cells .* remove stray points"
+    with pytest.raises(duckdb.InvalidInputException, match=message):
+        con.sql(
+            "WITH stray AS (SELECT range AS point_id, range % 100 AS x, range // 100 AS y, 0 AS z "
+            f"FROM range(20000) UNION ALL SELECT -1, {far}, {far}, 0) FROM classify_ground(stray)"
+        ).fetchall()
 
 
 def test_a_unit_that_makes_coordinates_infinite_is_refused(con):

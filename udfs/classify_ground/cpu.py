@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Cloud = list[NDArray[np.float64]]
 
 MAX_CELLS = 1 << 28
+MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
 MIN_PLACES = 1000  # spacings of double precision that a cell must have
 ITEMS_PER_THREAD = 100_000  # points or cells below which a further thread costs more than it brings
 BAND = 64  # rows whose tables for discs are made together
@@ -161,14 +162,16 @@ def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -
             raise ValueError(_not_finite(cloud, point_id))
         sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
     (west, east), (south, north), _ = sides
-    n_points = cloud[0].size
-    _refuse_too_large(east - west, north - south, method.BLOCK)
-    occupied = np.zeros(_shape(east - west, north - south, method.BLOCK), np.bool_)
-    threads.points(points.mark, *cloud[:2], west, south, method.BLOCK, occupied)
+    width, height, n_points = east - west, north - south, cloud[0].size
+    spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
+    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
+    _refuse_too_large(width, height, block, n_points)
+    occupied = np.zeros(_shape(width, height, block), np.bool_)
+    threads.points(points.mark, *cloud[:2], west, south, block, occupied)
     # A small cloud fills its squares only in part, and a scattered one its bounding box.
-    area = min((east - west) * (north - south), np.count_nonzero(occupied) * method.BLOCK**2)
+    area = min(width * height, np.count_nonzero(occupied) * block**2)
     cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
-    _refuse_too_large(east - west, north - south, cell)
+    _refuse_too_large(width, height, cell, n_points)
     largest = max(abs(west), abs(east), abs(south), abs(north))
     if np.spacing(largest) * MIN_PLACES > cell:
         message = (
@@ -185,11 +188,12 @@ def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
     return int(height / cell) + 1, int(width / cell) + 1
 
 
-def _refuse_too_large(width: float, height: float, cell: float) -> None:
-    if (width / cell + 1) * (height / cell + 1) > MAX_CELLS:
+def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
+    most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
+    if (width / cell + 1) * (height / cell + 1) > most:
         message = (
-            f"classify_ground: the extent must have at most {MAX_CELLS:.2g} cells of {cell:g} m, "
-            f"got {width:g} x {height:g} m; remove stray points, or go tile by tile"
+            f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
+            f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
         )
         raise ValueError(message)
 

@@ -14,7 +14,9 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 BLOCK = 10.0
-"""Side of the squares in which the occupied area is counted."""
+SPACINGS_PER_BLOCK = 3.0
+"""Side of the squares in which the occupied area is counted: at least so many metres, and mean
+spacings of the points in their bounding box."""
 LEAST_CELL = 1.0
 SPACINGS_PER_CELL = 0.5
 FARTHEST = 1e5
