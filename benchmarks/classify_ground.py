@@ -1,0 +1,91 @@
+"""How fast `classify_ground` is: points a second and core, and against `owm_ground` in one run.
+
+python benchmarks/classify_ground.py [--points N] [--samples FOLDER] [--repeat N] [--rates]
+
+On a generated tile of about 10 points a square metre, on a sparse one, and, where there are any,
+on the ISPRS samples one after the other. Times are processor times of all threads together, so
+that figures are per core whatever else the machine does; ratios are of wall times.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from clouds import make_cloud
+from spatialq.udfs import classify_ground, owm_ground
+
+from spatialq.parallel import n_threads
+
+RATES = Path(__file__).parents[1] / "spatialq" / "planner" / "rates.json"
+DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
+SPARSE = 2_000_000  # points for the sparse tile: about 0.75 a square metre
+
+
+def read_samples(folder):
+    import laspy
+
+    for path in sorted(folder.glob("isprs_samp??.laz")):
+        file = laspy.read(path)
+        yield [np.array(values, np.float64) for values in (file.x, file.y, file.z)]
+
+
+def dense(n_points):
+    """Cut from the dense cloud what has 10 points a square metre."""
+    x, y, z = make_cloud("dense", n=min(n_points, 4_000_000))
+    copies = -(-n_points // x.size)
+    width = x.max() - x.min() + 1.0
+    x = np.concatenate([x + k * width for k in range(copies)])[:n_points]
+    return [x, np.tile(y, copies)[:n_points], np.tile(z, copies)[:n_points]]
+
+
+def measure(name, clouds, repeat):
+    """Best processor and wall time of each function over all clouds."""
+    best = {}
+    for _ in range(repeat + 1):  # the first round compiles
+        for function in (owm_ground, classify_ground):
+            kernel, options = function.UDF.kernel("cpu"), function.Options()
+            wall, processor = time.perf_counter(), time.process_time()
+            for cloud in clouds:
+                kernel(*cloud, np.arange(cloud[0].size), options)
+            spent = time.perf_counter() - wall, time.process_time() - processor
+            best[function] = [
+                min(pair) for pair in zip(best.get(function, spent), spent, strict=True)
+            ]
+    n_points = sum(cloud[0].size for cloud in clouds)
+    wall, processor = best[classify_ground]
+    print(
+        f"{name:16} {n_points:>10} points  {n_points / processor / 1e6:6.2f} M points/s a core  "
+        f"{n_points / wall / 1e6:6.2f} on {n_threads()} threads  "
+        f"{wall / best[owm_ground][0]:6.1f} x the time of owm_ground",
+        flush=True,
+    )
+    return n_points / wall
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=int, default=10_000_000, help="of the dense tile")
+    parser.add_argument("--samples", type=Path, default=DATA / "data" / "lidar")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rates", action="store_true", help="give the planner the new rate")
+    arguments = parser.parse_args()
+    samples = list(read_samples(arguments.samples))
+    if samples:
+        measure("ISPRS samples", samples, arguments.repeat)
+    clouds = {"sparse": make_cloud("sparse", n=SPARSE), "dense": dense(arguments.points)}
+    rate = min(measure(name, [cloud], arguments.repeat) for name, cloud in clouds.items())
+    if arguments.rates:
+        rates = json.loads(RATES.read_text())
+        rates["rates"]["classify_ground"]["cpu"]["steps_per_second"] = float(f"{rate:.3g}")
+        RATES.write_text(json.dumps(rates, indent=2) + "\n")
+        machine = f"{platform.processor() or platform.machine()}, {n_threads()} threads"
+        print(f"{rate:.3g} points a second kept, {machine}, {datetime.now(UTC).date()}")
+
+
+if __name__ == "__main__":
+    main()

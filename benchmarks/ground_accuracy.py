@@ -1,0 +1,136 @@
+"""How well `classify_ground` finds the ground of labelled clouds, all with the default options.
+
+python benchmarks/ground_accuracy.py [--data FOLDER] [--smrf] [--json FILE]
+
+T1: ground points lost, T2: other points taken as ground, TE: wrong points, K: Cohen's kappa, in
+percent; means are over clouds, unweighted. Ground truth is class 2; points of the classes 7 and
+18 (noise) are left out of the tiles, but not of the sites. With --smrf the same for the Simple
+Morphological Filter with its usual parameters (`pip install pysmrf`), on the same points.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import laspy
+import numpy as np
+from spatialq.udfs.classify_ground import Options, cpu
+
+DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
+TILES = [
+    "ahn3_cropped_1.laz",
+    "test_semis_2023_0292_6833_LA93_IGN69.laz",
+    "test_data_77050_627755_LA93_IGN69.laz",
+    "4_6_crop.las",
+    "hexbin-crop.las",
+    "Coromandel_points.laz",
+    # class 2 is only a part of the ground, or the rest is not classified at all
+    "bcts_1.laz",
+    "bcts_2.laz",
+    "bcts_4.laz",
+    "Topography.laz",
+    "870000_6618000.subset.postValidation.laz",
+]
+PARTLY = TILES.index("bcts_1.laz")
+
+
+def read(path):
+    file = laspy.read(path)
+    cloud = [np.array(values, np.float64) for values in (file.x, file.y, file.z)]
+    return cloud, np.asarray(file.classification)
+
+
+def ours(cloud):
+    return cpu.run(*cloud, np.arange(cloud[0].size), Options())["is_ground"]
+
+
+def smrf(cloud):
+    from pysmrf import smrf
+
+    *_, is_object = smrf(
+        *cloud, cellsize=1, windows=18, slope_threshold=0.15, elevation_threshold=0.5,
+        elevation_scaler=1.25, low_outlier_fill=True,
+    )  # fmt: skip
+    return ~is_object
+
+
+def scores(found, true):
+    """T1, T2, total error, kappa."""
+    right = np.mean(found == true)
+    chance = found.mean() * true.mean() + (1 - found.mean()) * (1 - true.mean())
+    lost, taken = np.mean(~found[true]), np.mean(found[~true])
+    return [100 * value for value in (lost, taken, 1 - right, (right - chance) / (1 - chance))]
+
+
+def samples(folder, method):
+    """Score the ISPRS samples, each by itself."""
+    for path in sorted(folder.glob("isprs_samp??.laz")):
+        cloud, classes = read(path)
+        yield path.stem[-2:], method(cloud), classes == 2
+
+
+def sites(folder, method):
+    """Score the whole sites, with their outliers, at the points of the samples within them."""
+    for path in sorted(folder.glob("isprs_?Site?_*.laz")):
+        cloud, _ = read(path)
+        within = sorted(folder.glob(f"isprs_samp{path.stem[11]}?.laz"))
+        if not within:
+            continue
+        found = method(cloud)
+        place = {xyz: k for k, xyz in enumerate(zip(*np.round(cloud, 2).tolist(), strict=True))}
+        for sample in within:
+            points, classes = read(sample)
+            at = [place.get(xyz, -1) for xyz in zip(*np.round(points, 2).tolist(), strict=True)]
+            at = np.array(at)
+            share = f" ({np.mean(at >= 0):.0%} of it)" if np.mean(at >= 0) < 0.99 else ""
+            name = f"{sample.stem[-2:]} in {path.stem[6:12]}{share}"
+            yield name, found[at[at >= 0]], classes[at >= 0] == 2
+
+
+def tiles(folder, method, names):
+    """Score other clouds, without the points that are classified as noise."""
+    for name in names:
+        if not (folder / name).exists():
+            continue
+        cloud, classes = read(folder / name)
+        kept = (classes != 7) & (classes != 18)
+        yield name, method([values[kept] for values in cloud]), classes[kept] == 2
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA / "data" / "lidar")
+    parser.add_argument("--smrf", action="store_true", help="score that too")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    arguments = parser.parse_args()
+    methods = {"classify_ground": ours} | ({"SMRF": smrf} if arguments.smrf else {})
+    parts = {
+        "ISPRS samples": samples,
+        "samples within their sites": sites,
+        "other tiles": lambda *a: tiles(*a, TILES[:PARTLY]),
+        "tiles whose ground is labelled in part: T1 counts": lambda *a: tiles(*a, TILES[PARTLY:]),
+    }
+    results = {}
+    for title, part in parts.items():
+        print(f"\n{title}\n{'':44}" + "".join(f"{name:>30}" for name in methods))
+        print(" " * 44 + f"{'T1':>9}{'T2':>7}{'TE':>7}{'K':>7}" * len(methods))
+        columns = [
+            {name: scores(found, true) for name, found, true in part(arguments.data, method)}
+            for method in methods.values()
+        ]
+        if columns[0]:
+            for column in columns:
+                column["mean"] = np.mean(list(column.values()), axis=0).tolist()
+        for name in columns[0]:
+            figures = [
+                "  " + "".join(f"{value:7.2f}" for value in column[name]) for column in columns
+            ]
+            print(f"{name:44}" + "".join(figures), flush=True)
+        results[title] = dict(zip(methods, columns, strict=True))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

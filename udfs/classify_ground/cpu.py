@@ -1,0 +1,386 @@
+"""`classify_ground` on the CPU: the stages of README.md, each a few loops over bands of rows."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import floor, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spatialq.udfs.owm_ground import Options as OwmOptions
+from spatialq.udfs.owm_ground import cpu as owm_ground
+
+from spatialq.parallel import n_threads, spans
+
+from . import discs, fill, method, points, terrain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+    Heights = NDArray[np.float32]
+    Flags = NDArray[np.bool_]
+    Cloud = list[NDArray[np.float64]]
+
+MAX_CELLS = 1 << 28
+MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
+MIN_PLACES = 1000  # spacings of double precision that a cell must have
+ITEMS_PER_THREAD = 100_000  # points or cells below which a further thread costs more than it brings
+BAND = 64  # rows whose tables for discs are made together
+
+
+def run(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> "dict[str, NDArray[Any]]":
+    """Find for every point its height above the terrain, and whether it is ground.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+    point_id : int64[n]
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        `point_id` as given; `height` float64[n]: above the terrain, in the units of z; `is_ground`
+        bool[n]. Rows are in the order of the input.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is not finite, or the grid would be too large for memory.
+
+    Notes
+    -----
+    An empty cloud gives empty columns. A cloud of one point is ground. The result does not depend
+    on the order of the points or on the number of threads.
+
+    References
+    ----------
+    The seeds are those of Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations
+    for LiDAR data processing, J. Comput. Sci. 2024, section 2.1; the rest is ours: see README.md.
+    """
+    height, is_ground = np.empty(x.size), np.empty(x.size, np.bool_)
+    if x.size > 0:
+        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+        if options.unit != 1:
+            with np.errstate(over="ignore"):  # what gets infinite is refused below
+                cloud = [values * options.unit for values in cloud]
+        for values in cloud:
+            values.flags.writeable = False  # one Numba type, wherever the arrays came from
+        with ThreadPoolExecutor(n_threads()) as pool:
+            _classify(Threads(pool, n_threads()), cloud, point_id, options, height, is_ground)
+        height /= options.unit
+    return {"point_id": point_id, "height": height, "is_ground": is_ground}
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Runs a loop over parts of a range, on as many threads as pay."""
+
+    pool: ThreadPoolExecutor
+    count: int
+
+    def each(self, loop: Callable[..., Any], *arguments: Any, n: int, parts: int) -> list[Any]:
+        """Call the loop with the arguments and each of so many parts of range(n)."""
+        if parts <= 1 or self.count == 1:
+            return [loop(*arguments, *part) for part in spans(n, max(parts, 1))]
+        return list(self.pool.map(lambda part: loop(*arguments, *part), spans(n, parts)))
+
+    def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call a loop over the points; its first argument has one value a point."""
+        n = arguments[0].size
+        return self.each(loop, *arguments, n=n, parts=self.pays(n))
+
+    def rows(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call a loop over the rows of a grid; its last argument is the result."""
+        rows, columns = arguments[-1].shape
+        return self.each(loop, *arguments, n=rows, parts=min(rows, self.pays(rows * columns)))
+
+    def pays(self, items: int) -> int:
+        """How many threads are worth their start."""
+        return max(1, min(self.count, items // ITEMS_PER_THREAD))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
+
+    west: float
+    south: float
+    cell: float
+    shape: tuple[int, int]
+    density: float
+    """Points a square metre of the occupied area."""
+
+    @property
+    def step(self) -> np.float32:
+        """Side of a cell, as the loops over the grid take it."""
+        return np.float32(self.cell)
+
+
+def _classify(
+    threads: Threads,
+    cloud: "Cloud",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+    height: "NDArray[np.float64]",
+    is_ground: "Flags",
+) -> None:
+    """Run the stages; the numbers are those of README.md."""
+    grid = _lay_grid(threads, cloud, point_id)  # 1
+    lowest, known, level = _lowest(threads, cloud, grid)  # 2
+    known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
+    surface = _fill(threads, lowest, known)
+    objects = _objects(threads, surface, grid, options)  # 4
+    base = _base(threads, cloud, point_id, options, grid, surface, known & ~objects, level)  # 5
+    objects &= _objects(threads, surface - base, grid, options)  # 6
+    above = surface - _fill(threads, lowest, known & ~objects)
+    planes = [np.empty_like(surface) for _ in range(3)]
+    threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
+    ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
+    ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
+    ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
+    dtm, slope = _densify(threads, lowest, known, ground, grid, options)  # 10
+    threads.points(  # 11
+        points.classify, *cloud, grid.west, grid.south, level, grid.cell, dtm, slope,
+        options.max_distance, options.distance_per_slope, height, is_ground,
+    )  # fmt: skip
+
+
+def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> Grid:
+    sides = []
+    for values in cloud:
+        ends = threads.points(points.extent, values)
+        if any(bad for *_, bad in ends):
+            raise ValueError(_not_finite(cloud, point_id))
+        sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
+    (west, east), (south, north), _ = sides
+    width, height, n_points = east - west, north - south, cloud[0].size
+    spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
+    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
+    _refuse_too_large(width, height, block, n_points)
+    occupied = np.zeros(_shape(width, height, block), np.bool_)
+    threads.points(points.mark, *cloud[:2], west, south, block, occupied)
+    # A small cloud fills its squares only in part, and a scattered one its bounding box.
+    area = min(width * height, np.count_nonzero(occupied) * block**2)
+    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
+    _refuse_too_large(width, height, cell, n_points)
+    largest = max(abs(west), abs(east), abs(south), abs(north))
+    if np.spacing(largest) * MIN_PLACES > cell:
+        message = (
+            f"classify_ground: x and y must be small enough that double precision tells apart "
+            f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
+        )
+        raise ValueError(message)
+    west, south = floor(west / cell) * cell, floor(south / cell) * cell
+    density = n_points / area if area > 0 else 0.0
+    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
+
+
+def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
+    return int(height / cell) + 1, int(width / cell) + 1
+
+
+def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
+    most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
+    if (width / cell + 1) * (height / cell + 1) > most:
+        message = (
+            f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
+            f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
+        )
+        raise ValueError(message)
+
+
+def _not_finite(cloud: "Cloud", point_id: "NDArray[np.int64]") -> str:
+    bad = ~np.isfinite(cloud).all(axis=0)
+    return (
+        f"classify_ground: x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN "
+        f"or infinity, the first with point_id {point_id[np.argmax(bad)]}"
+    )
+
+
+def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":
+    """Lowest point of each cell above the median of them all, which cells have one, the median."""
+    n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
+    # Each thread fills a grid of its own, unless that were more work than the points.
+    copies = max(1, min(threads.pays(n_points), n_points // n_cells))
+    grids = [np.full(grid.shape, np.inf) for _ in range(copies)]
+
+    def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
+        points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
+
+    each = map if copies == 1 else threads.pool.map
+    list(each(fill_grid, spans(n_points, copies), grids))
+    z = grids[0]
+    for other in grids[1:]:
+        np.minimum(z, other, out=z)
+    known = np.isfinite(z)
+    level = float(np.median(z[known]))
+    z[~known] = level
+    return _on_grid(z, level), known, level
+
+
+def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
+    """Heights as the grid has them."""
+    with np.errstate(over="ignore"):
+        return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
+
+
+def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
+    """Fill unknown cells smoothly; all are 0 where none is known."""
+    levels = [(z, known)]
+    while max(levels[-1][0].shape) > 1:
+        rows, columns = levels[-1][0].shape
+        shape = (rows + 1) // 2, (columns + 1) // 2
+        coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
+        threads.rows(fill.halve, *levels[-1], *coarse)
+        levels.append((coarse[1], coarse[0]))
+    filled, _ = levels.pop()
+    for fine, is_known in reversed(levels):
+        coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
+        threads.rows(fill.double, coarse_filled, fine, is_known, filled)
+        for _ in range(method.SWEEPS):
+            threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
+            filled, other = other, filled
+    return filled
+
+
+def _lowest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
+    """Lowest height in the disc around each cell."""
+    return _in_discs(threads, z, np.float32(1), radius)
+
+
+def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
+    """Greatest height in the disc around each cell."""
+    return _in_discs(threads, z, np.float32(-1), radius)
+
+
+def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> "Heights":
+    rows, result = z.shape[0], np.empty_like(z)
+    threads.each(
+        discs.lowest, z, sign, method.half_widths(radius), result, n=rows, parts=-(-rows // BAND)
+    )
+    return result
+
+
+def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
+    """Open by a disc whose centre may lie so many cells outside the grid."""
+    rows, columns = z.shape
+    frame = np.pad(z, outside, constant_values=np.inf)
+    opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
+    return opened[outside : outside + rows, outside : outside + columns]
+
+
+def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
+    return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
+
+
+def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
+    """Flag what openings by ever larger discs cut off."""
+    flags = np.zeros(z.shape, np.bool_)
+    for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
+        opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
+        most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
+        threads.rows(terrain.flag, z, opened, most, flags)
+        z = opened
+    return flags
+
+
+def _base(
+    threads: Threads,
+    cloud: "Cloud",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+    grid: Grid,
+    z: "Heights",
+    candidate: "Flags",
+    level: float,
+) -> "Heights":
+    """Smooth surface through the OWM seeds that are the lowest points of candidates."""
+    least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
+    windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
+    seeds = owm_ground.run(*cloud, point_id, windows)
+    columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
+    rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
+    lowest = _on_grid(seeds["z"], level) == z[rows, columns]
+    known = np.zeros(grid.shape, np.bool_)
+    known[rows[lowest], columns[lowest]] = True
+    base = _fill(threads, z, known & candidate)
+    radius, along = round(method.BASE_RADIUS / grid.cell), np.empty_like(base)
+    for _ in range(2):
+        threads.rows(terrain.blur_rows, base, radius, along)
+        threads.rows(terrain.blur_columns, along, radius, base)
+    return base
+
+
+def _grow(
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: Grid
+) -> "Flags":
+    for _ in range(method.GROWTHS):
+        before, ground = ground, np.empty_like(ground)
+        threads.rows(
+            terrain.grow, z, *planes, before, grid.step, method.SMOOTH, method.SMOOTH_NEIGHBOURS,
+            ground,
+        )  # fmt: skip
+    return ground
+
+
+def _extend(
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
+    above: "Heights", grid: Grid,
+) -> "Flags":  # fmt: skip
+    candidate = known & (above >= method.CREST_HEIGHT)
+    near = method.neighbours(grid.cell)
+    added = ground
+    for _ in range(method.CRESTS):
+        # A cell near which nothing has been added stays what it is: spares most of the work.
+        reached = _highest_around(threads, added.astype(np.float32), near.reach) > 0
+        before, ground = ground, np.empty_like(ground)
+        threads.rows(
+            terrain.extend, z, *planes[:2], before, known, candidate & reached, *near,
+            method.CREST_CELLS, method.CREST_GROUND, method.CREST_KNOWN, ground,
+        )  # fmt: skip
+        added = ground & ~before
+    return ground
+
+
+def _join_cliffs(
+    threads: Threads, z: "Heights", ground: "Flags", known: "Flags", above: "Heights", grid: Grid
+) -> "Flags":
+    candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
+    threads.rows(
+        terrain.join_cliffs, z, ground, candidate, np.float32(method.CLIFF_REACH), grid.step,
+        np.float32(sqrt(2) * grid.cell), method.CLIFF_SLOPE, method.CLIFF_DISTANCE,
+        method.CLIFF_TOP_SLOPE, joined,
+    )  # fmt: skip
+    return joined
+
+
+def _densify(
+    threads: Threads,
+    z: "Heights",
+    known: "Flags",
+    ground: "Flags",
+    grid: Grid,
+    options: "Options",
+) -> "tuple[Heights, Heights]":
+    """Take as ground what is near the terrain through it, again and again: terrain and slope."""
+    slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
+    most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
+    for left in reversed(range(method.DENSIFICATIONS + 1)):
+        dtm = _fill(threads, z, ground)
+        threads.rows(terrain.slopes, dtm, scale, slope)
+        before, ground = ground, np.empty_like(ground)
+        changed = left and threads.rows(
+            terrain.near_terrain, z, known, dtm, slope, *most, before, ground,
+        )  # fmt: skip
+        if not changed or sum(changed) == 0:
+            break
+    return dtm, slope

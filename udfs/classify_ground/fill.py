@@ -1,0 +1,73 @@
+"""Harmonic filling of unknown cells, coarse to fine: the Numba loops.
+
+A pyramid of means of 2 x 2 cells is built up to a single cell. Downwards, unknown cells take what
+lies between their coarse neighbours and are then smoothed by a few damped Jacobi sweeps, which
+read one array and write another: nothing depends on the order of the cells.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+QUARTER = np.float32(0.25)
+THREE_QUARTERS = np.float32(0.75)
+ZERO = np.float32(0.0)
+
+
+@njit(cache=True, nogil=True)
+def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: int) -> None:
+    """Means of the known cells of 2 x 2, in the order of rows and columns."""
+    rows, columns = z.shape
+    for i in range(first, last):
+        upper, lower = 2 * i, min(2 * i + 1, rows - 1)
+        two_rows = lower > upper
+        for j in range(coarse.shape[1]):
+            left, right = 2 * j, min(2 * j + 1, columns - 1)
+            two_columns = right > left
+            a, b = known[upper, left], known[upper, right] and two_columns
+            c = known[lower, left] and two_rows
+            d = known[lower, right] and two_rows and two_columns
+            total = z[upper, left] if a else ZERO
+            total += z[upper, right] if b else ZERO
+            total += z[lower, left] if c else ZERO
+            total += z[lower, right] if d else ZERO
+            n = np.int64(a) + np.int64(b) + np.int64(c) + np.int64(d)
+            coarse_known[i, j] = n > 0
+            coarse[i, j] = total / np.float32(n) if n > 0 else ZERO
+
+
+@njit(cache=True, nogil=True)
+def double(coarse: Any, z: Any, known: Any, result: Any, first: int, last: int) -> None:
+    """Known cells as they are, the others bilinearly from the coarse cells around them."""
+    columns = z.shape[1]
+    n_rows, n_columns = coarse.shape
+    mixed = np.empty(n_columns, np.float32)
+    for i in range(first, last):
+        near = i // 2
+        far = min(max(near + 2 * (i % 2) - 1, 0), n_rows - 1)
+        a, b = coarse[near], coarse[far]
+        for k in range(n_columns):
+            mixed[k] = THREE_QUARTERS * a[k] + QUARTER * b[k]
+        for j in range(columns):
+            k = j // 2
+            other = min(max(k + 2 * (j % 2) - 1, 0), n_columns - 1)
+            between = THREE_QUARTERS * mixed[k] + QUARTER * mixed[other]
+            result[i, j] = z[i, j] if known[i, j] else between
+
+
+@njit(cache=True, nogil=True)
+def relax(z: Any, known: Any, step: Any, result: Any, first: int, last: int) -> None:
+    """One damped Jacobi sweep: unknown cells move towards the mean of their four neighbours."""
+    rows, columns = z.shape
+    for i in range(first, last):
+        up, row, down = z[i - 1 if i > 0 else 0], z[i], z[i + 1 if i + 1 < rows else i]
+        fixed, out = known[i], result[i]
+        for j in range(1, columns - 1):
+            mean = QUARTER * ((up[j] + down[j]) + (row[j - 1] + row[j + 1]))
+            moved = row[j] + step * (mean - row[j])
+            out[j] = row[j] if fixed[j] else moved
+        for j in (0, columns - 1):
+            left, right = row[j - 1 if j > 0 else 0], row[j + 1 if j + 1 < columns else j]
+            mean = QUARTER * ((up[j] + down[j]) + (left + right))
+            out[j] = row[j] if fixed[j] else row[j] + step * (mean - row[j])

@@ -1,0 +1,99 @@
+"""The constants of the method, and what follows from them, for the kernels of all devices.
+
+Lengths are in metres and slopes in metres per metre. Numbers that meet heights on the grid are
+in single precision, so that every device rounds alike.
+"""
+
+from math import floor, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+BLOCK = 10.0
+SPACINGS_PER_BLOCK = 3.0
+"""Side of the squares in which the occupied area is counted: at least so many metres, and mean
+spacings of the points in their bounding box."""
+LEAST_CELL = 1.0
+SPACINGS_PER_CELL = 0.5
+FARTHEST = 1e5
+"""Heights on the grid are cut at this distance from their median."""
+
+SWEEPS = 8
+RELAXATION = np.float32(0.8)
+"""Jacobi sweeps at each level of a fill, and the share of a full step that each makes."""
+
+PIT_SLOPE = np.float32(5.0)
+"""A single cell this much lower than all around it is a low outlier."""
+
+OBJECT_SLOPE = np.float32(0.08)
+"""What an opening lowers by more than this times its radius is an object."""
+OUTSIDE = 0.1
+"""How far beyond the border a disc may have its centre, in radii."""
+BASE_RADIUS = 15.0
+"""Half side of the square over which the seeds' surface is averaged, twice."""
+
+GROWTHS = 5
+SMOOTH = np.float32(0.15)
+"""Most rms of a smooth cell, and most that it may lie off the slope of its neighbour."""
+SMOOTH_NEIGHBOURS = 2
+
+CRESTS = 4
+CREST_RADIUS = 6.0
+CREST_HEIGHT = np.float32(1.0)
+CREST_DISTANCE = np.float32(0.2)
+CREST_SLOPE = np.float32(0.15)
+"""A plane meets a cell that is off it by at most distance + slope * how far away it is."""
+CREST_CELLS = np.float32(3.0)
+CREST_GROUND = np.float32(0.9)
+CREST_KNOWN = np.float32(0.25)
+"""Planes of a half disc that must meet the cell: number, share of its ground, of its cells."""
+
+CLIFF_REACH = 6.0
+CLIFF_HEIGHT = np.float32(2.0)
+CLIFF_SLOPE = np.float32(1.0)
+CLIFF_DISTANCE = np.float32(0.1)
+CLIFF_TOP_SLOPE = np.float32(0.05)
+
+DENSIFICATIONS = 6
+
+
+class Neighbours(NamedTuple):
+    """The cells within `CREST_RADIUS` of a cell, itself left out, row by row."""
+
+    rows: Ints
+    columns: Ints
+    x: Floats
+    y: Floats
+    most: Floats
+    """How far a plane from there may miss the cell."""
+    octant: Ints
+    """Eighth of the disc, counted from the x axis towards the y axis."""
+
+    @property
+    def reach(self) -> int:
+        """Radius in cells of a disc that has them all."""
+        return int(self.rows.max(initial=0)) + 1
+
+
+def neighbours(cell: float) -> Neighbours:
+    """Lay out the disc for cells of this size."""
+    reach = floor(CREST_RADIUS / cell)
+    rows, columns = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    squares = rows**2 + columns**2
+    inside = (squares > 0) & (squares * cell**2 <= CREST_RADIUS**2)
+    rows, columns = rows[inside].astype(np.int32), columns[inside].astype(np.int32)
+    x, y = (columns * cell).astype(np.float32), (rows * cell).astype(np.float32)
+    most = CREST_DISTANCE + CREST_SLOPE * np.sqrt(x * x + y * y)
+    upper = (rows > 0) | ((rows == 0) & (columns > 0))
+    c, r = np.where(upper, columns, -columns), np.where(upper, rows, -rows)
+    octant = np.where(c > 0, np.where(r < c, 0, 1), np.where(-c < r, 2, 3)) + 4 * ~upper
+    return Neighbours(rows, columns, x, y, most, octant.astype(np.int32))
+
+
+def half_widths(radius: int) -> Ints:
+    """How far a disc reaches along the rows 0, 1, ... `radius` away from its centre, in cells."""
+    return np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)], np.int32)

@@ -1,0 +1,71 @@
+"""Between points and grid: the Numba loops over the points."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def extent(values: Any, first: int, last: int) -> tuple[float, float, int]:
+    """Least and greatest value, and how many are not finite."""
+    low, high, bad = np.inf, -np.inf, 0
+    for i in range(first, last):
+        value = values[i]
+        low = value if value < low else low
+        high = value if value > high else high
+        bad += value - value != 0  # infinity and NaN give NaN
+    return low, high, bad
+
+
+@njit(cache=True, nogil=True)
+def mark(
+    x: Any, y: Any, west: float, south: float, side: float, occupied: Any, first: int, last: int
+) -> None:
+    """Mark the squares that have a point."""
+    rows, columns = occupied.shape
+    for i in range(first, last):
+        c, r = int((x[i] - west) / side), int((y[i] - south) / side)
+        occupied[min(r, rows - 1), min(c, columns - 1)] = True
+
+
+@njit(cache=True, nogil=True)
+def lowest(
+    x: Any, y: Any, z: Any, west: float, south: float, cell: float, result: Any,
+    first: int, last: int,
+) -> None:  # fmt: skip
+    """Least z of the points [first, last) of each cell."""
+    rows, columns = result.shape
+    for i in range(first, last):
+        c, r = int((x[i] - west) / cell), int((y[i] - south) / cell)
+        r, c = min(r, rows - 1), min(c, columns - 1)
+        if z[i] < result[r, c]:
+            result[r, c] = z[i]
+
+
+@njit(cache=True, nogil=True)
+def classify(
+    x: Any, y: Any, z: Any, west: float, south: float, level: float, cell: float,
+    terrain: Any, slope: Any, distance: float, per_slope: float,
+    height: Any, is_ground: Any, first: int, last: int,
+) -> None:  # fmt: skip
+    """Height above the terrain, and whether that is near enough to be ground.
+
+    Terrain and slope are bilinear between the centres of cells, and constant beyond the outer.
+    """
+    rows, columns = terrain.shape
+    for i in range(first, last):
+        u, v = (x[i] - west) / cell - 0.5, (y[i] - south) / cell - 0.5
+        u = min(max(u, 0.0), columns - 1.0)
+        v = min(max(v, 0.0), rows - 1.0)
+        c, r = int(u), int(v)
+        e, s = min(c + 1, columns - 1), min(r + 1, rows - 1)
+        a, b = u - c, v - r
+        here = terrain[r, c] + a * (terrain[r, e] - terrain[r, c])
+        there = terrain[s, c] + a * (terrain[s, e] - terrain[s, c])
+        above = (z[i] - level) - (here + b * (there - here))
+        here = slope[r, c] + a * (slope[r, e] - slope[r, c])
+        there = slope[s, c] + a * (slope[s, e] - slope[s, c])
+        most = distance + per_slope * (here + b * (there - here))
+        height[i] = above
+        is_ground[i] = above <= most and above >= -(most + most)
