@@ -104,6 +104,10 @@ class Device:
         """Copy a device array into a NumPy array, after all that was launched before."""
         return self.xp.asnumpy(array)
 
+    def upload_small(self, array: Any) -> Any:
+        """Copy a NumPy array to the device, without the care that large ones are worth."""
+        return self.xp.asarray(array)
+
     def upload(self, arrays: "list[Any]") -> "list[Any]":
         """Copy contiguous NumPy arrays to the device.
 

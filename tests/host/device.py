@@ -33,18 +33,10 @@ class HostDevice:
         words = [
             value.ctypes.data if isinstance(value, np.ndarray) else value for value in arguments
         ]
-        kinds = [
-            ctypes.c_double if isinstance(value, float | np.floating) else ctypes.c_longlong
-            for value in words
-        ]
         start = getattr(library(source), f"launch_{kernel}")
-        start.argtypes = [ctypes.c_uint] * 3 + kinds
-        start(
-            wide,
-            deep,
-            threads,
-            *(value.item() if hasattr(value, "item") else value for value in words),
-        )
+        start.argtypes = [ctypes.c_uint] * 3 + [ctype(value) for value in words]
+        plain = (value.item() if isinstance(value, np.generic) else value for value in words)
+        start(wide, deep, threads, *plain)
 
     def is_here(self, array):
         return isinstance(array, OnDevice)
@@ -61,12 +53,22 @@ class HostDevice:
     def download(self, array):
         return array.copy()
 
+    def upload_small(self, array):
+        return array.copy()
+
     def upload(self, arrays):
         return [array.copy() for array in arrays]
 
 
 class OnDevice(np.ndarray):
     """Stands for an array in the memory of a GPU."""
+
+
+def ctype(value):
+    """How a kernel's argument travels, as CuPy has it."""
+    if isinstance(value, np.generic):
+        return np.ctypeslib.as_ctypes_type(value.dtype)
+    return ctypes.c_double if isinstance(value, float) else ctypes.c_longlong
 
 
 @cache

@@ -25,6 +25,7 @@ using std::floor;
 using std::max;
 using std::min;
 using std::sqrt;
+using std::fabs;
 
 struct dim3 {
     unsigned x, y, z;

@@ -13,6 +13,7 @@ from spatialq.udfs.owm_ground import cpu as owm_ground
 from spatialq.parallel import n_threads, spans
 
 from . import discs, fill, method, points, terrain
+from .grid import Grid, lay_grid, not_finite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Cloud = list[NDArray[np.float64]]
 
-MAX_CELLS = 1 << 28
-MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
-MIN_PLACES = 1000  # spacings of double precision that a cell must have
 ITEMS_PER_THREAD = 100_000  # points or cells below which a further thread costs more than it brings
 BAND = 64  # rows whose tables for discs are made together
 
@@ -108,23 +106,6 @@ class Threads:
         return max(1, min(self.count, items // ITEMS_PER_THREAD))
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
-
-    west: float
-    south: float
-    cell: float
-    shape: tuple[int, int]
-    density: float
-    """Points a square metre of the occupied area."""
-
-    @property
-    def step(self) -> np.float32:
-        """Side of a cell, as the loops over the grid take it."""
-        return np.float32(self.cell)
-
-
 def _classify(
     threads: Threads,
     cloud: "Cloud",
@@ -159,51 +140,15 @@ def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -
     for values in cloud:
         ends = threads.points(points.extent, values)
         if any(bad for *_, bad in ends):
-            raise ValueError(_not_finite(cloud, point_id))
+            raise ValueError(not_finite(cloud[0], cloud[1], cloud[2], point_id))
         sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
-    (west, east), (south, north), _ = sides
-    width, height, n_points = east - west, north - south, cloud[0].size
-    spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
-    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
-    _refuse_too_large(width, height, block, n_points)
-    occupied = np.zeros(_shape(width, height, block), np.bool_)
-    threads.points(points.mark, *cloud[:2], west, south, block, occupied)
-    # A small cloud fills its squares only in part, and a scattered one its bounding box.
-    area = min(width * height, np.count_nonzero(occupied) * block**2)
-    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
-    _refuse_too_large(width, height, cell, n_points)
-    largest = max(abs(west), abs(east), abs(south), abs(north))
-    if np.spacing(largest) * MIN_PLACES > cell:
-        message = (
-            f"classify_ground: x and y must be small enough that double precision tells apart "
-            f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
-        )
-        raise ValueError(message)
-    west, south = floor(west / cell) * cell, floor(south / cell) * cell
-    density = n_points / area if area > 0 else 0.0
-    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
 
+    def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
+        occupied = np.zeros(shape, np.bool_)
+        threads.points(points.mark, *cloud[:2], west, south, side, occupied)
+        return int(np.count_nonzero(occupied))
 
-def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
-    return int(height / cell) + 1, int(width / cell) + 1
-
-
-def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
-    most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
-    if (width / cell + 1) * (height / cell + 1) > most:
-        message = (
-            f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
-            f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
-        )
-        raise ValueError(message)
-
-
-def _not_finite(cloud: "Cloud", point_id: "NDArray[np.int64]") -> str:
-    bad = ~np.isfinite(cloud).all(axis=0)
-    return (
-        f"classify_ground: x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN "
-        f"or infinity, the first with point_id {point_id[np.argmax(bad)]}"
-    )
+    return lay_grid(sides[0], sides[1], cloud[0].size, count_occupied)
 
 
 def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":

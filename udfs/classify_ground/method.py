@@ -97,3 +97,8 @@ def neighbours(cell: float) -> Neighbours:
 def half_widths(radius: int) -> Ints:
     """How far a disc reaches along the rows 0, 1, ... `radius` away from its centre, in cells."""
     return np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)], np.int32)
+
+
+def table_levels(half_widths: Ints) -> Ints:
+    """For each row of a disc the k of the longest runs of 2^k cells that fit into it."""
+    return np.array([int(2 * w + 1).bit_length() - 1 for w in half_widths], np.int32)

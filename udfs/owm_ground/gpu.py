@@ -76,46 +76,60 @@ def run(
     """
     device = cuda.device()
     with device.use():
-        here = [device.is_here(values) for values in (x, y, z)]
-        if any(here) != all(here):
-            message = "owm_ground: x, y and z must be in one memory, got some on the GPU only"
-            raise ValueError(message)
-        cloud: tuple[Any, ...] = (x, y, z, point_id)
+        cloud = x, y, z, point_id
+        there, here = bring(device, "owm_ground", cloud)
         if x.shape[0] == 0:
             none = np.empty(0, np.int64)
             return result_of((x, y, z, none), none, none, none, none)
-        if all(here):
-            cloud = there = tuple(None if each is None else device.view(each) for each in cloud)
-        else:
-            cloud, there = _upload(device, cloud)
         try:
             positions, hits, n_seeds = find(device, there, options, box)
         except NotFiniteError:
             raise ValueError(not_finite(*cloud)) from None
-        if not all(here):
+        if here:
+            cloud = there
+        else:
             positions, hits = device.download(positions), device.download(hits)
         return result_of(
             cloud, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
         )
 
 
-def _upload(device: Any, cloud: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Make the columns contiguous and copy them to the device.
+def bring(device: Any, function: str, cloud: tuple[Any, ...]) -> "tuple[tuple[Any, ...], bool]":
+    """Bring x, y, z and point_id (or None) to the device, contiguous.
 
-    Ids that rise with the position stay here: they break ties as the position does.
+    Ids in main memory that rise with the position stay there, and None takes their place: they
+    break ties as the position does.
+
+    Returns
+    -------
+    cloud : tuple
+    here : bool
+        Whether they have been there before.
+
+    Raises
+    ------
+    ValueError
+        If only some have.
     """
-    *coordinates, point_id = (
-        None if each is None else np.ascontiguousarray(each) for each in cloud
-    )
-    n = coordinates[0].size
-    ids = []
-    if point_id is not None:
-        parts = spans(n, n_threads())
-        with ThreadPoolExecutor(len(parts)) as pool:
-            if not all(pool.map(lambda part: cells.rises(point_id, *part), parts)):
-                ids = [point_id]
-    there = device.upload([*coordinates, *ids])
-    return (*coordinates, point_id), (*there, None)[:4]
+    here = {device.is_here(values) for values in cloud if values is not None}
+    if len(here) > 1:
+        message = (
+            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
+        )
+        raise ValueError(message)
+    if here == {True}:
+        return tuple(None if each is None else device.view(each) for each in cloud), True
+    *coordinates, point_id = cloud
+    there = [np.ascontiguousarray(values, np.float64) for values in coordinates]
+    if point_id is not None and not _rises(np.ascontiguousarray(point_id)):
+        there.append(np.ascontiguousarray(point_id))
+    return (*device.upload(there), None)[:4], False
+
+
+def _rises(values: "NDArray[Any]") -> bool:
+    parts = spans(values.size, n_threads())
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return all(pool.map(lambda part: cells.rises(values, *part), parts))
 
 
 class NotFiniteError(Exception):
@@ -219,7 +233,8 @@ def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
     hits = device.xp.empty(positions.size, np.int32)
     launch(
         "collect", (2 * parts,), 256,
-        grid.memory, *coordinates[:2], table, words, counts, np.int32(parts), totals[2:], positions, hits,
+        grid.memory, *coordinates[:2], table, words, counts, np.int32(parts), totals[2:],
+        positions, hits,
     )  # fmt: skip
     return Found(positions, hits, totals)
 
@@ -231,14 +246,14 @@ def _extent(device: Any, x: Any, y: Any) -> Box:
     device.launch(SOURCE, "owm_extent", (blocks,), 256, x, y, x.size, low, tally)
     if device.download(tally)[0]:
         raise NotFiniteError
-    x_low, y_low, x_high, y_high = _from_ordered(device.download(low) ^ COMPLEMENTS)
+    x_low, y_low, x_high, y_high = from_ordered(device.download(low) ^ COMPLEMENTS)
     return Box(x_low, x_high, y_low, y_high)
 
 
 COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # of the greatest x and y
 
 
-def _from_ordered(bits: "NDArray[np.uint64]") -> list[float]:
+def from_ordered(bits: "NDArray[np.uint64]") -> list[float]:
     """Undo `ordered` of kernels.cu."""
     sign = np.uint64(1 << 63)
     values: list[float] = np.where(bits & sign, bits ^ sign, ~bits).view(np.float64).tolist()

@@ -1,0 +1,295 @@
+"""`classify_ground` on the GPU: the stages of README.md, each a few launches over the grid."""
+
+from dataclasses import dataclass
+from math import floor, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spatialq.udfs.owm_ground import Options as OwmOptions
+from spatialq.udfs.owm_ground import gpu as owm_ground
+
+from spatialq import cuda
+
+from . import method
+from .grid import Grid, lay_grid, not_finite
+
+if TYPE_CHECKING:
+    from . import Options
+
+SOURCE = Path(__file__).parent / "kernels.cu"
+STRIP = 256  # starts of runs that a block of `classify_runs` tabulates
+MAX_ROWS = 65535  # blocks along y
+POINTS_PER_BLOCK, BLOCKS = 1024, 16  # points that pay for a block, blocks of a multiprocessor
+
+
+def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+    """Find for every point its height above the terrain, and whether it is ground.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n]
+        Where the coordinates are.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the coordinates are.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    device = cuda.device()
+    with device.use():
+        cloud, here = owm_ground.bring(device, "classify_ground", (x, y, z, point_id))
+        *coordinates, ids = cloud
+        n = x.shape[0]
+        height, is_ground = device.xp.empty(n, np.float64), device.xp.empty(n, np.bool_)
+        if n > 0:
+            if options.unit != 1:
+                coordinates = [values * options.unit for values in coordinates]
+            try:
+                _Kernels(device).classify((*coordinates, ids), options, height, is_ground)
+            except owm_ground.NotFiniteError:
+                raise ValueError(not_finite(x, y, z, point_id)) from None
+        if not here:
+            height, is_ground = device.download(height), device.download(is_ground)
+        return {"point_id": point_id, "height": height, "is_ground": is_ground}
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The stages on one device; grids are device arrays, float32 or bool, of the grid's shape."""
+
+    device: Any
+
+    def classify(
+        self, cloud: tuple[Any, ...], options: "Options", height: Any, is_ground: Any
+    ) -> None:
+        """Run the stages; the numbers are those of README.md."""
+        grid = self.lay_grid(cloud)  # 1
+        lowest, known, level = self.lowest(cloud, grid)  # 2
+        known &= ~self.pits(self.fill(lowest, known), grid)  # 3
+        surface = self.fill(lowest, known)
+        objects = self.objects(surface, grid, options)  # 4
+        base = self.base(cloud, options, grid, surface, known & ~objects, level)  # 5
+        objects &= self.objects(surface - base, grid, options)  # 6
+        above = surface - self.fill(lowest, known & ~objects)
+        planes = [self.device.xp.empty_like(surface) for _ in range(3)]
+        self.rows("planes", surface, np.float32(1 / grid.cell), shape=grid.shape, out=planes)
+        ground = self.grow(surface, planes, ~objects, grid) & known  # 7
+        ground = self.extend(surface, planes, ground, known, above, grid)  # 8
+        ground = self.join_cliffs(surface, ground, known, above, grid)  # 9
+        dtm, slope = self.densify(lowest, known, ground, grid, options)  # 10
+        *coordinates, _ = cloud
+        self.points(  # 11
+            "points", coordinates[0].size, *coordinates, place=(*grid.origin, level, grid.cell),
+            out=(
+                dtm, slope, *_sizes(grid.shape), options.max_distance, options.distance_per_slope,
+                options.unit, height, is_ground,
+            ),
+        )  # fmt: skip
+
+    def points(self, name: str, n: int, *columns: Any, place: Any = (), out: Any) -> None:
+        """Launch a loop over the points, or over all cells: columns, n, place, results."""
+        blocks = min(-(-n // POINTS_PER_BLOCK), self.device.multiprocessors * BLOCKS)
+        numbers = (np.float64(value) for value in place)
+        self.device.launch(SOURCE, f"classify_{name}", (blocks,), 256, *columns, n, *numbers, *out)
+
+    def cells(self, name: str, shape: tuple[int, int], *arguments: Any) -> None:
+        """Launch a loop over the cells of a grid."""
+        blocks = -(-shape[1] // 32), min(-(-shape[0] // 8), MAX_ROWS)
+        self.device.launch(SOURCE, f"classify_{name}", blocks, 256, *arguments)
+
+    def rows(self, name: str, *arguments: Any, shape: tuple[int, int], out: Any) -> None:
+        """Likewise, where the arguments end in rows, columns, results."""
+        self.cells(name, shape, *arguments, *_sizes(shape), *out)
+
+    def lay_grid(self, cloud: tuple[Any, ...]) -> Grid:
+        *coordinates, _ = cloud
+        n, sides = coordinates[0].size, []
+        for values in coordinates:
+            ends = self.device.filled(0xFF, 16).view(np.uint64)
+            bad = self.device.filled(0, 8).view(np.uint64)
+            self.points("extent", n, values, out=(ends, bad))
+            if self.device.download(bad)[0]:
+                raise owm_ground.NotFiniteError
+            ends = self.device.download(ends) ^ np.array([0, 2**64 - 1], np.uint64)
+            low, high = owm_ground.from_ordered(ends)
+            sides.append((low, high))
+
+        def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
+            occupied = self.device.filled(0, shape[0] * shape[1])
+            place = west, south, side
+            self.points("mark", n, *coordinates[:2], place=place, out=(*_sizes(shape), occupied))
+            return int(self.device.download(self.device.xp.count_nonzero(occupied)))
+
+        return lay_grid(sides[0], sides[1], n, count_occupied)
+
+    def lowest(self, cloud: tuple[Any, ...], grid: Grid) -> tuple[Any, Any, float]:
+        """Lowest point of each cell above the median of them all, which have one, the median."""
+        xp, (*coordinates, _) = self.device.xp, cloud
+        n_cells = grid.shape[0] * grid.shape[1]
+        lowest = self.device.filled(0xFF, 8 * n_cells).view(np.uint64)
+        place = *grid.origin, grid.cell
+        self.points(
+            "lowest", coordinates[0].size, *coordinates, place=place,
+            out=(*_sizes(grid.shape), lowest),
+        )  # fmt: skip
+        in_order = xp.sort(lowest)  # cells without a point come last
+        n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
+        middle = self.device.download(in_order[[(n - 1) // 2, n // 2]])
+        low, high = owm_ground.from_ordered(middle)
+        level = (low + high) / 2
+        heights, known = xp.empty(grid.shape, np.float32), xp.empty(grid.shape, np.bool_)
+        self.device.launch(
+            SOURCE, "classify_heights", (min(-(-n_cells // 256), 1 << 20),), 256, lowest,
+            np.float64(level), np.float64(method.FARTHEST), n_cells, heights, known,
+        )  # fmt: skip
+        return heights, known, level
+
+    def fill(self, z: Any, known: Any) -> Any:
+        """Fill unknown cells smoothly; all are 0 where none is known."""
+        xp = self.device.xp
+        levels = [(z, known)]
+        while max(levels[-1][0].shape) > 1:
+            rows, columns = levels[-1][0].shape
+            shape = (rows + 1) // 2, (columns + 1) // 2
+            coarse = xp.empty(shape, np.float32), xp.empty(shape, np.bool_)
+            self.rows("halve", *levels[-1], *_sizes((rows, columns)), shape=shape, out=coarse)
+            levels.append(coarse)
+        filled, _ = levels.pop()
+        for fine, is_known in reversed(levels):
+            coarse_filled, filled, other = filled, xp.empty_like(fine), xp.empty_like(fine)
+            sizes = *fine.shape, *coarse_filled.shape
+            self.cells("double", fine.shape, coarse_filled, fine, is_known, *_sizes(sizes), filled)
+            for _ in range(method.SWEEPS):
+                self.rows(
+                    "relax", filled, is_known, method.RELAXATION, shape=fine.shape, out=(other,)
+                )
+                filled, other = other, filled
+        return filled
+
+    def in_discs(self, z: Any, sign: float, radius: int, outside: int) -> Any:
+        """Least of the disc around each cell, times sign; the result is larger by `outside`."""
+        xp, (rows, columns) = self.device.xp, z.shape
+        half_widths = method.half_widths(radius)
+        levels = method.table_levels(half_widths)
+        margin, n_levels = radius + max(outside, 0), int(levels[0]) + 1
+        width = columns + 2 * margin
+        tables = xp.empty(n_levels * rows * width, np.float32)
+        blocks = -(-width // STRIP), min(rows, MAX_ROWS)
+        self.device.launch(
+            SOURCE, "classify_runs", blocks, STRIP, z, np.float32(sign), *_sizes(z.shape),
+            np.int32(margin), np.int32(n_levels), tables,
+        )  # fmt: skip
+        shape = rows + 2 * outside, columns + 2 * outside
+        result = xp.empty(shape, np.float32)
+        self.cells(
+            "discs", shape, tables, self.device.upload_small(half_widths),
+            self.device.upload_small(levels), np.int32(radius), np.float32(sign),
+            *_sizes(z.shape), np.int32(margin), np.int32(outside), *_sizes(shape), result,
+        )  # fmt: skip
+        return result
+
+    def open(self, z: Any, radius: int, outside: int = 0) -> Any:
+        """Open by a disc whose centre may lie so many cells outside the grid."""
+        return self.in_discs(self.in_discs(z, 1.0, radius, outside), -1.0, radius, -outside)
+
+    def pits(self, z: Any, grid: Grid) -> Any:
+        return -self.open(-z, 1) - z > method.PIT_SLOPE * grid.step
+
+    def objects(self, z: Any, grid: Grid, options: "Options") -> Any:
+        """Flag what openings by ever larger discs cut off."""
+        flags = self.device.xp.zeros(z.shape, np.bool_)
+        for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
+            opened = self.open(z, radius, floor(method.OUTSIDE * radius))
+            most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
+            self.rows("flag", z, opened, most, shape=z.shape, out=(flags,))
+            z = opened
+        return flags
+
+    def base(
+        self, cloud: tuple[Any, ...], options: "Options", grid: Grid, z: Any, candidate: Any,
+        level: float,
+    ) -> Any:  # fmt: skip
+        """Smooth surface through the OWM seeds that are the lowest points of candidates."""
+        xp = self.device.xp
+        least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
+        windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
+        seeds, _, _ = owm_ground.find(self.device, cloud, windows, None)
+        x, y, heights = (values[seeds] for values in cloud[:3])
+        columns = xp.minimum((x - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
+        rows = xp.minimum((y - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
+        heights = xp.clip(heights - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
+        lowest = heights == z[rows, columns]
+        known = xp.zeros(grid.shape, np.bool_)
+        known[rows[lowest], columns[lowest]] = True
+        base = self.fill(z, known & candidate)
+        radius, along = np.int32(round(method.BASE_RADIUS / grid.cell)), xp.empty_like(base)
+        for _ in range(2):
+            self.rows("blur_rows", base, radius, shape=base.shape, out=(along,))
+            self.rows("blur_columns", along, radius, shape=base.shape, out=(base,))
+        return base
+
+    def grow(self, z: Any, planes: Any, ground: Any, grid: Grid) -> Any:
+        for _ in range(method.GROWTHS):
+            before, ground = ground, self.device.xp.empty_like(ground)
+            self.rows(
+                "grow", z, *planes, before, grid.step, method.SMOOTH,
+                np.int32(method.SMOOTH_NEIGHBOURS), shape=z.shape, out=(ground,),
+            )  # fmt: skip
+        return ground
+
+    def extend(self, z: Any, planes: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+        candidate = known & (above >= method.CREST_HEIGHT)
+        near = method.neighbours(grid.cell)
+        lists = [self.device.upload_small(each) for each in near]
+        for _ in range(method.CRESTS):
+            before, ground = ground, self.device.xp.empty_like(ground)
+            self.rows(
+                "extend", z, *planes[:2], before, known, candidate, *lists,
+                np.int32(near.rows.size), method.CREST_CELLS, method.CREST_GROUND,
+                method.CREST_KNOWN, shape=z.shape, out=(ground,),
+            )  # fmt: skip
+        return ground
+
+    def join_cliffs(self, z: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+        candidate = known & (above >= method.CLIFF_HEIGHT)
+        joined = self.device.xp.empty_like(ground)
+        self.rows(
+            "join_cliffs", z, ground, candidate, np.float32(method.CLIFF_REACH), grid.step,
+            np.float32(sqrt(2) * grid.cell), method.CLIFF_SLOPE, method.CLIFF_DISTANCE,
+            method.CLIFF_TOP_SLOPE, shape=z.shape, out=(joined,),
+        )  # fmt: skip
+        return joined
+
+    def densify(
+        self, z: Any, known: Any, ground: Any, grid: Grid, options: "Options"
+    ) -> tuple[Any, Any]:
+        """Take as ground what is near the terrain through it, again and again."""
+        slope, scale = self.device.xp.empty_like(z), np.float32(1 / (6 * grid.cell))
+        most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
+        for left in reversed(range(method.DENSIFICATIONS + 1)):
+            dtm = self.fill(z, ground)
+            self.rows("slopes", dtm, scale, shape=z.shape, out=(slope,))
+            if not left:
+                break
+            before, ground = ground, self.device.xp.empty_like(ground)
+            changed = self.device.filled(0, 4).view(np.uint32)
+            self.rows(
+                "near_terrain", z, known, dtm, slope, *most, before, shape=z.shape,
+                out=(ground, changed),
+            )  # fmt: skip
+            if self.device.download(changed)[0] == 0:
+                break
+        return dtm, slope
+
+
+def _sizes(shape: tuple[int, ...]) -> "list[np.int32]":
+    return [np.int32(size) for size in shape]

@@ -1,0 +1,98 @@
+"""Where the cells lie: step 1 of README.md, and what all kernels refuse."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor, sqrt
+from typing import Any
+
+import numpy as np
+
+from . import method
+
+MAX_CELLS = 1 << 28
+MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
+MIN_PLACES = 1000  # spacings of double precision that a cell must have
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
+
+    west: float
+    south: float
+    cell: float
+    shape: tuple[int, int]
+    density: float
+    """Points a square metre of the occupied area."""
+
+    @property
+    def origin(self) -> tuple[float, float]:
+        """South-western corner."""
+        return self.west, self.south
+
+    @property
+    def step(self) -> np.float32:
+        """Side of a cell, as the loops over the grid take it."""
+        return np.float32(self.cell)
+
+
+CountOccupied = Callable[[float, float, float, tuple[int, int]], int]
+"""Counts the squares that have a point: of a west and south border, a side and a shape."""
+
+
+def lay_grid(
+    x_ends: tuple[float, float],
+    y_ends: tuple[float, float],
+    n_points: int,
+    count_occupied: CountOccupied,
+) -> Grid:
+    """Lay the grid over a cloud of this extent.
+
+    Raises
+    ------
+    ValueError
+        If it would be too large for memory, or double precision cannot tell its cells apart.
+    """
+    (west, east), (south, north) = x_ends, y_ends
+    width, height = east - west, north - south
+    spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
+    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
+    _refuse_too_large(width, height, block, n_points)
+    n_blocks = count_occupied(west, south, block, _shape(width, height, block))
+    # A small cloud fills its squares only in part, and a scattered one its bounding box.
+    area = min(width * height, n_blocks * block**2)
+    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
+    _refuse_too_large(width, height, cell, n_points)
+    largest = max(abs(west), abs(east), abs(south), abs(north))
+    if np.spacing(largest) * MIN_PLACES > cell:
+        message = (
+            f"classify_ground: x and y must be small enough that double precision tells apart "
+            f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
+        )
+        raise ValueError(message)
+    west, south = floor(west / cell) * cell, floor(south / cell) * cell
+    density = n_points / area if area > 0 else 0.0
+    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
+
+
+def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
+    return int(height / cell) + 1, int(width / cell) + 1
+
+
+def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
+    most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
+    if (width / cell + 1) * (height / cell + 1) > most:
+        message = (
+            f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
+            f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
+        )
+        raise ValueError(message)
+
+
+def not_finite(x: Any, y: Any, z: Any, point_id: Any) -> str:
+    """Say which points cannot be taken."""
+    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    return (
+        f"classify_ground: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with "
+        f"NaN or infinity, the first with point_id {point_id[int(np.argmax(bad))]}"
+    )
