@@ -161,7 +161,7 @@ def sample():
 
 def test_real_ground_is_interpolated_as_scipy_does_it(sample):
     _, (x, y, z, point_id) = sample
-    result = cpu.run(x, y, z, point_id, Options(source="points"))
+    result = cpu.run(x, y, z, point_id, Options(source="points", resolution=3.0))
     x0, y0 = np.floor(x.min()), np.floor(y.min())
     expected = LinearNDInterpolator(np.column_stack([x - x0, y - y0]), z)(
         result["x"] - x0, result["y"] - y0

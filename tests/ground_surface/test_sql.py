@@ -38,14 +38,23 @@ def test_columns_and_types(con):
     [
         ("pts", {}),
         ("'pts'", {}),
-        ("'pts', window_size := 8, overlap := 0.5, cell_size := 0", {"window_size": 8.0, "overlap": 0.5, "cell_size": 0.0}),
-        ("'pts', min_points := 3, ties := 'octree', device := 'cpu'", {"min_points": 3, "ties": "octree"}),
+        (
+            "'pts', window_size := 8, overlap := 0.5, cell_size := 0",
+            {"window_size": 8.0, "overlap": 0.5, "cell_size": 0.0},
+        ),
+        (
+            "'pts', min_points := 3, ties := 'octree', device := 'cpu'",
+            {"min_points": 3, "ties": "octree"},
+        ),
         ("'pts', source := 'points'", {"source": "points"}),
-        ("'pts', source := 'points', thin := true, resolution := 2", {"source": "points", "thin": True, "resolution": 2.0}),
+        (
+            "'pts', source := 'points', thin := true, resolution := 2",
+            {"source": "points", "thin": True, "resolution": 2.0},
+        ),
         ("'pts', method := 'idw', neighbours := 4", {"method": "idw", "neighbours": 4}),
         ("'pts', extrapolate := true", {"extrapolate": True}),
     ],
-)  # fmt: skip
+)
 def test_options_reach_the_kernel_and_rows_come_from_north_to_south(con, arguments, options):
     assert con.sql(f"FROM ground_surface({arguments})").fetchall() == kernel(con, **options)
 
