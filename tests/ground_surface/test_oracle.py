@@ -1,6 +1,7 @@
 """`ground_surface` against brute force, other libraries, and what must not matter."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -120,6 +121,15 @@ def test_level_ground_is_level_to_the_last_bit(method):
     points = [(i, x, y, 431.07) for i, x, y, _ in CASES["utm"][0]]
     result = run(points, method=method, extrapolate=True)
     assert set(result["z"].tolist()) == {431.07}
+
+
+@pytest.mark.parametrize("method", ["tin", "idw"])
+def test_a_line_but_for_rounding_has_no_hull(method):
+    rng = random.Random(0)
+    along = [rng.random() * 100 for _ in range(30)]
+    line = [(i, t, 0.37 * t + rng.random() * 1e-12, 1.0) for i, t in enumerate(along)]
+    assert np.isnan(run(line, method=method)["z"]).all()
+    assert set(run(line, method=method, extrapolate=True)["z"].tolist()) == {1.0}
 
 
 def test_a_cell_has_the_height_of_the_point_in_its_centre():

@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 Triangles = NDArray[np.int32]
 
 NONE: Triangles = np.empty((0, 3), np.int32)
-FLAT = ("QH6013", "QH6154")  # what Qhull says of points on one line
+FLAT = ("QH6013", "QH6154", "QH7089")  # what Qhull says of points on one line, or nearly so
 
 
 def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple[Floats, ...]:
