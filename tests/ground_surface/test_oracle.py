@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import cKDTree
 from spatialq.udfs.ground_surface import Options, cpu
+from spatialq.udfs.ground_surface.grid import cover
+from spatialq.udfs.ground_surface.triangles import arrange
 from spatialq.udfs.owm_ground import Options as SeedOptions
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
@@ -156,6 +158,30 @@ def test_thinning_keeps_the_point_nearest_to_the_centre():
     assert result["z"][4] == 4.0
     alone = run([*corners, crowd[0]])
     assert run([*corners, *crowd], thin=True)["z"].tolist() == alone["z"].tolist()
+
+
+def test_of_points_equally_near_the_centre_the_lowest_is_kept():
+    ring = [(1, 0.5, 0.75, 3.0), (2, 0.75, 0.5, 2.0), (3, 0.25, 0.5, 4.0), (4, 0.75, 0.5, 1.0)]
+    for points in (ring, ring[::-1]):
+        result = run(points, thin=True, extrapolate=True)
+        assert result["z"].tolist() == [1.0]
+
+
+def test_real_ground_thinned_is_as_numpy_thins_it(sample):
+    _, (x, y, z, _) = sample
+    size = 20.0
+    grid = cover(x, y, Options(resolution=size))
+    kept = np.column_stack(arrange(x, y, z, grid, thin=True)[:2]) + np.array(grid.origin)
+    places = np.column_stack([x, y])
+
+    def square_to_centre(places):
+        return ((places - size * (np.floor(places / size) + 0.5)) ** 2).sum(axis=1)
+
+    cells, cell = np.unique(np.floor(places / size), axis=0, return_inverse=True)
+    least = np.full(len(cells), np.inf)
+    np.minimum.at(least, cell.ravel(), square_to_centre(places))
+    assert len(kept) == len(cells) < x.size / 4
+    assert np.abs(np.sort(square_to_centre(kept)) - np.sort(least)).max() < 1e-6
 
 
 @pytest.fixture(scope="module")

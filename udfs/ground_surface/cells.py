@@ -31,6 +31,27 @@ def height(a: float, b: float, c: float, to_a: float, to_b: float, to_c: float) 
 
 
 @njit(cache=True, nogil=True)
+def nearest_to_centres(
+    x: Any, y: Any, z: Any, centre_x: Any, centre_y: Any, resolution: float, nearest: Any
+) -> None:
+    """Point nearest to the centre of each cell; of equally near ones the lowest, then by x, y.
+
+    x and y count from the grid's lower left corner; `nearest` is -1 before.
+    """
+    for p in range(x.size):
+        column = min(max(floor(x[p] / resolution), 0), centre_x.size - 1)
+        row = min(max(floor(y[p] / resolution), 0), centre_y.size - 1)
+        q = nearest[row, column]
+        if q >= 0:
+            px, py = centre_x[column], centre_y[row]
+            new = (x[p] - px) * (x[p] - px) + (y[p] - py) * (y[p] - py)
+            old = (x[q] - px) * (x[q] - px) + (y[q] - py) * (y[q] - py)
+            if (old, z[q], x[q], y[q]) <= (new, z[p], x[p], y[p]):
+                continue
+        nearest[row, column] = p
+
+
+@njit(cache=True, nogil=True)
 def span_rows(
     y: Any, triangles: Any, y0: float, resolution: float, n_rows: int,
     start: int, stop: int, first_row: Any, last_row: Any,

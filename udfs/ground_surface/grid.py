@@ -56,15 +56,15 @@ def cover(x: Floats, y: Floats, options: "Options") -> Grid:
         If the cells are too many, or too small for double precision.
     """
     resolution = options.resolution
-    largest = float(max(np.abs(x).max(), np.abs(y).max()))
+    sides = [(float(each.min()), float(each.max())) for each in (x, y)]
+    largest = max(abs(end) for side in sides for end in side)
     if np.spacing(largest) * MIN_STEP > resolution:
         message = (
             f"{options.FUNCTION}: x and y must be small enough that double precision tells apart "
             f"{MIN_STEP} places in a cell of {resolution:g}, got {largest:g}"
         )
         raise ValueError(message)
-    first_column, columns = _cells(float(x.min()), float(x.max()), resolution)
-    first_row, rows = _cells(float(y.min()), float(y.max()), resolution)
+    (first_column, columns), (first_row, rows) = (_cells(*side, resolution) for side in sides)
     if columns * rows > MAX_CELLS:
         message = (
             f"{options.FUNCTION}: resolution {resolution:g} cuts the extent of the points into "

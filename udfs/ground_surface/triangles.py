@@ -7,6 +7,7 @@ that the triangulation, and with it each cell to the last bit, does not depend o
 import numpy as np
 from numpy.typing import NDArray
 
+from . import cells
 from .grid import Grid
 
 Floats = NDArray[np.float64]
@@ -24,25 +25,16 @@ def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple
     """
     x0, y0 = grid.origin
     x, y = x - x0, y - y0
+    if thin:
+        nearest = np.full((grid.rows, grid.columns), -1, np.int64)
+        cells.nearest_to_centres(x, y, z, grid.x - x0, grid.y - y0, grid.resolution, nearest)
+        kept = nearest[nearest >= 0]
+        x, y, z = x[kept], y[kept], z[kept]
     order = np.lexsort((z, y, x))
     x, y, z = x[order], y[order], z[order]
     first = np.ones(x.size, np.bool_)
     first[1:] = (x[1:] != x[:-1]) | (y[1:] != y[:-1])
-    kept = np.flatnonzero(first)
-    if thin:
-        kept = kept[_nearest_to_centre(x[kept], y[kept], grid)]
-    return x[kept], y[kept], z[kept]
-
-
-def _nearest_to_centre(x: Floats, y: Floats, grid: Grid) -> NDArray[np.int64]:
-    x0, y0 = grid.origin
-    column = np.clip(np.floor(x / grid.resolution), 0, grid.columns - 1).astype(np.int64)
-    row = np.clip(np.floor(y / grid.resolution), 0, grid.rows - 1).astype(np.int64)
-    dx, dy = x - (grid.x[column] - x0), y - (grid.y[row] - y0)
-    cell = row * grid.columns + column
-    order = np.lexsort((dx * dx + dy * dy, cell))
-    _, first = np.unique(cell[order], return_index=True)
-    return np.sort(order[first])
+    return x[first], y[first], z[first]
 
 
 def triangulate(x: Floats, y: Floats) -> Triangles:
