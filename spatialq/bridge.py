@@ -135,7 +135,8 @@ def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
 def _list_of_structs(udf: Udf, results: list[dict[str, Any]]) -> Any:
     types = [ARROW_TYPES[kind] for kind in udf.returns.values()]
     children = [
-        pa.array(np.concatenate([result[name] for result in results]), type=kind)
+        # from_pandas: a kernel says "no value" with NaN, SQL with NULL
+        pa.array(np.concatenate([result[name] for result in results]), type=kind, from_pandas=True)
         for name, kind in zip(udf.returns, types, strict=True)
     ]
     first = next(iter(udf.returns))

@@ -69,13 +69,13 @@ def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[tuple[str, st
     return [(path, crs) for name, path, crs in _all(con) if name.lower() == table.lower()]
 
 
-def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> None:
-    """Refuse a query that names tables of different CRS; tables without one go with any.
+def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
+    """Return the CRS of the tables that a query names; tables without one go with any.
 
     Raises
     ------
     CrsError
-        If it does.
+        If it names tables of different CRS.
     """
     names = set(_names(query))
     known = [
@@ -83,7 +83,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> None:
         for table, _, crs in _all(con)
         if table.lower() in names and crs is not None
     ]
-    crs_text.require_same("query", known)
+    return crs_text.require_same("query", known)
 
 
 def _all(con: "duckdb.DuckDBPyConnection") -> list[tuple[str, str, str | None]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal, get_args
+from typing import Literal, NoReturn, get_args
 
 from spatialq.udf import Udf
 
@@ -34,6 +34,8 @@ class Options:
         the one that the reference's octree visits first.
     """
 
+    FUNCTION = "owm_ground"
+
     window_size: float = 10.0
     overlap: float = 0.8
     min_points: int | None = None
@@ -41,23 +43,25 @@ class Options:
     ties: Ties = "lowest_id"
 
     def __post_init__(self) -> None:
-        def refuse(name: str, must: str) -> None:
-            value = getattr(self, name)
-            message = f"owm_ground: {name} must be {must}, got {value!r}"
-            raise ValueError(message)
-
         if not (isfinite(self.window_size) and self.window_size > 0):
-            refuse("window_size", "> 0")
+            self.refuse("window_size", "> 0")
         if not 0 <= self.overlap < 1:
-            refuse("overlap", ">= 0 and < 1")
+            self.refuse("overlap", ">= 0 and < 1")
         if window_step(self.window_size, self.overlap) <= 0:
-            refuse("overlap", f"small enough for a step of 0.01 at window_size {self.window_size}")
+            self.refuse(
+                "overlap", f"small enough for a step of 0.01 at window_size {self.window_size}"
+            )
         if self.min_points is not None and self.min_points < 1:
-            refuse("min_points", ">= 1 or NULL")
+            self.refuse("min_points", ">= 1 or NULL")
         if not (isfinite(self.cell_size) and self.cell_size >= 0):
-            refuse("cell_size", ">= 0")
+            self.refuse("cell_size", ">= 0")
         if self.ties not in get_args(Ties):
-            refuse("ties", " or ".join(map(repr, get_args(Ties))))
+            self.refuse("ties", " or ".join(map(repr, get_args(Ties))))
+
+    def refuse(self, name: str, must: str) -> NoReturn:
+        """Raise the sentence about an option's value."""
+        message = f"{self.FUNCTION}: {name} must be {must}, got {getattr(self, name)!r}"
+        raise ValueError(message)
 
 
 UDF = Udf(

@@ -1,0 +1,202 @@
+"""Terrain grids to Cloud Optimized GeoTIFF, and their relief to PNG."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
+from spatialq.io import crs as crs_text
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+NODATA = -9999.0  # old programs do not take NaN for "no value"
+MAX_CELLS = 1 << 28
+WEIGHTS = ((-1, 1.0), (0, 2.0), (1, 1.0))  # of a neighbour, by its place beside the slope
+PRECISION = 1e-3  # how far, in cells, a centre may be off its place: coordinates get rounded
+
+
+@dataclass(frozen=True)
+class Raster:
+    """Heights on square cells.
+
+    Parameters
+    ----------
+    z : float64[rows, columns]
+        Row 0 in the north; NaN where there is no height.
+    west, north : float
+        The outer corner of the first cell, units of the CRS.
+    resolution : float, > 0
+        Side of a cell, same units.
+    crs : str, optional
+        PROJJSON, WKT or a code such as ``EPSG:25832``.
+    """
+
+    z: "NDArray[Any]"
+    west: float
+    north: float
+    resolution: float
+    crs: str | None = None
+
+
+def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None = None) -> Raster:
+    """Make a raster of cells in any order, such as the columns of a query.
+
+    Parameters
+    ----------
+    x, y : float64[n]
+        Centres of cells of a regular grid; cells may be absent.
+    z : float64[n]
+        NaN, or masked, where there is no height.
+    crs : str, optional
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two cells, a centre is NULL, or they are on no regular grid of
+        square cells, or a cell occurs twice.
+    """
+    heights = np.ma.filled(np.ma.asarray(z, np.float64), np.nan)
+    centres = [np.ma.filled(np.ma.asarray(each, np.float64), np.nan) for each in (x, y)]
+    if not all(np.isfinite(each).all() for each in centres):
+        message = f"{WRITER}: x and y of a raster must be finite, got NULL, NaN or infinity"
+        raise ValueError(message)
+    steps = [step for each in centres if (step := _step(each)) is not None]
+    if not steps:
+        message = f"{WRITER}: a raster must have two cells or more, got {heights.size}"
+        raise ValueError(message)
+    resolution = min(steps)
+    column, row = (_places(each, resolution) for each in centres)
+    columns, rows = int(column.max()) + 1, int(row.max()) + 1
+    if columns * rows > MAX_CELLS:
+        message = (
+            f"{WRITER}: a raster must have at most {MAX_CELLS:,} cells, got {columns:,} x {rows:,} "
+            f"of {resolution:g}: is it a grid?"
+        )
+        raise ValueError(message)
+    cell = (rows - 1 - row) * columns + column
+    if np.bincount(cell, minlength=1).max() > 1:
+        message = f"{WRITER}: a raster must have each cell once, got {cell.size} rows with repeats"
+        raise ValueError(message)
+    grid = np.full(rows * columns, np.nan)
+    grid[cell] = heights
+    west, south = (float(each.min()) - resolution / 2 for each in centres)
+    return Raster(grid.reshape(rows, columns), west, south + rows * resolution, resolution, crs)
+
+
+def _step(centres: "NDArray[np.float64]") -> float | None:
+    """Distance of neighbouring centres along an axis; None where all are in one line."""
+    values = np.unique(centres)
+    apart = np.diff(values)
+    apart = apart[apart > 1e-9 * np.abs(values[-1:]).max(initial=0)]  # the same, but for rounding
+    if apart.size == 0:
+        return None
+    extent = values[-1] - values[0]
+    return float(f"{extent / round(extent / apart.min()):.10g}")
+
+
+def _places(centres: "NDArray[np.float64]", resolution: float) -> "NDArray[np.int64]":
+    place = (centres - centres.min()) / resolution
+    nearest = np.rint(place)
+    if np.abs(place - nearest).max() > PRECISION:
+        message = (
+            f"{WRITER}: x and y of a raster must be centres of square cells in regular rows, got "
+            f"some off a grid of {resolution:g}"
+        )
+        raise ValueError(message)
+    places: NDArray[np.int64] = nearest.astype(np.int64)
+    return places
+
+
+def write_terrain(target: Path, raster: Raster) -> None:
+    """Write a Cloud Optimized GeoTIFF: single precision, deflated, with overviews.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    CrsError
+        If the CRS cannot be read.
+    """
+    import rasterio
+
+    wkt = crs_text.to_wkt(crs_text.from_text(raster.crs)) if raster.crs else None
+    heights = np.where(np.isnan(raster.z), NODATA, raster.z).astype(np.float32)
+    step = raster.resolution
+    try:
+        with (
+            whole(target) as partial,
+            rasterio.Env(),
+            # cells of 1 x 1 at 0, 0 are a georeference as well
+            warnings.catch_warnings(
+                action="ignore", category=rasterio.errors.NotGeoreferencedWarning
+            ),
+            rasterio.open(
+                partial,
+                "w",
+                driver="COG",
+                height=heights.shape[0],
+                width=heights.shape[1],
+                count=1,
+                dtype=heights.dtype,
+                crs=rasterio.crs.CRS.from_wkt(wkt) if wkt else None,
+                transform=rasterio.Affine(step, 0, raster.west, 0, -step, raster.north),
+                nodata=NODATA,
+                compress="DEFLATE",
+                predictor="YES",
+                overview_resampling="AVERAGE",
+            ) as file,
+        ):
+            file.write(heights, 1)
+    except rasterio.errors.RasterioError as error:
+        raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
+
+
+def write_hillshade(target: Path, raster: Raster) -> None:
+    """Write the relief as a grey PNG, a pixel a cell, transparent where there is no height."""
+    from PIL import Image
+
+    with whole(target) as partial:
+        Image.fromarray(hillshade(raster)).save(partial, format="PNG", transparency=0)
+
+
+def hillshade(raster: Raster) -> "NDArray[np.uint8]":
+    """Shade a terrain lit from the north-west, 45 degrees above the horizon.
+
+    Returns
+    -------
+    uint8[rows, columns]
+        0: no height; 1: dark to 255: full light; level ground is 181.
+
+    Notes
+    -----
+    A neighbour that is missing, or beyond the border, counts as high as the cell itself.
+
+    References
+    ----------
+    B. K. P. Horn: Hill shading and the reflectance map, Proc. IEEE 69 (1981), with the weights
+    and the range of grey values of ``gdaldem hillshade -az 315 -alt 45``.
+    """
+    z = np.asarray(raster.z, np.float64)
+    rows, columns = z.shape
+    padded = np.pad(z, 1, constant_values=np.nan)
+
+    def at(down: int, right: int) -> "NDArray[np.float64]":
+        shifted = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + columns]
+        return np.where(np.isnan(shifted), z, shifted)
+
+    def slope(weighted: "Callable[[int, int], NDArray[np.float64]]") -> "NDArray[np.float64]":
+        rise = sum(weight * weighted(k, 1) - weight * weighted(k, -1) for k, weight in WEIGHTS)
+        return np.asarray(rise / (8 * raster.resolution))
+
+    east, south = slope(at), slope(lambda k, way: at(way, k))
+    # the light comes from (-1/2 east, -1/2 south, 1/sqrt 2 up); the normal is (-east, -south, 1)
+    light = ((east + south) / 2 + np.sqrt(0.5)) / np.sqrt(east**2 + south**2 + 1)
+    grey = np.floor(1.5 + 254 * np.clip(light, 0, 1))
+    shade: NDArray[np.uint8] = np.where(np.isnan(z), 0, grey).astype(np.uint8)
+    return shade

@@ -1,0 +1,153 @@
+"""`ground_surface` on the CPU: seeds, triangles, then the cells row by row."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.parallel import n_threads, spans
+
+from ..owm_ground import cpu as owm_ground
+from . import cells
+from .buckets import sort_into_buckets
+from .grid import Grid, cover
+from .triangles import Triangles, arrange, hull, triangulate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+ROWS_PER_PART = 64  # parts are many, as triangles are not spread evenly
+
+
+def run(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> "dict[str, NDArray[np.float64]]":
+    """Make a terrain grid from the ground seeds of a cloud, or from ground points.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+    point_id : int64[n], unique
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        `x`, `y`: centre of each cell of the grid over all points, the northernmost row first,
+        each from west to east; `z`: its height, NaN where there is none.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is not finite, or the grid or the windows are too large for memory.
+
+    Notes
+    -----
+    An empty cloud gives empty columns. Ground points on one line have no hull: without
+    `extrapolate` no cell has a height then.
+    """
+    if x.size == 0:
+        return {name: np.empty(0) for name in "xyz"}
+    _require_finite(x, y, z, point_id, options)
+    grid = cover(x, y, options)
+    if options.source == "seeds":
+        seeds = owm_ground.run(x, y, z, point_id, options)
+        x, y, z = seeds["x"], seeds["y"], seeds["z"]
+    x, y, z = arrange(x, y, z, grid, thin=options.thin)
+    heights = np.full((grid.rows, grid.columns), np.nan)
+    with ThreadPoolExecutor(n_threads()) as pool:
+        if options.method == "tin":
+            _rasterise(pool, (x, y, z), triangulate(x, y), grid, heights)
+            if options.extrapolate:
+                _weigh(pool, (x, y, z), grid, np.isnan(heights), 1, heights)
+        else:
+            wanted = np.ones(heights.shape, np.bool_)
+            if not options.extrapolate:
+                _rasterise(pool, (x, y, z), hull(x, y), grid, heights)
+                wanted = ~np.isnan(heights)
+            _weigh(pool, (x, y, z), grid, wanted, options.neighbours, heights)
+    return {
+        "x": np.tile(grid.x, grid.rows),
+        "y": np.repeat(grid.y[::-1], grid.columns),
+        "z": heights[::-1].ravel(),
+    }
+
+
+def _require_finite(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> None:
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    if not finite.all():
+        message = (
+            f"{options.FUNCTION}: x, y and z must be finite, got {np.count_nonzero(~finite)} "
+            f"points with NaN or infinity, the first with point_id {point_id[np.argmin(finite)]}"
+        )
+        raise ValueError(message)
+
+
+def _each_part(pool: ThreadPoolExecutor, work: Callable[[tuple[int, int]], Any], size: int) -> None:
+    list(pool.map(work, spans(size, n_threads())))
+
+
+def _rasterise(
+    pool: ThreadPoolExecutor,
+    points: "tuple[NDArray[np.float64], ...]",
+    triangles: Triangles,
+    grid: Grid,
+    heights: "NDArray[np.float64]",
+) -> None:
+    x, y, z = points
+    x0, y0 = grid.origin
+    centre_x, centre_y = grid.x - x0, grid.y - y0
+    first, last = (np.empty(len(triangles), np.int32) for _ in range(2))
+    size = grid.resolution
+    _each_part(
+        pool,
+        lambda part: cells.span_rows(
+            y, triangles, centre_y[0], size, grid.rows, *part, first, last
+        ),
+        len(triangles),
+    )
+    parts = max(n_threads(), grid.rows // ROWS_PER_PART)
+    list(
+        pool.map(
+            lambda part: cells.rasterise(
+                x, y, z, triangles, first, last, centre_x, centre_y, size, *part, heights
+            ),
+            spans(grid.rows, parts),
+        )
+    )
+
+
+def _weigh(
+    pool: ThreadPoolExecutor,
+    points: "tuple[NDArray[np.float64], ...]",
+    grid: Grid,
+    wanted: "NDArray[np.bool_]",
+    neighbours: int,
+    heights: "NDArray[np.float64]",
+) -> None:
+    if points[0].size == 0:
+        return
+    buckets = sort_into_buckets(*points)
+    x0, y0 = (corner + offset for corner, offset in zip(grid.origin, buckets.corner, strict=True))
+    _each_part(
+        pool,
+        lambda part: cells.weigh_cells(
+            buckets.x, buckets.y, buckets.z, buckets.starts,
+            buckets.side, buckets.columns, buckets.rows,
+            grid.x - x0, grid.y - y0, neighbours, wanted, *part, heights,
+        ),
+        grid.rows,
+    )  # fmt: skip

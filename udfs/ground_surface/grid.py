@@ -1,0 +1,86 @@
+"""Where the cells are: NumPy only, and both kernels use it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from . import Options
+
+Floats = NDArray[np.float64]
+
+MAX_CELLS = 1 << 28
+MIN_STEP = 1000  # spacings of double precision that a cell must have
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells whose edges are multiples of the resolution, over the box of the points.
+
+    Cell `column` spans [column * resolution, (column + 1) * resolution). Heights stand in an
+    array of shape (rows, columns), the southernmost row first.
+    """
+
+    resolution: float
+    first_column: int
+    first_row: int
+    columns: int
+    rows: int
+
+    @cached_property
+    def x(self) -> Floats:
+        """Centres of the columns, west to east."""
+        return _centres(self.first_column, self.columns, self.resolution)
+
+    @cached_property
+    def y(self) -> Floats:
+        """Centres of the rows, south to north."""
+        return _centres(self.first_row, self.rows, self.resolution)
+
+    @property
+    def origin(self) -> tuple[float, float]:
+        """Lower left corner: kernels count from here, so that no digits are lost far away."""
+        return self.first_column * self.resolution, self.first_row * self.resolution
+
+
+def cover(x: Floats, y: Floats, options: "Options") -> Grid:
+    """Lay the grid over the box of some points, at least one.
+
+    Raises
+    ------
+    ValueError
+        If the cells are too many, or too small for double precision.
+    """
+    resolution = options.resolution
+    sides = [(float(each.min()), float(each.max())) for each in (x, y)]
+    largest = max(abs(end) for side in sides for end in side)
+    if np.spacing(largest) * MIN_STEP > resolution:
+        message = (
+            f"{options.FUNCTION}: x and y must be small enough that double precision tells apart "
+            f"{MIN_STEP} places in a cell of {resolution:g}, got {largest:g}"
+        )
+        raise ValueError(message)
+    (first_column, columns), (first_row, rows) = (_cells(*side, resolution) for side in sides)
+    if columns * rows > MAX_CELLS:
+        message = (
+            f"{options.FUNCTION}: resolution {resolution:g} cuts the extent of the points into "
+            f"{columns:,} x {rows:,} cells, more than {MAX_CELLS:,}; take a larger resolution, "
+            "tiles, or remove stray points"
+        )
+        raise ValueError(message)
+    return Grid(resolution, first_column, first_row, columns, rows)
+
+
+def _cells(low: float, high: float, resolution: float) -> tuple[int, int]:
+    first = floor(low / resolution)
+    return first, max(1, ceil(high / resolution) - first)
+
+
+def _centres(first: int, count: int, resolution: float) -> Floats:
+    index = np.arange(first, first + count, dtype=np.float64)
+    centres: Floats = (index + 0.5) * resolution
+    return centres
