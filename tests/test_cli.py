@@ -98,7 +98,7 @@ def test_ground_writes_what_the_kernel_finds(tmp_path, world, ending):
         (["sql", "SELEC 1"], 1, 'error: Parser Error: syntax error at or near "SELEC"'),
         (["sql", "FROM read_las('none.laz')"], 1, "error: read_las: 'none.laz': "),
         (["sql", "SELECT 1", "-o", "x.txt"], 1, "error: output: 'x.txt' must end in one of"),
-        (["ground", "none.laz", "-o", "x.laz"], 1, "error: load: 'none.laz': there is no such"),
+        (["ground", "none.laz", "-o", "x.laz"], 1, "error: ground: 'none.laz': there is no such"),
         (["ground", "none.laz", "-o", "x.xyz"], 1, "error: ground: output 'x.xyz' must end in"),
         (["ground", "none.laz", "-o", "no/x.laz"], 1, "error: output: 'no/x.laz': there is no"),
         (["sql", "SELECT 1", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
