@@ -14,7 +14,7 @@ import duckdb
 from spatialq import sources
 from spatialq.errors import FileError, FileWarning
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, open_once, warn_about
+from spatialq.io.files import find_files, open_once, require_file, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.sources import SourceRecord
 
@@ -44,10 +44,9 @@ def kind_of(reader: str, path: Path) -> str:
     Raises
     ------
     FileError
-        If there is no such file, or no reader for the ending.
+        If it is no file, or there is no reader for the ending.
     """
-    if not path.exists():
-        raise FileError.of(reader, path, "there is no such file")
+    require_file(reader, path)
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"

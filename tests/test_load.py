@@ -1,5 +1,6 @@
 """Files into tables: whole or not at all, once, and in one CRS."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import spatialq
 from spatialq import sources
+from spatialq.describe import describe
 from spatialq.errors import CrsError, FileError
 
 
@@ -107,6 +109,26 @@ def test_what_is_no_file_of_ours(con, tmp_path, name, message):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(FileError, match=message):
         spatialq.load(con, tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+@pytest.mark.parametrize("name", ["a.las", "a.laz", "a.tif", "a.npy", "a.ifc", "a.ifczip"])
+def test_a_pipe_or_folder_is_refused_at_once(con, tmp_path, name):
+    pipe, folder = tmp_path / "pipe" / name, tmp_path / "folder" / name
+    folder.mkdir(parents=True)
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    kind = {"las": "las", "laz": "las", "ifc": "ifc", "ifczip": "ifc"}.get(name[2:], "grid")
+    read = {"las": spatialq.read_las, "ifc": spatialq.read_ifc, "grid": spatialq.read_grid}[kind]
+    for path, reason in ((pipe, "is no regular file"), (folder, "is a folder, no file")):
+        with pytest.raises(FileError, match=reason):
+            spatialq.load(con, path)
+        with pytest.raises(FileError, match=reason):
+            read(con, path)
+        with pytest.raises(duckdb.Error, match=reason):
+            con.sql(f"FROM read_{kind}('{path}')").fetchall()
+        with pytest.raises(FileError, match=f"info: .* {reason}"):
+            describe(path)
 
 
 def test_a_damaged_file_leaves_nothing(con, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from spatialq.errors import FileError
+from spatialq.io.files import require_file
 from spatialq.io.source import Box
 
 READER = "read_las"
@@ -96,6 +97,7 @@ def read_header(path: Path) -> Header:
         If the file is missing, no LAS file, of an unknown version or point format, or holds
         fewer bytes than its header promises.
     """
+    require_file(READER, path)
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
