@@ -21,6 +21,8 @@ from spatialq.sources import SourceRecord
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
+RESERVED = (INCOMING, "spatialq_sources", "relations", "properties", "load_errors")
+"""Tables that hold other things than a file's rows: no file is loaded under these names."""
 SUFFIXES = {
     ".las": "las",
     ".laz": "las",
@@ -96,12 +98,15 @@ def load(
         If a file cannot be read, or is in the table already.
     CrsError
         If a file is in another CRS than the table.
+    ValueError
+        If the table cannot have that name, or an existing table is of another kind.
 
     Warns
     -----
     FileWarning
         About each oddity of a file that was loaded all the same.
     """
+    _check_name(table)
     given = crs_text.from_text(crs) if crs else None
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     files = [file for pattern in patterns for file in find_files(READER, pattern)]
@@ -113,7 +118,7 @@ def load(
             warnings.simplefilter("always", FileWarning)
             con.execute("BEGIN TRANSACTION")
             try:
-                _refuse_twice(con, name, file)
+                _refuse_mixing(con, name, file, kind)
                 if kind == "ifc":
                     record = _load_model(con, file, table, caught)
                 else:
@@ -184,13 +189,13 @@ def _load_rows(
     source = open_source(file, kind)
     crs = given_crs or source.crs
     before = sources.of_table(con, table)
-    crs_text.require_same(READER, [*before, (file, crs)])
+    crs_text.require_same(READER, [*((other.path, other.crs) for other in before), (file, crs)])
     warn_about(READER, source)
     counted: Any = source if progress is None else _Counted(source, progress)
     view = View(READER, [counted], columns=columns)
     view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
     con.register(INCOMING, view)
-    (rows,) = _insert(con, table)
+    (rows,) = _insert(con, table, grows=bool(before))
     if rows != source.rows:
         reason = f"gave {rows} rows, its header promises {source.rows}"
         raise FileError.of(READER, file, reason)
@@ -225,7 +230,7 @@ def _load_model(
         ("load_errors", model.load_errors),
     ):
         con.register(INCOMING, rows)
-        _insert(con, name)
+        _insert(con, name, grows=False)
     return SourceRecord(
         table=elements,
         path=str(file.resolve()),
@@ -237,8 +242,24 @@ def _load_model(
     )
 
 
-def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
-    """Append all incoming rows to a table, made if it is not there; return how many."""
+def _check_name(table: str | None) -> None:
+    if table is None:
+        return
+    reason = None
+    if not table or "." in table:
+        reason = "must be a plain name; for another schema, USE it before"
+    elif table.lower() in RESERVED:
+        reason = "must be another name, as spatialq keeps other things there"
+    if reason:
+        message = f"{READER}: table {reason}; got '{table}'"
+        raise ValueError(message)
+
+
+def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple[int]:
+    """Append all incoming rows to a table, made if it is not there; return how many.
+
+    A table that `grows` gets the columns that it lacks; another one must have them all.
+    """
     name = quoted(table)
     (exists,) = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
@@ -252,6 +273,12 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
     columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {INCOMING}").fetchall()]
     for column, kind in columns:
         if column.lower() not in have:
+            if not grows:
+                message = (
+                    f"{READER}: table '{table}' holds something else: it has no column "
+                    f"'{column}'; choose another table"
+                )
+                raise ValueError(message)
             con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
     chosen = "*"
     if "point_id" in have:
@@ -263,8 +290,12 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
     return inserted
 
 
-def _refuse_twice(con: duckdb.DuckDBPyConnection, table: str, file: Path) -> None:
-    if str(file.resolve()) in {path for path, _ in sources.of_table(con, table)}:
+def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind: str) -> None:
+    before = sources.of_table(con, table)
+    if others := {other.kind for other in before} - {kind}:
+        reason = f"is of kind {kind}, table '{table}' of kind {others.pop()}; choose another table"
+        raise FileError.of(READER, file, reason)
+    if str(file.resolve()) in {other.path for other in before}:
         raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
 
 

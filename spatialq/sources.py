@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spatialq.io import crs as crs_text
 
@@ -64,9 +64,18 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
     )
 
 
-def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[tuple[str, str | None]]:
-    """List path and CRS of the files in a table; none when it is not ours."""
-    return [(path, crs) for name, path, crs in _all(con) if name.lower() == table.lower()]
+class Loaded(NamedTuple):
+    """What a later load or query must know of a file in a table."""
+
+    table: str
+    path: str
+    kind: str
+    crs: str | None
+
+
+def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
+    """List the files in a table; none when it is not ours."""
+    return [loaded for loaded in _all(con) if loaded.table.lower() == table.lower()]
 
 
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> None:
@@ -79,24 +88,25 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> None:
     """
     names = set(_names(query))
     known = [
-        (f"table {table}", crs)
-        for table, _, crs in _all(con)
-        if table.lower() in names and crs is not None
+        (f"table {loaded.table}", loaded.crs)
+        for loaded in _all(con)
+        if loaded.table.lower() in names and loaded.crs is not None
     ]
     crs_text.require_same("query", known)
 
 
-def _all(con: "duckdb.DuckDBPyConnection") -> list[tuple[str, str, str | None]]:
+def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     exists = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spatialq_sources' "
         "AND database_name = current_database()"
     ).fetchall()[0][0]
     if not exists:
         return []
-    return con.execute(
-        "SELECT table_name, path, crs FROM spatialq_sources WHERE table_name IN "
+    rows = con.execute(
+        "SELECT table_name, path, kind, crs FROM spatialq_sources WHERE table_name IN "
         "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database())"
     ).fetchall()
+    return [Loaded(*row) for row in rows]
 
 
 def _names(query: str) -> list[str]:

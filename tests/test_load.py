@@ -131,6 +131,45 @@ def test_a_pipe_or_folder_is_refused_at_once(con, tmp_path, name):
             describe(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "table must be a plain name; for another schema, USE it before; got ''"),
+        ("s.t", "table must be a plain name; for another schema, USE it before; got 's.t'"),
+        ("load_errors", "must be another name, as spatialq keeps other things there; got 'load_"),
+        ("Relations", "must be another name"),
+        ("properties", "must be another name"),
+        ("spatialq_sources", "must be another name"),
+        ("spatialq_incoming", "must be another name"),
+    ],
+)
+def test_names_that_no_table_can_have(con, tmp_path, name, message):
+    path = write_las(tmp_path / "a.las", 10)
+    with pytest.raises(ValueError, match=message):
+        spatialq.load(con, path, name)
+    assert con.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_a_table_holds_one_kind(con, tmp_path, world):
+    cloud = write_las(tmp_path / "a.las", 10)
+    np.save(tmp_path / "z.npy", np.ones((2, 3)))
+    spatialq.load(con, cloud, "t")
+    with pytest.raises(FileError, match="is of kind grid, table 't' of kind las; choose another"):
+        spatialq.load(con, tmp_path / "z.npy", "t")
+    with pytest.raises(FileError, match="is of kind ifc, table 't' of kind las; choose another"):
+        spatialq.load(con, world.ifc, "t")
+    spatialq.load(con, cloud, "house_relations")
+    with pytest.raises(ValueError, match="table 'house_relations' holds something else: it has no"):
+        spatialq.load(con, world.ifc, "house")
+    con.execute("CREATE TABLE mine (x DOUBLE, note VARCHAR)")
+    with pytest.raises(ValueError, match="table 'mine' holds something else: it has no column 'p"):
+        spatialq.load(con, cloud, "mine")
+    spatialq.load(con, cloud, "mine", columns=("x",))
+    assert con.sql("SELECT count(x), count(note) FROM mine").fetchall() == [(10, 0)]
+    tables = con.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
+    assert tables == [("house_relations",), ("mine",), ("spatialq_sources",), ("t",)]
+
+
 def test_a_damaged_file_leaves_nothing(con, tmp_path):
     good, bad = (write_las(tmp_path / f"{name}.laz", 200_000) for name in ("good", "bad"))
     data = bytearray(bad.read_bytes())
