@@ -269,10 +269,12 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
     if not exists:
         counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {INCOMING}").fetchall()[0]
         return counted
-    have = {row[0].lower() for row in con.execute(f"DESCRIBE {name}").fetchall()}
+    have = {row[0].lower(): row[1] for row in con.execute(f"DESCRIBE {name}").fetchall()}
     columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {INCOMING}").fetchall()]
     for column, kind in columns:
-        if column.lower() not in have:
+        if column.lower() in have:
+            _require_room(con, table, column, kind, have[column.lower()])
+        else:
             if not grows:
                 message = (
                     f"{READER}: table '{table}' holds something else: it has no column "
@@ -281,13 +283,26 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
                 raise ValueError(message)
             con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
     chosen = "*"
-    if "point_id" in have:
+    if "point_id" in have and "point_id" in dict(columns):
         (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
         chosen = f"* REPLACE (point_id + {first} AS point_id)"
     inserted: tuple[int] = con.execute(
         f"INSERT INTO {name} BY NAME SELECT {chosen} FROM {INCOMING}"
     ).fetchall()[0]
     return inserted
+
+
+def _require_room(
+    con: duckdb.DuckDBPyConnection, table: str, column: str, kind: str, room: str
+) -> None:
+    """Refuse a column that would round or cut off values; INSERT does so without a word."""
+    fits = f"SELECT can_cast_implicitly(NULL::{kind}, NULL::{room})"
+    if kind != room and not con.execute(fits).fetchall()[0][0]:
+        message = (
+            f"{READER}: column '{column}' of table '{table}' is {room}, which does not hold all "
+            f"values of {kind}; ALTER it or choose another table"
+        )
+        raise ValueError(message)
 
 
 def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind: str) -> None:

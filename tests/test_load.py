@@ -170,6 +170,23 @@ def test_a_table_holds_one_kind(con, tmp_path, world):
     assert tables == [("house_relations",), ("mine",), ("spatialq_sources",), ("t",)]
 
 
+@pytest.mark.parametrize("kind", ["INTEGER", "FLOAT", "DECIMAL(9, 3)", "VARCHAR"])
+def test_a_column_that_would_round_is_refused(con, tmp_path, kind):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute(f"CREATE TABLE t (x {kind}, y DOUBLE)")
+    message = r"column 'x' of table 't' is .*, which does not hold all values of DOUBLE"
+    with pytest.raises(ValueError, match=message):
+        spatialq.load(con, path, "t", columns=("x", "y"))
+    assert con.sql("FROM t").fetchall() == []
+
+
+def test_a_wider_column_is_welcome(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute("CREATE TABLE t (x DOUBLE, intensity BIGINT)")
+    spatialq.load(con, path, "t", columns=("x", "intensity"))
+    assert con.sql("SELECT count(intensity) FROM t").fetchall() == [(10,)]
+
+
 def test_a_damaged_file_leaves_nothing(con, tmp_path):
     good, bad = (write_las(tmp_path / f"{name}.laz", 200_000) for name in ("good", "bad"))
     data = bytearray(bad.read_bytes())
