@@ -1,6 +1,7 @@
 """The command line: `spatialq info | load | sql | ground | devices`."""
 
 import json
+import math
 import re
 import sys
 import warnings
@@ -230,7 +231,7 @@ def plain(error: BaseException) -> str:
 
 def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -> None:
     if as_json:
-        typer.echo(json.dumps(rows, default=str))
+        typer.echo(json.dumps(_for_json(rows), default=str, allow_nan=False))
         return
     from rich.console import Console
     from rich.table import Table
@@ -249,6 +250,17 @@ def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -
         for row in rows:
             table.add_row(*map(_text, row.values()))
     Console().print(table)
+
+
+def _for_json(value: Any) -> Any:
+    """Make null of what JSON has no number for, and text of keys: MAPs may have any."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _for_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_json(each) for each in value]
+    return value
 
 
 def _text(value: Any) -> str:

@@ -25,7 +25,7 @@ def spatialq_command(*arguments, **options):
 def rows(*arguments):
     result = spatialq_command(*arguments, "--json")
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    return json.loads(result.stdout, parse_constant=pytest.fail)
 
 
 def test_info(tmp_path):
@@ -158,6 +158,21 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     picture = (tmp_path / "out" / "ground.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) > 100_000
+
+
+def test_json_has_no_nan():
+    query = (
+        "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'c': '-inf'::FLOAT} AS d, "
+        "MAP {DATE '2026-01-02': 'nan'::DOUBLE} AS e, 1.5 AS f"
+    )
+    (row,) = rows("sql", query)
+    assert row == {
+        "a": None,
+        "b": [None, 1],
+        "d": {"c": None},
+        "e": {"2026-01-02": None},
+        "f": "1.5",
+    }
 
 
 def test_columns_of_equal_name_are_all_there():
