@@ -3,12 +3,13 @@
 import json
 import math
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -174,25 +175,40 @@ def devices(*, as_json: Json = False) -> None:
 
 
 def main() -> None:
-    """Run the command line; errors of the user's making are one line and exit status 1."""
+    """Run the command line; errors of the user's making are one line and exit status 1.
+
+    SIGTERM ends it as Ctrl-C does.
+    """
     import duckdb
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
+    stopped_by = signal.SIGINT
+
+    def terminate(*_: Any) -> None:
+        nonlocal stopped_by
+        stopped_by = signal.SIGTERM
+        raise KeyboardInterrupt
+
+    def interrupted() -> NoReturn:
+        _note("interrupted: nothing was half written")
+        sys.exit(128 + stopped_by)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         # typer gives the status of a Ctrl-C back instead of raising it
-        if status := app(standalone_mode=False):
-            _note("interrupted: nothing was half written")
-            sys.exit(status)
-    except (typer.Exit, typer.Abort) as stop:
-        sys.exit(getattr(stop, "exit_code", 130))
+        if app(standalone_mode=False):
+            interrupted()
+    except typer.Abort:
+        interrupted()
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
     except typer.TyperException as wrong:  # a wrong option or argument
         _note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
         sys.exit(2)
     except BaseException as error:
         if _is_interrupt(error):
-            _note("interrupted: nothing was half written")
-            sys.exit(130)
+            interrupted()
         if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
             raise  # a mistake of ours
         _note(f"error: {plain(error)}")

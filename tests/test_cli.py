@@ -177,3 +177,19 @@ def test_json_has_no_nan():
 
 def test_columns_of_equal_name_are_all_there():
     assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGTERM")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_stops_the_writing_leaves_no_file(tmp_path, number, code):
+    source = write_las(tmp_path / "a.las", 3_000_000)
+    target = tmp_path / "g.laz"
+    command = [sys.executable, "-m", "spatialq", "ground", str(source), "-o", str(target)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not list(tmp_path.glob(".*.part.laz")) and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(number)
+        errors = process.communicate(timeout=30)[1]
+    assert process.returncode == code, errors
+    assert "interrupted: nothing was half written" in errors
+    assert list(tmp_path.iterdir()) == [source]
