@@ -5,8 +5,8 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -17,6 +17,7 @@ from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, open_once, require_file, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.sources import SourceRecord
+from spatialq.transaction import is_open, transaction
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
@@ -35,6 +36,9 @@ SUFFIXES = {
     ".dem": "grid",
     ".npy": "grid",
 }
+
+_one_file = Lock()
+"""DuckDB answers two connections that make the same table with a conflict, so they take turns."""
 
 Progress = Callable[[Path, int, int], None]
 """file, rows so far, rows in all (0: unknown)."""
@@ -99,7 +103,8 @@ def load(
     CrsError
         If a file is in another CRS than the table.
     ValueError
-        If the table cannot have that name, or an existing table is of another kind.
+        If a transaction is open, the table cannot have that name, or an existing table is of
+        another kind.
 
     Warns
     -----
@@ -107,6 +112,12 @@ def load(
         About each oddity of a file that was loaded all the same.
     """
     _check_name(table)
+    if is_open(con):
+        message = (
+            f"{READER}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
+            "each file is loaded in one of its own"
+        )
+        raise ValueError(message)
     given = crs_text.from_text(crs) if crs else None
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     files = [file for pattern in patterns for file in find_files(READER, pattern)]
@@ -116,19 +127,14 @@ def load(
         name = table or DEFAULT_TABLES[kind]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FileWarning)
-            con.execute("BEGIN TRANSACTION")
             try:
-                _refuse_mixing(con, name, file, kind)
-                if kind == "ifc":
-                    record = _load_model(con, file, table, caught)
-                else:
-                    record = _load_rows(con, file, kind, name, given, columns, progress, caught)
-                sources.add(con, record)
-                con.execute("COMMIT")
-            except BaseException:
-                with suppress(duckdb.TransactionException):  # a full disk has ended it already
-                    con.execute("ROLLBACK")
-                raise
+                with _one_file, transaction(con):
+                    _refuse_mixing(con, name, file, kind)
+                    if kind == "ifc":
+                        record = _load_model(con, file, table, caught)
+                    else:
+                        record = _load_rows(con, file, kind, name, given, columns, progress, caught)
+                    sources.add(con, record)
             finally:
                 con.unregister(INCOMING)  # only now: an aborted transaction refuses it
         for warning in caught:

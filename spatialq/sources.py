@@ -98,13 +98,14 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> None:
 def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     exists = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spatialq_sources' "
-        "AND database_name = current_database()"
+        "AND database_name = current_database() AND schema_name = current_schema()"
     ).fetchall()[0][0]
     if not exists:
         return []
     rows = con.execute(
         "SELECT table_name, path, kind, crs FROM spatialq_sources WHERE table_name IN "
-        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database())"
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
+        "AND schema_name = current_schema())"
     ).fetchall()
     return [Loaded(*row) for row in rows]
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import laspy
@@ -185,6 +186,42 @@ def test_a_wider_column_is_welcome(con, tmp_path):
     con.execute("CREATE TABLE t (x DOUBLE, intensity BIGINT)")
     spatialq.load(con, path, "t", columns=("x", "intensity"))
     assert con.sql("SELECT count(intensity) FROM t").fetchall() == [(10,)]
+
+
+def test_an_open_transaction_is_left_alone(con, tmp_path, world):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute("BEGIN; CREATE TABLE mine AS SELECT 42 AS x")
+    with pytest.raises(ValueError, match="load: the connection has a transaction open; COMMIT"):
+        spatialq.load(con, path, "t")
+    spatialq.read_ifc(con, world.ifc, name="house")
+    assert con.sql("FROM mine").fetchall() == [(42,)]
+    con.execute("ROLLBACK")
+    assert con.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_each_schema_has_its_own_sources(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    spatialq.load(con, path, "t")
+    con.execute("CREATE SCHEMA other; USE other")
+    spatialq.load(con, path, "t")
+    with pytest.raises(FileError, match="is in table 't' already"):
+        spatialq.load(con, path, "t")
+    query = "SELECT count(*) FROM main.spatialq_sources, other.spatialq_sources"
+    assert con.sql(query).fetchall() == [(1,)]
+
+
+def test_many_threads_load_into_one_table(con, tmp_path):
+    paths = [write_las(tmp_path / f"{i}.las", 1000, first=100.0 * i) for i in range(8)]
+
+    def load(path):
+        with con.cursor() as cursor:
+            spatialq.load(cursor, path, "t")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(load, paths))
+    query = "SELECT count(*), count(DISTINCT point_id) FROM t"
+    assert con.sql(query).fetchall() == [(8000, 8000)]
+    assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(8,)]
 
 
 def test_a_damaged_file_leaves_nothing(con, tmp_path):
