@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.connection import connect_quietly
 from spatialq.errors import FileError
-from spatialq.export.atomic import require_folder
+from spatialq.export.atomic import require_writable
 from spatialq.export.las import require_format, write_classified
 from spatialq.export.table import FORMATS, write_table
 from spatialq.loading import kind_of, load
@@ -50,7 +50,7 @@ def write_ground_points(
     if target.suffix.lower() not in (*LAS, *FORMATS):
         message = f"{COMMAND}: output '{target}' must end in one of {', '.join((*LAS, *FORMATS))}"
         raise ValueError(message)
-    require_folder(target)
+    require_writable(target)
     if kind_of(COMMAND, source) != "las":
         raise FileError.of(COMMAND, source, "is no point cloud: LAS, LAZ or COPC")
     if target.exists() and target.samefile(source):

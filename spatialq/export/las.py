@@ -84,7 +84,7 @@ def write_classified(
                 keep=keep,
                 progress=progress,
             )
-    except (lazrs.LazrsError, OSError) as error:  # a full disk, say
+    except lazrs.LazrsError as error:  # a full disk, say
         raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
 
 

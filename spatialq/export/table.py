@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.export.atomic import whole
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,6 +22,8 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
 
     Raises
     ------
+    FileError
+        If it cannot be written.
     ValueError
         If the ending is none of .parquet, .csv, .json.
     """
@@ -28,7 +31,15 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     if form is None:
         message = f"output: '{path}' must end in one of {', '.join(FORMATS)}"
         raise ValueError(message)
+    import duckdb
+
     with whole(path) as partial:
         name = str(partial).replace("'", "''")
-        (rows,) = con.execute(f"COPY ({query}) TO '{name}' (FORMAT {form})").fetchall()[0]
+        try:
+            (rows,) = con.execute(f"COPY ({query}) TO '{name}' (FORMAT {form})").fetchall()[0]
+        except duckdb.IOException as error:
+            if partial.name not in str(error):  # it is about a file that the query reads
+                raise
+            reason = f"cannot be written: {str(error).replace(str(partial), str(path))}"
+            raise FileError.of(WRITER, path, reason) from error
     return int(rows)
