@@ -77,7 +77,7 @@ def sql(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=".parquet, .csv or .json file.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Rows to print at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="Rows to print at most.")] = 100,
     *,
     as_json: Json = False,
 ) -> None:
@@ -86,13 +86,13 @@ def sql(
     from spatialq.export.table import write_table
     from spatialq.sources import require_one_crs
 
-    if not query.strip(" ;\n\t"):
+    con = connect_quietly(database)
+    if not con.extract_statements(query):
         message = "sql: the query is empty"
         raise ValueError(message)
-    con = connect_quietly(database)
     require_one_crs(con, query)
     if output is not None:
-        rows = write_table(con, query.rstrip().rstrip(";"), output)
+        rows = write_table(con, query, output)
         _show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     result = con.execute(query)

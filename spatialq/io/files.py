@@ -51,6 +51,11 @@ def require_file(reader: str, path: Path) -> None:
     FileError
         If there is nothing of that name, or a folder, a pipe, a device.
     """
+    try:
+        str(path).encode()  # it goes through SQL
+    except UnicodeEncodeError:
+        name = str(path).encode(errors="backslashreplace").decode()
+        raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
     if path.is_file():
         return
     reason = "there is no such file"

@@ -183,7 +183,8 @@ class GridSource:
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
                 with rasterio.open(self.path) as dataset:
                     yield dataset
-        except rasterio.errors.RasterioError as error:
+        # rasterio decodes texts of the file as UTF-8
+        except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
             raise FileError.of(READER, self.path, f"cannot be read by GDAL: {error}") from error
 
     def _describe_raster(self) -> None:

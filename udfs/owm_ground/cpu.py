@@ -37,6 +37,7 @@ MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
 MIN_STEP = 1000  # spacings of double precision that a step must have
 MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
 MAX_OCTREE = cells.LEAF * 2**20  # half side whose codes still fit 63 bits
+CURE = "take larger windows and cells, less overlap, or tiles"
 POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
 
 
@@ -143,13 +144,19 @@ def _axes(arrays: "list[NDArray[Any]]", box: Box, options: "Options") -> tuple[A
             axes[k] = cut_axis(*borders[k], (occupied[1::2], occupied[0::2]))
     if axes[0].n_slots * axes[1].n_slots > MAX_CELLS:
         message = (
-            f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
-            f"{n_points} points over {box.width:g} x {box.height:g} into "
-            f"{axes[0].n_slots * axes[1].n_slots:.2g} cells, more than {MAX_CELLS:.2g}; "
-            "take larger windows, less overlap, or tiles"
+            f"owm_ground: {_sizes(options)} cut {n_points} points over {box.width:g} x "
+            f"{box.height:g} into {axes[0].n_slots * axes[1].n_slots:.2g} cells, more than "
+            f"{MAX_CELLS:.2g}; {CURE}"
         )
         raise ValueError(message)
     return axes[0], axes[1]
+
+
+def _sizes(options: "Options") -> str:
+    return (
+        f"window_size {options.window_size}, overlap {options.overlap} and cell_size "
+        f"{options.cell_size}"
+    )
 
 
 def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
@@ -165,9 +172,8 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
         n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
-                f"owm_ground: window_size {options.window_size} and overlap {options.overlap} "
-                f"give {n:.2g} window borders along an extent of {high - low:g}, more than "
-                f"{MAX_BORDERS:.2g}; take larger windows, less overlap, or tiles"
+                f"owm_ground: {_sizes(options)} give {n:.2g} window borders along an extent of "
+                f"{high - low:g}, more than {MAX_BORDERS:.2g}; {CURE}"
             )
             raise ValueError(message)
         yield low, high
