@@ -91,14 +91,31 @@ def test_a_query_over_two_crs_is_refused(con, tmp_path):
     spatialq.load(con, write_las(tmp_path / "a.las", 10), "here")
     spatialq.load(con, write_las(tmp_path / "b.las", 10, crs="EPSG:25833"), "there")
     spatialq.load(con, write_las(tmp_path / "c.las", 10, crs=None), "somewhere")
+    con.execute("CREATE VIEW a_view AS FROM here WHERE z > 1")
+    con.execute("CREATE SCHEMA other; CREATE TABLE other.there AS FROM here")
     for query in (
         "FROM here JOIN there USING (x)",
         "SELECT * FROM \"here\" UNION ALL FROM owm_ground('There')",
-        "CREATE TABLE both AS FROM here, there",
+        "CREATE TABLE new AS FROM here, there",
+        "INSERT INTO there FROM here",
+        "FROM a_view JOIN there USING (point_id)",
+        "WITH a AS (FROM a_view) FROM a WHERE x IN (SELECT x FROM there)",
+        "SELECT 'ü' AS \"ö\"; SELECT * FROM a_view, there",
+        "CREATE TABLE new AS FROM here; FROM new JOIN there USING (x)",
+        'FROM "HERE" NATURAL JOIN There',
     ):
         with pytest.raises(CrsError, match=r"'table here' is in .* but 'table there' is in"):
             sources.require_one_crs(con, query)
-    for query in ("FROM here", "FROM here JOIN somewhere USING (x)", "FROM here -- there"):
+    for query in (
+        "FROM here",
+        "FROM here JOIN somewhere USING (x)",
+        "FROM here -- there",
+        "SELECT x AS there, 'there' AS name FROM here AS there",
+        "WITH there AS (FROM here) FROM there",
+        "SELECT * FROM here, other.there",
+        "SET threads = 1",
+        "FROM here, missing",
+    ):
         sources.require_one_crs(con, query)
 
 
