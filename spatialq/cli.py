@@ -1,13 +1,15 @@
 """The command line: `spatialq info | load | sql | ground | devices`."""
 
 import json
+import math
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -75,7 +77,7 @@ def sql(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=".parquet, .csv or .json file.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Rows to print at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="Rows to print at most.")] = 100,
     *,
     as_json: Json = False,
 ) -> None:
@@ -84,13 +86,13 @@ def sql(
     from spatialq.export.table import write_table
     from spatialq.sources import require_one_crs
 
-    if not query.strip(" ;\n\t"):
+    con = connect_quietly(database)
+    if not con.extract_statements(query):
         message = "sql: the query is empty"
         raise ValueError(message)
-    con = connect_quietly(database)
     require_one_crs(con, query)
     if output is not None:
-        rows = write_table(con, query.rstrip().rstrip(";"), output)
+        rows = write_table(con, query, output)
         _show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     result = con.execute(query)
@@ -173,25 +175,40 @@ def devices(*, as_json: Json = False) -> None:
 
 
 def main() -> None:
-    """Run the command line; errors of the user's making are one line and exit status 1."""
+    """Run the command line; errors of the user's making are one line and exit status 1.
+
+    SIGTERM ends it as Ctrl-C does.
+    """
     import duckdb
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
+    stopped_by = signal.SIGINT
+
+    def terminate(*_: Any) -> None:
+        nonlocal stopped_by
+        stopped_by = signal.SIGTERM
+        raise KeyboardInterrupt
+
+    def interrupted() -> NoReturn:
+        _note("interrupted: nothing was half written")
+        sys.exit(128 + stopped_by)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         # typer gives the status of a Ctrl-C back instead of raising it
-        if status := app(standalone_mode=False):
-            _note("interrupted: nothing was half written")
-            sys.exit(status)
-    except (typer.Exit, typer.Abort) as stop:
-        sys.exit(getattr(stop, "exit_code", 130))
+        if app(standalone_mode=False):
+            interrupted()
+    except typer.Abort:
+        interrupted()
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
     except typer.TyperException as wrong:  # a wrong option or argument
         _note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
         sys.exit(2)
     except BaseException as error:
         if _is_interrupt(error):
-            _note("interrupted: nothing was half written")
-            sys.exit(130)
+            interrupted()
         if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
             raise  # a mistake of ours
         _note(f"error: {plain(error)}")
@@ -230,7 +247,7 @@ def plain(error: BaseException) -> str:
 
 def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -> None:
     if as_json:
-        typer.echo(json.dumps(rows, default=str))
+        typer.echo(json.dumps(_for_json(rows), default=str, allow_nan=False))
         return
     from rich.console import Console
     from rich.table import Table
@@ -249,6 +266,17 @@ def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -
         for row in rows:
             table.add_row(*map(_text, row.values()))
     Console().print(table)
+
+
+def _for_json(value: Any) -> Any:
+    """Make null of what JSON has no number for, and text of keys: MAPs may have any."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _for_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_json(each) for each in value]
+    return value
 
 
 def _text(value: Any) -> str:

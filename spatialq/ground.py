@@ -4,15 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spatialq.connection import connect_quietly
 from spatialq.errors import FileError
-from spatialq.export.atomic import require_folder
-from spatialq.export.las import write_ground
+from spatialq.export.atomic import require_writable
+from spatialq.export.las import require_format, write_classified
 from spatialq.export.table import FORMATS, write_table
-from spatialq.loading import load
+from spatialq.loading import kind_of, load
 
 COMMAND = "ground"
 LAS = (".las", ".laz")
+GROUND = np.uint8(2)  # ASPRS class
 
 
 def write_ground_points(
@@ -47,9 +50,13 @@ def write_ground_points(
     if target.suffix.lower() not in (*LAS, *FORMATS):
         message = f"{COMMAND}: output '{target}' must end in one of {', '.join((*LAS, *FORMATS))}"
         raise ValueError(message)
+    require_writable(target)
+    if kind_of(COMMAND, source) != "las":
+        raise FileError.of(COMMAND, source, "is no point cloud: LAS, LAZ or COPC")
     if target.exists() and target.samefile(source):
         raise FileError.of(COMMAND, target, "output must be another file than the input")
-    require_folder(target)
+    if target.suffix.lower() in LAS:
+        require_format(source, target)
     con = connect_quietly()
     (record,) = load(con, source, "points", columns=("point_id", "x", "y", "z"), progress=progress)
     names = ", ".join(f"{name} := ?" for name in options)
@@ -58,8 +65,12 @@ def write_ground_points(
         0
     ]
     if target.suffix.lower() in LAS:
-        point_id = con.execute("SELECT point_id FROM seeds").fetchnumpy()["point_id"]
-        write_ground(source, target, point_id, lambda done, total: progress(target, done, total))
+        keep = np.zeros(record.rows, np.bool_)
+        keep[con.execute("SELECT point_id FROM seeds").fetchnumpy()["point_id"]] = True
+        classes = np.broadcast_to(GROUND, keep.shape)
+        write_classified(
+            source, target, classes, keep, lambda done, total: progress(target, done, total)
+        )
     else:
         write_table(con, "SELECT * FROM seeds ORDER BY point_id", target)
     con.close()

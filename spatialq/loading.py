@@ -5,8 +5,8 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -14,13 +14,16 @@ import duckdb
 from spatialq import sources
 from spatialq.errors import FileError, FileWarning
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, open_once, warn_about
+from spatialq.io.files import find_files, open_once, require_file, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.sources import SourceRecord
+from spatialq.transaction import is_open, transaction
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
+RESERVED = (INCOMING, "spatialq_sources", "relations", "properties", "load_errors")
+"""Tables that hold other things than a file's rows: no file is loaded under these names."""
 SUFFIXES = {
     ".las": "las",
     ".laz": "las",
@@ -34,6 +37,9 @@ SUFFIXES = {
     ".npy": "grid",
 }
 
+_one_file = Lock()
+"""DuckDB answers two connections that make the same table with a conflict, so they take turns."""
+
 Progress = Callable[[Path, int, int], None]
 """file, rows so far, rows in all (0: unknown)."""
 
@@ -44,10 +50,9 @@ def kind_of(reader: str, path: Path) -> str:
     Raises
     ------
     FileError
-        If there is no such file, or no reader for the ending.
+        If it is no file, or there is no reader for the ending.
     """
-    if not path.exists():
-        raise FileError.of(reader, path, "there is no such file")
+    require_file(reader, path)
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is None:
         reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"
@@ -97,12 +102,22 @@ def load(
         If a file cannot be read, or is in the table already.
     CrsError
         If a file is in another CRS than the table.
+    ValueError
+        If a transaction is open, the table cannot have that name, or an existing table is of
+        another kind.
 
     Warns
     -----
     FileWarning
         About each oddity of a file that was loaded all the same.
     """
+    _check_name(table)
+    if is_open(con):
+        message = (
+            f"{READER}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
+            "each file is loaded in one of its own"
+        )
+        raise ValueError(message)
     given = crs_text.from_text(crs) if crs else None
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     files = [file for pattern in patterns for file in find_files(READER, pattern)]
@@ -112,19 +127,14 @@ def load(
         name = table or DEFAULT_TABLES[kind]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FileWarning)
-            con.execute("BEGIN TRANSACTION")
             try:
-                _refuse_twice(con, name, file)
-                if kind == "ifc":
-                    record = _load_model(con, file, table, caught)
-                else:
-                    record = _load_rows(con, file, kind, name, given, columns, progress, caught)
-                sources.add(con, record)
-                con.execute("COMMIT")
-            except BaseException:
-                with suppress(duckdb.TransactionException):  # a full disk has ended it already
-                    con.execute("ROLLBACK")
-                raise
+                with _one_file, transaction(con):
+                    _refuse_mixing(con, name, file, kind)
+                    if kind == "ifc":
+                        record = _load_model(con, file, table, caught)
+                    else:
+                        record = _load_rows(con, file, kind, name, given, columns, progress, caught)
+                    sources.add(con, record)
             finally:
                 con.unregister(INCOMING)  # only now: an aborted transaction refuses it
         for warning in caught:
@@ -185,13 +195,13 @@ def _load_rows(
     source = open_source(file, kind)
     crs = given_crs or source.crs
     before = sources.of_table(con, table)
-    crs_text.require_same(READER, [*before, (file, crs)])
+    crs_text.require_same(READER, [*((other.path, other.crs) for other in before), (file, crs)])
     warn_about(READER, source)
     counted: Any = source if progress is None else _Counted(source, progress)
     view = View(READER, [counted], columns=columns)
     view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
     con.register(INCOMING, view)
-    (rows,) = _insert(con, table)
+    (rows,) = _insert(con, table, grows=bool(before))
     if rows != source.rows:
         reason = f"gave {rows} rows, its header promises {source.rows}"
         raise FileError.of(READER, file, reason)
@@ -226,7 +236,7 @@ def _load_model(
         ("load_errors", model.load_errors),
     ):
         con.register(INCOMING, rows)
-        _insert(con, name)
+        _insert(con, name, grows=False)
     return SourceRecord(
         table=elements,
         path=str(file.resolve()),
@@ -238,8 +248,24 @@ def _load_model(
     )
 
 
-def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
-    """Append all incoming rows to a table, made if it is not there; return how many."""
+def _check_name(table: str | None) -> None:
+    if table is None:
+        return
+    reason = None
+    if not table or "." in table:
+        reason = "must be a plain name; for another schema, USE it before"
+    elif table.lower() in RESERVED:
+        reason = "must be another name, as spatialq keeps other things there"
+    if reason:
+        message = f"{READER}: table {reason}; got '{table}'"
+        raise ValueError(message)
+
+
+def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple[int]:
+    """Append all incoming rows to a table, made if it is not there; return how many.
+
+    A table that `grows` gets the columns that it lacks; another one must have them all.
+    """
     name = quoted(table)
     (exists,) = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
@@ -249,13 +275,21 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
     if not exists:
         counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {INCOMING}").fetchall()[0]
         return counted
-    have = {row[0].lower() for row in con.execute(f"DESCRIBE {name}").fetchall()}
+    have = {row[0].lower(): row[1] for row in con.execute(f"DESCRIBE {name}").fetchall()}
     columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {INCOMING}").fetchall()]
     for column, kind in columns:
-        if column.lower() not in have:
+        if column.lower() in have:
+            _require_room(con, table, column, kind, have[column.lower()])
+        else:
+            if not grows:
+                message = (
+                    f"{READER}: table '{table}' holds something else: it has no column "
+                    f"'{column}'; choose another table"
+                )
+                raise ValueError(message)
             con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
     chosen = "*"
-    if "point_id" in have:
+    if "point_id" in have and "point_id" in dict(columns):
         (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
         chosen = f"* REPLACE (point_id + {first} AS point_id)"
     inserted: tuple[int] = con.execute(
@@ -264,8 +298,25 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int]:
     return inserted
 
 
-def _refuse_twice(con: duckdb.DuckDBPyConnection, table: str, file: Path) -> None:
-    if str(file.resolve()) in {path for path, _ in sources.of_table(con, table)}:
+def _require_room(
+    con: duckdb.DuckDBPyConnection, table: str, column: str, kind: str, room: str
+) -> None:
+    """Refuse a column that would round or cut off values; INSERT does so without a word."""
+    fits = f"SELECT can_cast_implicitly(NULL::{kind}, NULL::{room})"
+    if kind != room and not con.execute(fits).fetchall()[0][0]:
+        message = (
+            f"{READER}: column '{column}' of table '{table}' is {room}, which does not hold all "
+            f"values of {kind}; ALTER it or choose another table"
+        )
+        raise ValueError(message)
+
+
+def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind: str) -> None:
+    before = sources.of_table(con, table)
+    if others := {other.kind for other in before} - {kind}:
+        reason = f"is of kind {kind}, table '{table}' of kind {others.pop()}; choose another table"
+        raise FileError.of(READER, file, reason)
+    if str(file.resolve()) in {other.path for other in before}:
         raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
 
 

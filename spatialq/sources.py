@@ -1,9 +1,11 @@
 """Where each table came from: the table `spatialq_sources`, and the CRS check that rests on it."""
 
+import json
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spatialq.io import crs as crs_text
 
@@ -64,50 +66,101 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
     )
 
 
-def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[tuple[str, str | None]]:
-    """List path and CRS of the files in a table; none when it is not ours."""
-    return [(path, crs) for name, path, crs in _all(con) if name.lower() == table.lower()]
+class Loaded(NamedTuple):
+    """What a later load or query must know of a file in a table."""
+
+    table: str
+    path: str
+    kind: str
+    crs: str | None
+
+
+def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
+    """List the files in a table; none when it is not ours."""
+    return [loaded for loaded in _all(con) if loaded.table.lower() == table.lower()]
 
 
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
-    """Return the CRS of the tables that a query names; tables without one go with any.
+    """Return the CRS of the tables of a query; tables without one go with any.
+
+    The tables are those that DuckDB's plan reads, through views and macros too, and those that
+    an INSERT names. Tables that were renamed or are in another schema than the current one, and
+    files that the query reads itself, are not known here.
 
     Raises
     ------
     CrsError
         If it names tables of different CRS.
     """
-    names = set(_names(query))
-    known = [
-        (f"table {table}", crs)
-        for table, _, crs in _all(con)
-        if table.lower() in names and crs is not None
-    ]
-    return crs_text.require_same("query", known)
+    known = [loaded for loaded in _all(con) if loaded.crs is not None]
+    if not known:
+        return None
+    names = _tables(con, query)
+    return crs_text.require_same(
+        "query",
+        [
+            (f"table {loaded.table}", loaded.crs)
+            for loaded in known
+            if loaded.table.lower() in names
+        ],
+    )
 
 
-def _all(con: "duckdb.DuckDBPyConnection") -> list[tuple[str, str, str | None]]:
+def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     exists = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spatialq_sources' "
-        "AND database_name = current_database()"
+        "AND database_name = current_database() AND schema_name = current_schema()"
     ).fetchall()[0][0]
     if not exists:
         return []
-    return con.execute(
-        "SELECT table_name, path, crs FROM spatialq_sources WHERE table_name IN "
-        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database())"
+    rows = con.execute(
+        "SELECT table_name, path, kind, crs FROM spatialq_sources WHERE table_name IN "
+        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
+        "AND schema_name = current_schema())"
     ).fetchall()
+    return [Loaded(*row) for row in rows]
 
 
-def _names(query: str) -> list[str]:
-    """Names and strings in a query, in lower case: macros take tables by name or as a string."""
+def _tables(con: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
+    """Names of the tables of the current schema that a query needs, in lower case."""
+    import duckdb
+
+    here = con.execute("SELECT current_database(), current_schema()").fetchall()[0]
+    names = set()
+    for statement in con.extract_statements(query):
+        if statement.type == duckdb.StatementType.INSERT:
+            names |= _words(statement.query)  # the plan does not name the table that is filled
+        try:
+            with warnings.catch_warnings():  # the query itself will warn
+                warnings.simplefilter("ignore")
+                plans = con.execute(f"EXPLAIN (FORMAT JSON) {statement.query}").fetchall()
+        except duckdb.Error:  # it has no plan, or none before an earlier statement ran
+            names |= _words(statement.query)
+            continue
+        for _, plan in plans:
+            names |= {table for *schema, table in _scanned(json.loads(plan)) if (*schema,) == here}
+    return {name.lower() for name in names}
+
+
+def _scanned(operators: list[dict[str, Any]]) -> Iterator[list[str]]:
+    """Give database, schema and name of each table that a plan reads."""
+    part = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
+    for operator in operators:
+        if table := operator["extra_info"].get("Table"):
+            yield [quoted.replace('""', '"') or plain for quoted, plain in part.findall(table)]
+        yield from _scanned(operator["children"])
+
+
+def _words(query: str) -> set[str]:
+    """Names and strings in a query: macros take tables by name or as a string."""
     import duckdb
 
     word = re.compile(r'"((?:[^"]|"")*)"|\'([^\']*)\'|(\w+)')
-    found = []
-    for offset, kind in duckdb.tokenize(query):
+    text = query.encode()
+    found = set()
+    for offset, kind in duckdb.tokenize(query):  # offsets are bytes
         if kind in (duckdb.token_type.identifier, duckdb.token_type.string_const) and (
-            match := word.match(query, offset)
+            match := word.match(text[offset:].decode())
         ):
-            found.append(next(group for group in match.groups() if group is not None).lower())
+            found.add(next(group for group in match.groups() if group is not None))
     return found

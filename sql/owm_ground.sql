@@ -1,6 +1,6 @@
 -- Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the lowest of
 -- at least two overlapping windows, and the lowest point of each cell that has no such seed.
--- points: name of a table or view with point_id x y z
+-- points: name of a table or view with point_id x y z; point_id must be unique (not checked)
 -- window_size: side of a window, units of x and y; overlap: share that the next window covers
 -- min_points: points that a window must hold (NULL: half of the mean density)
 -- cell_size: side of the cells that always get a point (0: off)

@@ -18,14 +18,15 @@ from .test_load import write_las
 
 
 def spatialq_command(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
+    words = (each if isinstance(each, bytes) else str(each) for each in arguments)
+    command = [sys.executable, "-m", "spatialq", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def rows(*arguments):
     result = spatialq_command(*arguments, "--json")
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    return json.loads(result.stdout, parse_constant=pytest.fail)
 
 
 def test_info(tmp_path):
@@ -59,6 +60,15 @@ def test_load_and_sql(tmp_path):
     ]
     with spatialq.connect() as con:
         assert con.sql(f"SELECT count(*) FROM '{target}'").fetchall() == [(200,)]
+
+
+@pytest.mark.parametrize("end", ["", ";", " -- comment", "; -- comment", ";;\n/* ; */"])
+def test_what_may_follow_a_query(tmp_path, end):
+    target = tmp_path / "q.csv"
+    query = f"SELECT 'é;' AS a{end}"
+    assert rows("sql", query, "-o", target) == [{"output": str(target), "rows": 1}]
+    assert target.read_text(encoding="utf-8") == "a\né;\n"
+    assert rows("sql", query) == [{"a": "é;"}]
 
 
 def test_sql_straight_over_a_file(tmp_path):
@@ -98,17 +108,23 @@ def test_ground_writes_what_the_kernel_finds(tmp_path, world, ending):
         (["sql", "SELEC 1"], 1, 'error: Parser Error: syntax error at or near "SELEC"'),
         (["sql", "FROM read_las('none.laz')"], 1, "error: read_las: 'none.laz': "),
         (["sql", "SELECT 1", "-o", "x.txt"], 1, "error: output: 'x.txt' must end in one of"),
-        (["ground", "none.laz", "-o", "x.laz"], 1, "error: load: 'none.laz': there is no such"),
+        (["ground", "none.laz", "-o", "x.laz"], 1, "error: ground: 'none.laz': there is no such"),
         (["ground", "none.laz", "-o", "x.xyz"], 1, "error: ground: output 'x.xyz' must end in"),
         (["ground", "none.laz", "-o", "no/x.laz"], 1, "error: output: 'no/x.laz': there is no"),
         (["sql", "SELECT 1", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
-        (["sql", " ; "], 1, "error: sql: the query is empty"),
+        (["sql", " ; -- nothing"], 1, "error: sql: the query is empty"),
+        (["sql", "SELECT 1; SELECT 2", "-o", "x.csv"], 1, "error: output: the query must be one"),
+        (["sql", "SELECT 1", "--limit", "-1"], 2, "error: Invalid value for '--limit'"),
+        (["ground", "*.laz", "-o", "x.laz"], 1, "error: ground: '*.laz': there is no such file"),
+        (["ground", "house.ifc", "-o", "x.laz"], 1, "error: ground: 'house.ifc': is no point"),
+        (["info", b"\xff.las"], 1, r"error: info: '\udcff.las': its name is not UTF-8; rename it"),
         (["ground", "none.laz"], 2, "error: Missing option '--output' / '-o'"),
         (["fly"], 2, "error: No such command 'fly'"),
         (["demo", "one.laz"], 1, "error: demo: give a point cloud and a building model, or"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line(tmp_path, arguments, code, message):
+    (tmp_path / "house.ifc").touch()
     result = spatialq_command(*arguments, cwd=tmp_path)
     assert result.returncode == code
     assert result.stderr.startswith(message)
@@ -119,7 +135,7 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
 def test_an_option_that_is_wrong_leaves_no_file(tmp_path):
     path = write_las(tmp_path / "a.las", 100)
     result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--window-size", -1)
-    assert result.stderr == "error: owm_ground: window_size must be > 0, got -1.0\n"
+    assert result.stderr == "error: owm_ground: window_size must be > 0 and <= 1e+09, got -1.0\n"
     assert result.returncode == 1
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 
@@ -160,5 +176,36 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     assert len(picture) > 100_000
 
 
+def test_json_has_no_nan():
+    query = (
+        "SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1] AS b, {'c': '-inf'::FLOAT} AS d, "
+        "MAP {DATE '2026-01-02': 'nan'::DOUBLE} AS e, 1.5 AS f"
+    )
+    (row,) = rows("sql", query)
+    assert row == {
+        "a": None,
+        "b": [None, 1],
+        "d": {"c": None},
+        "e": {"2026-01-02": None},
+        "f": "1.5",
+    }
+
+
 def test_columns_of_equal_name_are_all_there():
     assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGTERM")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_stops_the_writing_leaves_no_file(tmp_path, number, code):
+    source = write_las(tmp_path / "a.las", 3_000_000)
+    target = tmp_path / "g.laz"
+    command = [sys.executable, "-m", "spatialq", "ground", str(source), "-o", str(target)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not list(tmp_path.glob(".*.part.laz")) and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(number)
+        errors = process.communicate(timeout=30)[1]
+    assert process.returncode == code, errors
+    assert "interrupted: nothing was half written" in errors
+    assert list(tmp_path.iterdir()) == [source]

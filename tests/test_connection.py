@@ -5,6 +5,7 @@ import sys
 import threading
 
 import duckdb
+import numpy as np
 import pytest
 
 import spatialq
@@ -129,3 +130,14 @@ def test_nothing_is_printed_when_python_ends():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (result.stdout, result.stderr) == ("[]\n", "")
+
+
+def test_an_attached_database_whose_name_has_quotes(tmp_path):
+    with spatialq.connect() as con:
+        con.execute(f'ATTACH \'{tmp_path / "x.db"}\' AS "a""b"')
+        con.execute('USE "a""b"')
+        spatialq.install(con)
+        np.save(tmp_path / "z.npy", np.ones((2, 3)))
+        spatialq.load(con, tmp_path / "z.npy")
+        assert con.sql("SELECT count(*) FROM grid").fetchall() == [(6,)]
+        assert con.sql("SELECT count(*) FROM spatialq_devices()").fetchall() == [(2,)]

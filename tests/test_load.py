@@ -1,9 +1,11 @@
 """Files into tables: whole or not at all, once, and in one CRS."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import laspy
@@ -12,6 +14,7 @@ import pytest
 
 import spatialq
 from spatialq import sources
+from spatialq.describe import describe
 from spatialq.errors import CrsError, FileError
 
 
@@ -88,14 +91,31 @@ def test_a_query_over_two_crs_is_refused(con, tmp_path):
     spatialq.load(con, write_las(tmp_path / "a.las", 10), "here")
     spatialq.load(con, write_las(tmp_path / "b.las", 10, crs="EPSG:25833"), "there")
     spatialq.load(con, write_las(tmp_path / "c.las", 10, crs=None), "somewhere")
+    con.execute("CREATE VIEW a_view AS FROM here WHERE z > 1")
+    con.execute("CREATE SCHEMA other; CREATE TABLE other.there AS FROM here")
     for query in (
         "FROM here JOIN there USING (x)",
         "SELECT * FROM \"here\" UNION ALL FROM owm_ground('There')",
-        "CREATE TABLE both AS FROM here, there",
+        "CREATE TABLE new AS FROM here, there",
+        "INSERT INTO there FROM here",
+        "FROM a_view JOIN there USING (point_id)",
+        "WITH a AS (FROM a_view) FROM a WHERE x IN (SELECT x FROM there)",
+        "SELECT 'ü' AS \"ö\"; SELECT * FROM a_view, there",
+        "CREATE TABLE new AS FROM here; FROM new JOIN there USING (x)",
+        'FROM "HERE" NATURAL JOIN There',
     ):
         with pytest.raises(CrsError, match=r"'table here' is in .* but 'table there' is in"):
             sources.require_one_crs(con, query)
-    for query in ("FROM here", "FROM here JOIN somewhere USING (x)", "FROM here -- there"):
+    for query in (
+        "FROM here",
+        "FROM here JOIN somewhere USING (x)",
+        "FROM here -- there",
+        "SELECT x AS there, 'there' AS name FROM here AS there",
+        "WITH there AS (FROM here) FROM there",
+        "SELECT * FROM here, other.there",
+        "SET threads = 1",
+        "FROM here, missing",
+    ):
         sources.require_one_crs(con, query)
 
 
@@ -107,6 +127,118 @@ def test_what_is_no_file_of_ours(con, tmp_path, name, message):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(FileError, match=message):
         spatialq.load(con, tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+@pytest.mark.parametrize("name", ["a.las", "a.laz", "a.tif", "a.npy", "a.ifc", "a.ifczip"])
+def test_a_pipe_or_folder_is_refused_at_once(con, tmp_path, name):
+    pipe, folder = tmp_path / "pipe" / name, tmp_path / "folder" / name
+    folder.mkdir(parents=True)
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    kind = {"las": "las", "laz": "las", "ifc": "ifc", "ifczip": "ifc"}.get(name[2:], "grid")
+    read = {"las": spatialq.read_las, "ifc": spatialq.read_ifc, "grid": spatialq.read_grid}[kind]
+    for path, reason in ((pipe, "is no regular file"), (folder, "is a folder, no file")):
+        with pytest.raises(FileError, match=reason):
+            spatialq.load(con, path)
+        with pytest.raises(FileError, match=reason):
+            read(con, path)
+        with pytest.raises(duckdb.Error, match=reason):
+            con.sql(f"FROM read_{kind}('{path}')").fetchall()
+        with pytest.raises(FileError, match=f"info: .* {reason}"):
+            describe(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "table must be a plain name; for another schema, USE it before; got ''"),
+        ("s.t", "table must be a plain name; for another schema, USE it before; got 's.t'"),
+        ("load_errors", "must be another name, as spatialq keeps other things there; got 'load_"),
+        ("Relations", "must be another name"),
+        ("properties", "must be another name"),
+        ("spatialq_sources", "must be another name"),
+        ("spatialq_incoming", "must be another name"),
+    ],
+)
+def test_names_that_no_table_can_have(con, tmp_path, name, message):
+    path = write_las(tmp_path / "a.las", 10)
+    with pytest.raises(ValueError, match=message):
+        spatialq.load(con, path, name)
+    assert con.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_a_table_holds_one_kind(con, tmp_path, world):
+    cloud = write_las(tmp_path / "a.las", 10)
+    np.save(tmp_path / "z.npy", np.ones((2, 3)))
+    spatialq.load(con, cloud, "t")
+    with pytest.raises(FileError, match="is of kind grid, table 't' of kind las; choose another"):
+        spatialq.load(con, tmp_path / "z.npy", "t")
+    with pytest.raises(FileError, match="is of kind ifc, table 't' of kind las; choose another"):
+        spatialq.load(con, world.ifc, "t")
+    spatialq.load(con, cloud, "house_relations")
+    with pytest.raises(ValueError, match="table 'house_relations' holds something else: it has no"):
+        spatialq.load(con, world.ifc, "house")
+    con.execute("CREATE TABLE mine (x DOUBLE, note VARCHAR)")
+    with pytest.raises(ValueError, match="table 'mine' holds something else: it has no column 'p"):
+        spatialq.load(con, cloud, "mine")
+    spatialq.load(con, cloud, "mine", columns=("x",))
+    assert con.sql("SELECT count(x), count(note) FROM mine").fetchall() == [(10, 0)]
+    tables = con.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
+    assert tables == [("house_relations",), ("mine",), ("spatialq_sources",), ("t",)]
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "FLOAT", "DECIMAL(9, 3)", "VARCHAR"])
+def test_a_column_that_would_round_is_refused(con, tmp_path, kind):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute(f"CREATE TABLE t (x {kind}, y DOUBLE)")
+    message = r"column 'x' of table 't' is .*, which does not hold all values of DOUBLE"
+    with pytest.raises(ValueError, match=message):
+        spatialq.load(con, path, "t", columns=("x", "y"))
+    assert con.sql("FROM t").fetchall() == []
+
+
+def test_a_wider_column_is_welcome(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute("CREATE TABLE t (x DOUBLE, intensity BIGINT)")
+    spatialq.load(con, path, "t", columns=("x", "intensity"))
+    assert con.sql("SELECT count(intensity) FROM t").fetchall() == [(10,)]
+
+
+def test_an_open_transaction_is_left_alone(con, tmp_path, world):
+    path = write_las(tmp_path / "a.las", 10)
+    con.execute("BEGIN; CREATE TABLE mine AS SELECT 42 AS x")
+    with pytest.raises(ValueError, match="load: the connection has a transaction open; COMMIT"):
+        spatialq.load(con, path, "t")
+    spatialq.read_ifc(con, world.ifc, name="house")
+    assert con.sql("FROM mine").fetchall() == [(42,)]
+    con.execute("ROLLBACK")
+    assert con.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_each_schema_has_its_own_sources(con, tmp_path):
+    path = write_las(tmp_path / "a.las", 10)
+    spatialq.load(con, path, "t")
+    con.execute("CREATE SCHEMA other; USE other")
+    spatialq.load(con, path, "t")
+    with pytest.raises(FileError, match="is in table 't' already"):
+        spatialq.load(con, path, "t")
+    query = "SELECT count(*) FROM main.spatialq_sources, other.spatialq_sources"
+    assert con.sql(query).fetchall() == [(1,)]
+
+
+def test_many_threads_load_into_one_table(con, tmp_path):
+    paths = [write_las(tmp_path / f"{i}.las", 1000, first=100.0 * i) for i in range(8)]
+
+    def load(path):
+        with con.cursor() as cursor:
+            spatialq.load(cursor, path, "t")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(load, paths))
+    query = "SELECT count(*), count(DISTINCT point_id) FROM t"
+    assert con.sql(query).fetchall() == [(8000, 8000)]
+    assert con.sql("SELECT count(*) FROM spatialq_sources").fetchall() == [(8,)]
 
 
 def test_a_damaged_file_leaves_nothing(con, tmp_path):

@@ -6,29 +6,46 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spatialq.errors import FileError
+from spatialq.io.files import require_file
 
 WRITER = "output"
 
 
-def require_folder(path: Path) -> None:
-    """Refuse a path in a folder that does not exist, before work is done for it.
+def require_writable(path: Path) -> None:
+    """Refuse a path that cannot be written, before work is done for it.
 
     Raises
     ------
     FileError
-        If there is no such folder.
+        If its folder is not there or nothing can be written there, or it is a folder itself.
     """
-    if not path.absolute().parent.is_dir():
-        raise FileError.of(WRITER, path, f"there is no folder '{path.parent}'")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise FileError.of(WRITER, path, f"there is no folder '{folder}'")
+    if path.exists():
+        require_file(WRITER, path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError.of(WRITER, path, f"folder '{folder}' cannot be written to")
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a name beside `path` to write to; it becomes `path` when the block ends well."""
-    require_folder(path)
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    """Give a name beside `path` to write to; it becomes `path` when the block ends well.
+
+    A link stays: the file that it points to is written.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    require_writable(path)
+    target = path.resolve()
+    partial = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
     try:
         yield partial
-        partial.replace(path)
+        partial.replace(target)
+    except OSError as error:  # a full disk, say
+        raise FileError.of(WRITER, path, f"cannot be written: {error.strerror}") from error
     finally:
         partial.unlink(missing_ok=True)

@@ -1,38 +1,59 @@
-"""Points of a LAS or LAZ file to another one, through laspy."""
+"""A LAS or LAZ file with other classes: a copy of the source, byte for byte but for the class.
 
-import copy
-from collections.abc import Callable
+No library parses and writes it anew, so that what nobody understands is copied, too. Layout:
+ASPRS LAS specification 1.4 R15.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
+from spatialq.io.las import LasSource, open_las
+from spatialq.io.las_header import HEADER_SIZES, RECORD_SIZES, Header, Vlr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHUNK = 500_000
-GROUND = 2  # ASPRS class
+LAZ = ".laz"
+COMPRESSED = 0x80
+WAVEFORMS = ("LASF_Spec", 65535)
+LASZIP = ("laszip encoded", 22204)
+LEFT_OUT = (LASZIP, ("copc", 1), ("copc", 1000), ("LAStools", 30))
+"""Records on how and where points are stored: compression, octree, index. It differs in a copy."""
+COPY_BYTES = 1 << 20
 
 
-def write_ground(
+def write_classified(
     source: Path,
     target: Path,
-    point_id: "NDArray[np.int64]",
+    classes: "NDArray[np.uint8]",
+    keep: "NDArray[np.bool_] | None" = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the points of these ids, classified as ground; all else as in the source.
+    """Copy a point cloud with the class of every point replaced.
+
+    All other bytes of a point record stay: integer coordinates, flags, extra bytes, waveform
+    fields. So do point format, scale, offset, GUID, date, global encoding and the variable
+    length records, extended ones too; only an octree (COPC) or an index of the source is left
+    out. The version becomes 1.4 (1.5 stays 1.5); counts and extent are those of the points
+    written. Memory does not grow with the file.
 
     Parameters
     ----------
     source : path
-        A LAS, LAZ or COPC file that `spatialq.io.las.LasSource` has opened without complaint.
+        A LAS, LAZ or COPC file of n points.
     target : path
         Its ending, .las or .laz, tells whether it is compressed.
-    point_id : int64[m]
-        Positions in the source.
+    classes : uint8[n]
+        ASPRS classes; point formats 0 to 5 have room for 0 to 31.
+    keep : bool[n], optional
+        The points to write; by default all.
     progress : callable, optional
         Called with points read so far and points in all.
 
@@ -44,30 +65,175 @@ def write_ground(
     Raises
     ------
     FileError
-        If the target cannot be written.
+        If the source cannot be read whole or the target cannot be written.
+    ValueError
+        If a class does not fit the point format, or there is not one class a point.
     """
-    import laspy
     import lazrs
 
-    wanted = np.sort(point_id)
+    cloud = open_las(source)
+    _check_classes(cloud, classes, keep)
+    require_format(source, target)
     try:
-        with laspy.open(source, encoding_errors="replace") as reader, whole(target) as partial:
-            header = copy.deepcopy(reader.header)
-            # the octree of the source is not that of the result
-            header.vlrs = [record for record in header.vlrs if record.user_id != "copc"]
-            header.evlrs = None
-            compressed = target.suffix.lower() == ".laz"
-            with laspy.open(partial, "w", header=header, do_compress=compressed) as writer:
-                first = 0
-                for points in reader.chunk_iterator(CHUNK):
-                    last = first + len(points)
-                    inside = wanted[slice(*np.searchsorted(wanted, [first, last]))]
-                    chosen = points[inside - first]
-                    chosen.classification[:] = GROUND
-                    writer.write_points(chosen)
-                    first = last
-                    if progress is not None:
-                        progress(first, reader.header.point_count)
+        with whole(target) as partial, partial.open("wb") as file:
+            return _copy(
+                cloud,
+                file,
+                compressed=target.suffix.lower() == LAZ,
+                classes=classes,
+                keep=keep,
+                progress=progress,
+            )
     except lazrs.LazrsError as error:  # a full disk, say
         raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
-    return int(wanted.size)
+
+
+def require_format(source: Path, target: Path) -> None:
+    """Refuse a target that cannot hold the points of the source, before work is done for it.
+
+    Raises
+    ------
+    FileError
+        If it is a .laz file and the source is of point format 9 or 10.
+    """
+    point_format = open_las(source).header.point_format
+    if target.suffix.lower() == LAZ and point_format in (9, 10):
+        # lazrs 0.8.2 does not give back the wave packets that it compressed itself
+        reason = f"point format {point_format} cannot be compressed without loss; write a .las file"
+        raise FileError.of(WRITER, target, reason)
+
+
+def _check_classes(
+    cloud: LasSource, classes: "NDArray[np.uint8]", keep: "NDArray[np.bool_] | None"
+) -> None:
+    if classes.shape != (cloud.rows,) or (keep is not None and keep.shape != (cloud.rows,)):
+        message = (
+            f"write_classified: classes and keep must have a value for each of the {cloud.rows} "
+            f"points, got {classes.shape} and {None if keep is None else keep.shape}"
+        )
+        raise ValueError(message)
+    highest = classes.max(initial=0, where=True if keep is None else keep)
+    if cloud.header.point_format <= 5 and highest > 31:
+        message = (
+            f"write_classified: class {highest} does not fit point format "
+            f"{cloud.header.point_format} of '{cloud.path}', which has classes 0 to 31; convert "
+            "it to point format 6 or above first"
+        )
+        raise ValueError(message)
+
+
+def _copy(
+    cloud: LasSource,
+    file: BinaryIO,
+    *,
+    compressed: bool,
+    classes: "NDArray[np.uint8]",
+    keep: "NDArray[np.bool_] | None",
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    header = cloud.header
+    kept = [vlr for vlr in header.vlrs if (vlr.user_id, vlr.record_id) not in LEFT_OUT]
+    plain = [vlr for vlr in kept if not vlr.extended]
+    extended = [vlr for vlr in kept if vlr.extended]
+    minor = max(header.version[1], 4)
+    public = bytearray(header.raw.ljust(HEADER_SIZES[minor], b"\0"))
+    tally, waveforms = _Tally(), 0
+    with header.path.open("rb") as original:
+        file.write(public)  # keeps the place: the counts are known at the end
+        for vlr in plain:
+            _copy_record(original, file, vlr)
+        compressor = _compressor(file, header) if compressed else None
+        data_offset = file.tell()
+        for records in _classified(cloud, classes, keep, progress):
+            tally.add(records, header.point_format)
+            if compressor is None:
+                file.write(records.view(np.uint8).data)
+            else:
+                compressor.compress_many(records.view(np.uint8))
+        if compressor is not None:
+            compressor.done()
+        end_of_points = file.seek(0, SEEK_END)
+        for vlr in extended:
+            if (vlr.user_id, vlr.record_id) == WAVEFORMS:
+                waveforms = file.tell()
+            _copy_record(original, file, vlr)
+    public[24:26] = 1, minor
+    struct.pack_into("<HII", public, 94, len(public), data_offset, len(plain) + compressed)
+    public[104] = header.point_format | (COMPRESSED if compressed else 0)
+    tally.pack_into(public, header)
+    first_extended = end_of_points if extended else 0
+    struct.pack_into("<QQI", public, 227, waveforms, first_extended, len(extended))
+    file.seek(0)
+    file.write(public)
+    return tally.rows
+
+
+def _classified(
+    cloud: LasSource,
+    classes: "NDArray[np.uint8]",
+    keep: "NDArray[np.bool_] | None",
+    progress: Callable[[int, int], None] | None,
+) -> "Iterator[NDArray[np.void]]":
+    # formats 0 to 5 keep three flags in the byte of the class
+    place, flags = (15, 0xE0) if cloud.header.point_format <= 5 else (16, 0)
+    first = 0
+    for records in cloud.records():
+        rows = slice(first, first + records.size)
+        # rows of bytes: NumPy copies and selects records field by field
+        raw = records.view(np.uint8).reshape(records.size, -1)
+        raw[:, place] = raw[:, place] & flags | classes[rows]
+        yield records if keep is None else raw[keep[rows]].reshape(-1).view(records.dtype)
+        first = rows.stop
+        if progress is not None:
+            progress(first, cloud.rows)
+
+
+class _Tally:
+    """What the header says about the points that were written."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._by_return = np.zeros(15, np.int64)
+        self._ranges: dict[str, tuple[int, int]] = {}
+
+    def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+        if not records.size:
+            return
+        self.rows += records.size
+        number = records["bit_fields"] & (7 if point_format <= 5 else 15)
+        self._by_return += np.bincount(number, minlength=16)[1:]
+        for axis in "XYZ":
+            low, high = int(records[axis].min()), int(records[axis].max())
+            least, most = self._ranges.get(axis, (low, high))
+            self._ranges[axis] = (min(least, low), max(most, high))
+
+    def pack_into(self, public: bytearray, header: Header) -> None:
+        box = []
+        for axis, scale, offset in zip("XYZ", header.scales, header.offsets, strict=True):
+            ends = [end * scale + offset for end in self._ranges.get(axis, ())] or [0.0]
+            box += [max(ends), min(ends)]
+        struct.pack_into("<6d", public, 179, *box)
+        struct.pack_into("<16Q", public, 247, self.rows, *self._by_return)
+        # 32-bit counts are for formats 0 to 5, as far as they reach
+        counts = [self.rows, *self._by_return[:5]]
+        if header.point_format > 5 or self.rows >= 1 << 32:
+            counts = [0] * 6
+        struct.pack_into("<6I", public, 107, *counts)
+
+
+def _compressor(file: BinaryIO, header: Header) -> Any:
+    """Start compressed points, with the record that says how."""
+    import lazrs
+
+    extra_bytes = header.record_length - RECORD_SIZES[header.point_format]
+    vlr = lazrs.LazVlr.new_for_compression(header.point_format, extra_bytes)
+    data = bytes(vlr.record_data())
+    user_id, record_id = LASZIP
+    file.write(struct.pack("<2x16sHH32x", user_id.encode(), record_id, len(data)) + data)
+    return lazrs.ParLasZipCompressor(file, vlr)
+
+
+def _copy_record(source: BinaryIO, target: BinaryIO, vlr: Vlr) -> None:
+    source.seek(vlr.begin)
+    for begin in range(0, vlr.size, COPY_BYTES):
+        target.write(source.read(min(COPY_BYTES, vlr.size - begin)))

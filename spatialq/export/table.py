@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.export.atomic import WRITER, require_folder, whole
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
 from spatialq.export.raster import from_cells, write_hillshade, write_terrain
 from spatialq.sources import require_one_crs
 
@@ -27,29 +28,45 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
 
     Raises
     ------
+    FileError
+        If it cannot be written.
     ValueError
-        If the ending is unknown, or the result is no grid where it must be one.
+        If the ending is unknown, the query is not one statement, or its result is no grid where
+        it must be one.
     CrsError
         If a grid comes from tables of different CRS.
     """
+    import duckdb
+
     ending = path.suffix.lower()
-    if ending in RASTERS:
-        return _write_raster(con, query, path)
-    if ending not in FORMATS:
+    if ending not in (*FORMATS, *RASTERS):
         message = f"{WRITER}: '{path}' must end in one of {', '.join((*FORMATS, *RASTERS))}"
         raise ValueError(message)
+
+    statements = con.extract_statements(query)
+    if len(statements) != 1:
+        message = f"output: the query must be one statement, got {len(statements)}"
+        raise ValueError(message)
+    statement = _without_semicolon(query)
+    if ending in RASTERS:
+        return _write_raster(con, statement, path)
     with whole(path) as partial:
         name = str(partial).replace("'", "''")
-        (rows,) = con.execute(f"COPY ({query}) TO '{name}' (FORMAT {FORMATS[ending]})").fetchall()[
-            0
-        ]
+        try:
+            (rows,) = con.execute(
+                f"COPY ({statement}\n) TO '{name}' (FORMAT {FORMATS[ending]})"
+            ).fetchall()[0]
+        except duckdb.IOException as error:
+            if partial.name not in str(error):  # it is about a file that the query reads
+                raise
+            reason = f"cannot be written: {str(error).replace(str(partial), str(path))}"
+            raise FileError.of(WRITER, path, reason) from error
     return int(rows)
 
 
 def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:
-    require_folder(path)
     crs = require_one_crs(con, query)
-    relation = con.sql(f"SELECT * FROM ({query})")
+    relation = con.sql(f"SELECT * FROM ({query}\n)")
     if sorted(relation.columns) != ["x", "y", "z"]:
         message = (
             f"{WRITER}: a query for '{path.name}' must give the columns x, y, z of a grid, got "
@@ -59,3 +76,14 @@ def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> i
     cells = relation.select("x::DOUBLE AS x, y::DOUBLE AS y, z::DOUBLE AS z").fetchnumpy()
     RASTERS[path.suffix.lower()](path, from_cells(cells["x"], cells["y"], cells["z"], crs))
     return int(cells["x"].size)
+
+
+def _without_semicolon(query: str) -> str:
+    """Cut one statement where it ends; a comment may follow."""
+    import duckdb
+
+    text = query.encode()
+    for offset, kind in duckdb.tokenize(query):  # offsets are bytes
+        if kind == duckdb.token_type.operator and text[offset : offset + 1] == b";":
+            return text[:offset].decode()
+    return query

@@ -43,6 +43,27 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
     return found
 
 
+def require_file(reader: str, path: Path) -> None:
+    """Refuse what is no regular file: opening a pipe would wait for its writer.
+
+    Raises
+    ------
+    FileError
+        If there is nothing of that name, or a folder, a pipe, a device.
+    """
+    try:
+        str(path).encode()  # it goes through SQL
+    except UnicodeEncodeError:
+        name = str(path).encode(errors="backslashreplace").decode()
+        raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
+    if path.is_file():
+        return
+    reason = "there is no such file"
+    if path.exists():
+        reason = "is a folder, no file" if path.is_dir() else "is no regular file"
+    raise FileError.of(reader, path, reason)
+
+
 _opened: OrderedDict[Any, Any] = OrderedDict()
 _opened_lock = Lock()
 _MOST_OPENED = 64

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs
-from spatialq.io.files import find_files, register
+from spatialq.io.files import find_files, register, require_file
 from spatialq.io.source import ROW_GROUP, Box
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ class GridSource:
         self.crs: str | None = None
         self._nodata = nodata
         self._band = band
-        if not self.path.is_file():
-            raise FileError.of(READER, path, "there is no such file")
+        require_file(READER, self.path)
         self._is_npy = self.path.suffix.lower() == ".npy"
         self._describe_npy() if self._is_npy else self._describe_raster()
         self.rows = self._height * self._width
@@ -184,7 +183,8 @@ class GridSource:
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
                 with rasterio.open(self.path) as dataset:
                     yield dataset
-        except rasterio.errors.RasterioError as error:
+        # rasterio decodes texts of the file as UTF-8
+        except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
             raise FileError.of(READER, self.path, f"cannot be read by GDAL: {error}") from error
 
     def _describe_raster(self) -> None:

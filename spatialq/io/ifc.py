@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from spatialq.io.files import find_files
 from spatialq.io.ifc_cache import read_models
 from spatialq.io.ifc_guard import READER
 from spatialq.io.ifc_model import PRODUCT_SECONDS, IfcModel, read_model
+from spatialq.transaction import is_open, transaction
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,16 +67,9 @@ def read_ifc(
     }
     if name is None:
         return con.from_arrow(pa.concat_tables(tables[""]))
-    own_transaction = begin(con)
-    try:
+    with nullcontext() if is_open(con) else transaction(con):
         for suffix, parts in tables.items():
             con.from_arrow(pa.concat_tables(parts)).create(f"{name}{suffix}")
-    except BaseException:
-        if own_transaction:
-            con.rollback()
-        raise
-    if own_transaction:
-        con.commit()
     return con.table(name)
 
 
@@ -82,14 +77,3 @@ def failed_products(model: IfcModel) -> list[str]:
     """Say how many products have no mesh though they should."""
     failed = model.load_errors.num_rows - len(model.warnings)
     return [f"{failed} products have no mesh, see the table of errors"] if failed else []
-
-
-def begin(con: "duckdb.DuckDBPyConnection") -> bool:
-    """Begin a transaction, unless the caller is in one."""
-    import duckdb
-
-    try:
-        con.begin()
-    except duckdb.TransactionException:
-        return False
-    return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spatialq.errors import FileError
+from spatialq.io.files import require_file
 from spatialq.io.ifc_guard import READER
 from spatialq.io.ifc_model import PRODUCT_SECONDS, IfcModel, read_model
 
@@ -61,10 +61,8 @@ class Cache:
 
     def read(self, path: Path, *, geometry: bool, seconds: float, **options: Any) -> IfcModel:
         """Give the model of a file; a file that has changed is read again."""
-        try:
-            state = path.stat()
-        except OSError as error:
-            raise FileError.of(READER, path, error.strerror or str(error)) from error
+        require_file(READER, path)
+        state = path.stat()
         key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())

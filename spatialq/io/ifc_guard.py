@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spatialq.errors import FileError
+from spatialq.io.files import require_file
 
 READER = "read_ifc"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -50,9 +51,10 @@ def checked(path: Path) -> Iterator[StepFile]:
     Raises
     ------
     FileError
-        If the file is missing, empty, no STEP file, IFCXML, cut off, or a zip without exactly
-        one IFC file or one that is suspiciously large.
+        If it is no file, empty, no STEP file, IFCXML, cut off, or a zip without exactly one IFC
+        file or one that is suspiciously large.
     """
+    require_file(READER, path)
     try:
         with path.open("rb") as file:
             start = file.read(HEAD)

@@ -54,7 +54,7 @@ class LasSource:
         header = read_header(self.path)
         self.stamp = header.stamp
         """Time of the last change and size: what tells one state of the file from another."""
-        self._header = header
+        self.header = header
         self._laszip: Laszip | None = None
         if header.compressed:
             self._laszip = read_laszip(header)
@@ -109,8 +109,25 @@ class LasSource:
             for batch in self._decoded(file, chunks, selection, columns):
                 extent.add(batch)
                 yield batch
-        if self.box and (outside := extent.outside(self.box, self._header.scales)):
+        if self.box and (outside := extent.outside(self.box, self.header.scales)):
             warnings.warn(f"{READER}: '{self.path}': {outside}", FileWarning, stacklevel=2)
+
+    def records(self) -> Iterator[npt.NDArray[np.void]]:
+        """Read whole point records as they are stored, in the order of the file.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        import lazrs
+
+        with self._open() as file:
+            for group in _groups(self._chunks, GROUP_ROWS):
+                n = sum(chunk.rows for chunk in group)
+                records = np.empty(n * self._dtype.itemsize, np.uint8)
+                self._decode(file, group, int(lazrs.SELECTIVE_DECOMPRESS_ALL), records)
+                yield records.view(self._dtype)
 
     def _decoded(
         self, file: BufferedReader, chunks: Sequence[Chunk], selection: int, columns: Sequence[str]
@@ -151,7 +168,7 @@ class LasSource:
             for chunk in chunks:
                 file.seek(chunk.offset)
                 if file.readinto(records[done : done + chunk.size].data) != chunk.size:
-                    self._header.refuse(SHRUNK)
+                    self.header.refuse(SHRUNK)
                 done += chunk.size
             return
         compressed = bytearray()
@@ -159,7 +176,7 @@ class LasSource:
             file.seek(begin)
             compressed += file.read(size)
         if len(compressed) != sum(chunk.size for chunk in chunks):
-            self._header.refuse(SHRUNK)
+            self.header.refuse(SHRUNK)
         self._laszip.decode(compressed, chunks, selection, records)
 
     def _batch(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from spatialq.errors import FileError
+from spatialq.io.files import require_file
 from spatialq.io.source import Box
 
 READER = "read_las"
@@ -22,6 +23,9 @@ HEADER_SIZES = {0: 227, 1: 227, 2: 227, 3: 235, 4: 375, 5: 393}
 
 RECORD_SIZES = (20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67)
 """Bytes of a point record by point format, without extra bytes."""
+
+INTERNAL_WAVEFORMS = 2
+"""The bit of the global encoding for waveforms in an extended record of the same file."""
 
 MAX_EVLRS = 10_000
 MAX_RECORD_DATA = 16 << 20  # the longest useful record, a CRS in WKT, has a few kB
@@ -34,6 +38,11 @@ class Vlr:
     user_id: str
     record_id: int
     data: bytes
+    """Empty where it is too long to be of use here: waveforms stay in the file."""
+    begin: int
+    size: int
+    """Its bytes in the file, the record's own header included."""
+    extended: bool
 
 
 @dataclass
@@ -52,6 +61,8 @@ class Header:
     scales: tuple[float, float, float]
     offsets: tuple[float, float, float]
     box: Box | None
+    raw: bytes
+    """The public header as it is stored, as long as its version has it."""
     vlrs: list[Vlr] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -86,6 +97,7 @@ def read_header(path: Path) -> Header:
         If the file is missing, no LAS file, of an unknown version or point format, or holds
         fewer bytes than its header promises.
     """
+    require_file(READER, path)
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
@@ -158,6 +170,7 @@ def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Head
         scales=scales,
         offsets=offsets,
         box=None,
+        raw=raw[:least],
     )
     header.box = _claimed_box(header, struct.unpack_from("<6d", raw, 179))
     if minor >= 4:
@@ -208,15 +221,13 @@ def _vlrs(file: BinaryIO, header: Header, position: int) -> Iterator[Vlr]:
                 "those after it were not read"
             )
             return
-        yield Vlr(_text(user_id), record_id, file.read(length))
+        data = file.read(length)
+        yield Vlr(_text(user_id), record_id, data, position, 54 + length, extended=False)
         position += 54 + length
 
 
 def _evlrs(file: BinaryIO, header: Header) -> Iterator[Vlr]:
-    if header.version[1] < 4:
-        return
-    file.seek(235)
-    position, promised = struct.unpack("<QI", file.read(12))
+    position, promised = _evlrs_place(header)
     for i in range(promised):
         unread = f"the header promises {promised} extended records; only {i} were read, the next "
         if i == MAX_EVLRS:
@@ -230,10 +241,20 @@ def _evlrs(file: BinaryIO, header: Header) -> Iterator[Vlr]:
         if position + 60 + length > header.file_size:
             header.warnings.append(f"{unread}runs past the end of the file")
             return
-        # waveforms and other large records stay in the file
-        if length <= MAX_RECORD_DATA:
-            yield Vlr(_text(user_id), record_id, file.read(length))
+        data = file.read(length) if length <= MAX_RECORD_DATA else b""
+        yield Vlr(_text(user_id), record_id, data, position, 60 + length, extended=True)
         position += 60 + length
+
+
+def _evlrs_place(header: Header) -> tuple[int, int]:
+    """Give the first byte and the number of extended records; LAS 1.3 may have one, waveforms."""
+    if header.version[1] >= 4:
+        position, promised = struct.unpack_from("<QI", header.raw, 235)
+        return position, promised
+    if header.version[1] == 3 and header.raw[6] & INTERNAL_WAVEFORMS:
+        (position,) = struct.unpack_from("<Q", header.raw, 227)
+        return position, int(position > 0)
+    return 0, 0
 
 
 def _text(raw: bytes) -> str:

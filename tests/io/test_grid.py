@@ -108,6 +108,16 @@ def test_numpy_files(con, tmp_path):
     ]  # fmt: skip
 
 
+def test_a_crs_in_no_utf_8_is_no_crash(con, tmp_path, hill):
+    wkt = rasterio.crs.CRS.from_proj4("+proj=tmerc +lon_0=9.5 +x_0=1234 +ellps=GRS80").to_wkt()
+    path = write_tif(tmp_path / "a.tif", hill, crs=wkt.replace("unknown", "here_is_a_name", 1))
+    raw = path.read_bytes()
+    assert b"here_is_a_name" in raw
+    path.write_bytes(raw.replace(b"here_is_a_name", b"here_is_\xe4_name"))
+    with pytest.raises(FileError, match="cannot be read by GDAL: 'utf-8' codec can't decode"):
+        spatialq.read_grid(con, path)
+
+
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [

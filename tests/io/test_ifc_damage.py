@@ -89,9 +89,9 @@ def test_a_bad_file_gives_one_sentence_with_its_name(walls, tmp_path, no_leftove
 
 
 def test_a_missing_file_and_a_pattern_without_a_file_are_errors(tmp_path, ifc_con):
-    with pytest.raises(FileError, match="No such file"):
+    with pytest.raises(FileError, match="there is no such file"):
         read_model(tmp_path / "none.ifc")
-    for path, reason in (("none.ifc", "No such file"), ("none*.ifc", "no file matches")):
+    for path, reason in (("none.ifc", "there is no such file"), ("none*.ifc", "no file matches")):
         with pytest.raises(Exception, match=f"read_ifc: .*{reason}"):
             ifc_con.sql(f"FROM read_ifc('{tmp_path / path}')").fetchall()
     with pytest.raises(Exception, match="path must be a file or a glob pattern, got NULL"):

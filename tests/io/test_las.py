@@ -443,7 +443,7 @@ def test_a_view_in_the_database_reads_the_file_each_time(con, tmp_path):
     ("arguments", "message"),
     [
         ("NULL", "path must be a file or a pattern such as 'tiles/\\*', got None"),
-        ("'no/such.laz'", "'no/such.laz': cannot be opened: No such file"),
+        ("'no/such.laz'", "'no/such.laz': there is no such file"),
         ("'no/such/*.laz'", "no file matches this pattern"),
         (
             "'{path}', bounds := [1, 2, 3]",

@@ -1,13 +1,15 @@
 """Ground seeds of a LiDAR cloud by the Overlap Window Method: signature, options, limits."""
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal, NoReturn, get_args
 
 from spatialq.udf import Udf
 
 from .cost import work
 from .windows import window_step
+
+MAX_SIZE = 1e9
+"""Larger than any cloud in millimetres: the arithmetic of windows stays far from overflow."""
 
 Ties = Literal["lowest_id", "octree"]
 
@@ -18,7 +20,7 @@ class Options:
 
     Parameters
     ----------
-    window_size : float, > 0
+    window_size : float, > 0 and <= 1e9
         Side of the square window. Whole odd numbers give a window one unit narrower, as in the
         reference implementation.
     overlap : float in [0, 1)
@@ -26,7 +28,7 @@ class Options:
     min_points : int, >= 1, or None
         Points that a window must hold to count; None takes half of what the mean density of
         the cloud's bounding box promises for a window.
-    cell_size : float, >= 0
+    cell_size : float, >= 0 and <= 1e9
         Side of the cells that get their lowest point where no window gave one; 0 switches that
         off.
     ties : 'lowest_id' or 'octree'
@@ -43,8 +45,8 @@ class Options:
     ties: Ties = "lowest_id"
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.window_size) and self.window_size > 0):
-            self.refuse("window_size", "> 0")
+        if not 0 < self.window_size <= MAX_SIZE:
+            self.refuse("window_size", f"> 0 and <= {MAX_SIZE:g}")
         if not 0 <= self.overlap < 1:
             self.refuse("overlap", ">= 0 and < 1")
         if window_step(self.window_size, self.overlap) <= 0:
@@ -53,8 +55,8 @@ class Options:
             )
         if self.min_points is not None and self.min_points < 1:
             self.refuse("min_points", ">= 1 or NULL")
-        if not (isfinite(self.cell_size) and self.cell_size >= 0):
-            self.refuse("cell_size", ">= 0")
+        if not 0 <= self.cell_size <= MAX_SIZE:
+            self.refuse("cell_size", f">= 0 and <= {MAX_SIZE:g}")
         if self.ties not in get_args(Ties):
             self.refuse("ties", " or ".join(map(repr, get_args(Ties))))
 

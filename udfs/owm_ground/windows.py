@@ -23,6 +23,7 @@ MAX_CELLS = 1 << 30
 LEAF = 0.10  # the reference's octants are halved while half of their half side exceeds this
 MAX_OCTREE = LEAF * 2**20  # half side whose codes still fit 63 bits
 MIN_STEP = 1000  # spacings of double precision that a step must have
+CURE = "take larger windows and cells, less overlap, or tiles"
 MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
 
 Floats = NDArray[np.float64]
@@ -214,12 +215,18 @@ def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[A
     n_cells = columns.n_slots * rows.n_slots
     if n_cells > MAX_CELLS:
         message = (
-            f"owm_ground: window_size {options.window_size} and overlap {options.overlap} cut "
-            f"{n_points} points over {box.width:g} x {box.height:g} into {n_cells:.2g} cells, "
-            f"more than {MAX_CELLS:.2g}; take larger windows, less overlap, or tiles"
+            f"owm_ground: {_sizes(options)} cut {n_points} points over {box.width:g} x "
+            f"{box.height:g} into {n_cells:.2g} cells, more than {MAX_CELLS:.2g}; {CURE}"
         )
         raise ValueError(message)
     return columns, rows
+
+
+def _sizes(options: "Options") -> str:
+    return (
+        f"window_size {options.window_size}, overlap {options.overlap} and cell_size "
+        f"{options.cell_size}"
+    )
 
 
 def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
@@ -235,9 +242,8 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
         n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
-                f"owm_ground: window_size {options.window_size} and overlap {options.overlap} "
-                f"give {n:.2g} window borders along an extent of {high - low:g}, more than "
-                f"{MAX_BORDERS:.2g}; take larger windows, less overlap, or tiles"
+                f"owm_ground: {_sizes(options)} give {n:.2g} window borders along an extent of "
+                f"{high - low:g}, more than {MAX_BORDERS:.2g}; {CURE}"
             )
             raise ValueError(message)
         yield low, high
