@@ -304,8 +304,11 @@ def _base(
     level: float,
 ) -> "Heights":
     """Smooth surface through the OWM seeds that are the lowest points of candidates."""
-    least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
-    windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
+    # In a very sparse cloud, windows of some cells, or nearly all of them would be empty.
+    window_size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
+    cell_size = options.cell_size and max(options.cell_size, 2 * window_size)
+    least = options.min_points or max(1, int(0.5 * grid.density * window_size**2))
+    windows = OwmOptions(window_size, options.overlap, least, cell_size)
     seeds = owm_ground.run(*cloud, point_id, windows)
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
