@@ -85,21 +85,22 @@ class Threads:
     pool: ThreadPoolExecutor
     count: int
 
-    def each(self, loop: Callable[..., Any], *arguments: Any, n: int, parts: int) -> list[Any]:
-        """Call the loop with the arguments and each of so many parts of range(n)."""
-        if parts <= 1 or self.count == 1:
-            return [loop(*arguments, *part) for part in spans(n, max(parts, 1))]
-        return list(self.pool.map(lambda part: loop(*arguments, *part), spans(n, parts)))
-
     def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a loop over the points; its first argument has one value a point."""
         n = arguments[0].size
-        return self.each(loop, *arguments, n=n, parts=self.pays(n))
+        return self._each(loop, arguments, spans(n, self.pays(n)), n)
 
-    def rows(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Call a loop over the rows of a grid; its last argument is the result."""
+    def rows(self, loop: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
+        """Call a loop over the rows of a grid, at most so many at once; it ends in its result."""
         rows, columns = arguments[-1].shape
-        return self.each(loop, *arguments, n=rows, parts=min(rows, self.pays(rows * columns)))
+        parts = -(-rows // most) if most else min(rows, self.pays(rows * columns))
+        return self._each(loop, arguments, spans(rows, parts), rows * columns)
+
+    def _each(
+        self, loop: Callable[..., Any], arguments: Any, parts: list[tuple[int, int]], items: int
+    ) -> list[Any]:
+        each = map if self.pays(items) == 1 else self.pool.map
+        return list(each(lambda part: loop(*arguments, *part), parts))
 
     def pays(self, items: int) -> int:
         """How many threads are worth their start."""
@@ -208,10 +209,8 @@ def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
 
 
 def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> "Heights":
-    rows, result = z.shape[0], np.empty_like(z)
-    threads.each(
-        discs.lowest, z, sign, method.half_widths(radius), result, n=rows, parts=-(-rows // BAND)
-    )
+    result = np.empty_like(z)
+    threads.rows(discs.lowest, z, sign, method.half_widths(radius), result, most=BAND)
     return result
 
 
@@ -249,8 +248,11 @@ def _base(
     level: float,
 ) -> "Heights":
     """Smooth surface through the OWM seeds that are the lowest points of candidates."""
-    least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
-    windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
+    # In a very sparse cloud, windows of some cells, or nearly all of them would be empty.
+    window_size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
+    cell_size = options.cell_size and max(options.cell_size, 2 * window_size)
+    least = options.min_points or max(1, int(0.5 * grid.density * window_size**2))
+    windows = OwmOptions(window_size, options.overlap, least, cell_size)
     seeds = owm_ground.run(*cloud, point_id, windows)
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
