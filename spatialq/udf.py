@@ -5,6 +5,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
 
@@ -56,3 +57,13 @@ def catalog() -> Mapping[str, Udf]:
 
     names = sorted(info.name for info in pkgutil.iter_modules(spatialq.udfs.__path__))
     return {name: importlib.import_module(f"spatialq.udfs.{name}").UDF for name in names}
+
+
+def find(function: str, name: str) -> Udf:
+    """Look up a spatial function; a ValueError names the nearest ones."""
+    known = catalog()
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known) or sorted(known)
+    message = f"{function}: no spatial function {name!r}; there is {', '.join(near)}"
+    raise ValueError(message)

@@ -1,13 +1,12 @@
 """The planner's answers as SQL functions; `sql/spatialq_*.sql` makes tables of them."""
 
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.function import SqlFunction
 from spatialq.planner import devices, log, route
-from spatialq.udf import Udf, catalog
+from spatialq.udf import find
 
 DEVICES = pa.struct(
     {
@@ -40,16 +39,6 @@ PLAN = pa.struct(
         "reason": pa.string(),
     }
 )
-
-
-def find(function: str, name: str) -> Udf:
-    """Look up a spatial function; a ValueError names the nearest ones."""
-    known = catalog()
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known) or sorted(known)
-    message = f"{function}: no spatial function {name!r}; there is {', '.join(near)}"
-    raise ValueError(message)
 
 
 def _devices(calls: Any) -> Any:

@@ -7,13 +7,12 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
 from spatialq.parallel import n_threads, spans
 
 from . import discs, fill, method, points, terrain
-from .grid import Grid, lay_grid, not_finite
+from .grid import Grid, lay_grid, not_finite, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,7 +187,8 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
         coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
-    filled, _ = levels.pop()
+    top, is_known = levels.pop()
+    filled = np.where(is_known, top, np.float32(0))
     for fine, is_known in reversed(levels):
         coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
         threads.rows(fill.double, coarse_filled, fine, is_known, filled)
@@ -248,12 +248,7 @@ def _base(
     level: float,
 ) -> "Heights":
     """Smooth surface through the OWM seeds that are the lowest points of candidates."""
-    # In a very sparse cloud, windows of some cells, or nearly all of them would be empty.
-    window_size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
-    cell_size = options.cell_size and max(options.cell_size, 2 * window_size)
-    least = options.min_points or max(1, int(0.5 * grid.density * window_size**2))
-    windows = OwmOptions(window_size, options.overlap, least, cell_size)
-    seeds = owm_ground.run(*cloud, point_id, windows)
+    seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]
