@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
 
+from spatialq import numba_cache
+
 Device = Literal["cpu", "gpu"]
 
 
@@ -45,6 +47,8 @@ class Udf:
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name."""
+        if device == "cpu":
+            numba_cache.ensure()
         module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run
