@@ -90,6 +90,7 @@ def write_ground(
         catalog()["ground_surface"].options(**surface_options)
     unit, height_unit = _units(path, cloud.crs)
     options.setdefault("unit", unit)
+    catalog()["classify_ground"].options(**options)
     x, y, z, classes = _read(cloud, path, tick)
     takes_part = (classes != LOW_NOISE) & (classes != HIGH_NOISE)
     rows = np.flatnonzero(takes_part)
@@ -131,6 +132,10 @@ def _open(source: Path, targets: Sequence[Path]) -> "LasSource":
             message = f"{COMMAND}: output '{target}' must end in one of {', '.join(ENDINGS)}"
             raise ValueError(message)
         require_writable(target)
+    for target in targets:
+        if targets.count(target) > 1:
+            message = f"{COMMAND}: outputs must be different files, got '{target}' twice"
+            raise ValueError(message)
     if kind_of(COMMAND, source) != "las":
         raise FileError.of(COMMAND, source, "is no point cloud: LAS, LAZ or COPC")
     for target in targets:
