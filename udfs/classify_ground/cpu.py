@@ -191,7 +191,7 @@ def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
 
 def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
     most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
-    if (width / cell + 1) * (height / cell + 1) > most:
+    if not (width / cell + 1) * (height / cell + 1) <= most:  # neither if it is NaN
         message = (
             f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
             f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
@@ -243,7 +243,8 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
         coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
-    filled, _ = levels.pop()
+    top, is_known = levels.pop()
+    filled = np.where(is_known, top, np.float32(0))
     for fine, is_known in reversed(levels):
         coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
         threads.rows(fill.double, coarse_filled, fine, is_known, filled)
