@@ -174,15 +174,15 @@ def tune(x, y, z):
     totals = cp.zeros(4, np.uint64)
     text = gpu.SOURCE.read_text()
     rows = []
-    for threads, resident, points, batch, local, chunks in (
-        (128, 4, 8, 4, 512, 16), (128, 3, 8, 8, 512, 8), (128, 5, 8, 4, 512, 8),
-        (128, 4, 8, 4, 512, 8), (128, 4, 8, 4, 512, 4), (128, 4, 8, 2, 512, 8),
-        (128, 6, 4, 4, 512, 16), (128, 4, 8, 4, 512, 2), (128, 6, 8, 2, 512, 8),
+    for threads, resident, points, local, chunks in (
+        (64, 6, 8, 256, 16), (64, 7, 8, 256, 16), (64, 5, 8, 256, 16), (64, 6, 8, 256, 8),
+        (64, 10, 4, 256, 32), (64, 12, 4, 256, 32), (64, 8, 4, 512, 16), (64, 10, 4, 256, 16),
+        (64, 5, 8, 512, 16), (96, 4, 8, 256, 16), (64, 8, 4, 256, 64),
     ):  # fmt: skip
         shape = [f"-DTHREADS={threads}", f"-DPOINTS={points}", f"-DLOCAL={local}"]
-        shape += [f"-DRESIDENT={resident}", f"-DBATCH={batch}", f"-DCHUNKS={chunks}"]
+        shape += [f"-DRESIDENT={resident}", f"-DCHUNKS={chunks}"]
         kernel = cp.RawModule(code=text, options=(*cuda.OPTIONS, *shape)).get_function("owm_bin")
-        for blocks in (16, 64):
+        for blocks in (resident, 32):
             count = min(-(-n // (threads * points)), 132 * blocks)
 
             def work(kernel=kernel, count=count, threads=threads):
