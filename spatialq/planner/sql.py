@@ -8,6 +8,7 @@ from spatialq.function import SqlFunction
 from spatialq.planner import devices, log, route
 from spatialq.udf import find
 
+MAX_ROWS = 10**15
 DEVICES = pa.struct(
     {
         "device": pa.string(),
@@ -79,8 +80,8 @@ def _plan(names: Any, row_counts: Any, wishes: Any) -> Any:
         names.to_pylist(), row_counts.to_pylist(), wishes.to_pylist(), strict=True
     ):
         udf = find("spatialq_plan", str(name))
-        if rows is None or rows < 0:
-            message = f"spatialq_plan: row_count must be >= 0, got {rows}"
+        if rows is None or not 0 <= rows <= MAX_ROWS:
+            message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
             raise ValueError(message)
         plan = route.plan(udf, rows, udf.options(), wish)
         tables.append(

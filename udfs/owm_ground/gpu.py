@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, RUN = 64, 2 * 16 * 256  # of a block of `owm_bin`: threads, points one after the other
-BLOCKS = 32  # such blocks of a multiprocessor
+THREADS, RUN = 128, 4 * 8 * 256  # of a block of `owm_bin`: threads, points one after the other
+BLOCKS = 16  # such blocks of a multiprocessor
 WORDS = 1024  # of a bitmap that a block collects
 MAX_ROWS = 65535  # blocks along y
 MAX_POINTS = 1 << 32  # positions must leave half of a key to the height

@@ -9,22 +9,24 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #ifndef THREADS
-#define THREADS 64  // of a block that bins points
+#define THREADS 128  // of a block that bins points
 #endif
 #ifndef RESIDENT
-#define RESIDENT 7  // such blocks that a multiprocessor holds at once
+#define RESIDENT 4  // such blocks that a multiprocessor holds at once
 #endif
 #ifndef POINTS
-#define POINTS 8  // of a chunk that each lane holds
+#define POINTS 8  // of a chunk that each lane holds, a multiple of BATCH
+#endif
+#ifndef BATCH
+#define BATCH 4  // of these points, read at once
 #endif
 #ifndef LOCAL
-#define LOCAL 256  // cells that a warp can count in shared memory
+#define LOCAL 512  // cells that a warp can count in shared memory
 #endif
 #ifndef CHUNKS
-#define CHUNKS 16  // chunks one after the other that a warp takes
+#define CHUNKS 8  // chunks one after the other that a warp takes
 #endif
 #define CHUNK (32 * POINTS)  // points of a warp at once
-#define FENCE asm volatile("" ::: "memory")  // keeps reads from being hoisted into registers
 #define PATIENCE 16          // chunks without an attempt after one that was in no order
 #define FULL 0xFFFFFFFFu     // all lanes of a warp
 
@@ -299,7 +301,6 @@ __device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cel
 
 // What a warp shares while it bins.
 struct Warp {
-    double points[2][3][CHUNK];  // x, y, z of a chunk, and of the next one on its way
     u32 count[LOCAL];
     u32 lowest[LOCAL];     // height in single precision
     u32 winner[LOCAL];     // position of the point that has it
@@ -341,57 +342,27 @@ __device__ __noinline__ void flush(const Grid& grid, const Cloud& cloud, Cell* c
     __syncwarp();
 }
 
-// Start to copy one double to shared memory, past the registers.
-__device__ void copy_async(double* to, const double* from) {
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
-                     (u32)__cvta_generic_to_shared(to)),
-                 "l"(from));
-#else
-    *to = *from;
-#endif
-}
-
-// Start to copy a chunk; each lane copies what it will read, so lanes need not wait for each other.
-__device__ void fetch(const Cloud& cloud, long long first, long long n, double (*points)[CHUNK]) {
-    const int lane = threadIdx.x % 32;
-    if (first < n) {
-#pragma unroll
-        for (int k = 0; k < POINTS; ++k) {
-            const long long i = min(first + k * 32 + lane, n - 1);
-            copy_async(&points[0][k * 32 + lane], cloud.x + i);
-            copy_async(&points[1][k * 32 + lane], cloud.y + i);
-            copy_async(&points[2][k * 32 + lane], cloud.z + i);
-        }
-    }
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-// Wait until all but the last chunk that was started to copy is there.
-__device__ void await_fetch() {
-#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-#endif
-}
-
 // Bring each point of a chunk to its cell; returns which of the lane's (bits) are to be put aside.
 __device__ __noinline__ u32 bin_each(const Grid& grid, const Cloud& cloud, Cell* cells,
                                      const Ruler& across_here, const Ruler& along_here,
-                                     const double (*points)[CHUNK], long long first, long long n) {
+                                     long long first, long long n) {
     const Ruler across = across_here, along = along_here;
+    const double *x = cloud.x, *y = cloud.y, *z = cloud.z;
     const int lane = threadIdx.x % 32, n_columns = grid.x.n_slots, id_bits = grid.id_bits;
     u32 aside = 0;
+    double a[POINTS], b[POINTS], h[POINTS];
     Cell* cell[POINTS];
     u64 now[POINTS];
 #pragma unroll
     for (int k = 0; k < POINTS; ++k) {
+        const long long i = min(first + k * 32 + lane, n - 1);
+        a[k] = __ldcs(x + i), b[k] = __ldcs(y + i), h[k] = __ldcs(z + i);
+    }
+#pragma unroll
+    for (int k = 0; k < POINTS; ++k) {
         const bool real = first + k * 32 + lane < n;
-        const int column = even_column(across, points[0][k * 32 + lane]);
-        const int row = even_column(along, points[1][k * 32 + lane]);
-        const double h = points[2][k * 32 + lane];
-        const bool clear = (column | row) >= 0 && real && h - h == 0.0;
+        const int column = even_column(across, a[k]), row = even_column(along, b[k]);
+        const bool clear = (column | row) >= 0 && real && h[k] - h[k] == 0.0;
         if (real && !clear) aside |= 1u << k;
         cell[k] = clear ? cells + (u64)row * n_columns + column : nullptr;
         now[k] = clear ? __ldcg(&cell[k]->key) : 0;
@@ -399,9 +370,8 @@ __device__ __noinline__ u32 bin_each(const Grid& grid, const Cloud& cloud, Cell*
 #pragma unroll
     for (int k = 0; k < POINTS; ++k) {
         if (!cell[k]) continue;
-        const double h = points[2][k * 32 + lane];
         atomicAdd(&cell[k]->n, 1u);
-        offer(grid, cloud, cell[k], make_key(h, first + k * 32 + lane, id_bits), now[k]);
+        offer(grid, cloud, cell[k], make_key(h[k], first + k * 32 + lane, id_bits), now[k]);
     }
     return aside;
 }
@@ -428,37 +398,41 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     const int n_columns = grid.x.n_slots;
     Piece piece = {0, 0, 0, 0};
     int n_late = 0, patience = 0;
-    const long long me = (blockIdx.x * (long long)THREADS + threadIdx.x) / 32;
-    const long long stride = gridDim.x * (long long)(THREADS / 32) * CHUNK * CHUNKS;
-    long long first = me * CHUNK * CHUNKS, next;
-    fetch(cloud, first, n, warp.points[0]);
-    for (int turn = 0; first < n; first = next, ++turn) {
-            const bool last_of_run = turn % CHUNKS == CHUNKS - 1;
-            next = first + CHUNK + (last_of_run ? stride - CHUNK * CHUNKS : 0);
-            fetch(cloud, next, n, warp.points[(turn + 1) % 2]);
-            await_fetch();
-            const double (*points)[CHUNK] = warp.points[turn % 2];
+    const long long stride = (long long)(THREADS / 32) * CHUNK * CHUNKS;
+    for (long long start = blockIdx.x * stride + threadIdx.x / 32 * CHUNK * CHUNKS; start < n;
+         start += gridDim.x * stride)
+        for (long long first = start; first < min(start + CHUNK * CHUNKS, n); first += CHUNK) {
             u32 aside = 0;  // bit k: point k is put aside
-            bool alone = patience > 0;
-            if (!alone) {
+            if (patience > 0) {
+                --patience;
+                aside = bin_each(grid, cloud, cells, across, along, first, n);
+            } else {
                 u32 height[POINTS];
                 int column[POINTS], row[POINTS];  // of a point that is put aside: column -1
                 int left = 0x7FFFFFFF, right = -1, bottom = 0x7FFFFFFF, top = -1;
 #pragma unroll
-                for (int k = 0; k < POINTS; ++k) {
-                    const bool real = first + k * 32 + lane < n;
-                    const double h = points[2][k * 32 + lane];
-                    height[k] = ordered_float(h);
-                    column[k] = even_column(across, points[0][k * 32 + lane]);
-                    row[k] = even_column(along, points[1][k * 32 + lane]);
-                    const bool clear = (column[k] | row[k]) >= 0 && real && h - h == 0.0;
-                    if (real && !clear) aside |= 1u << k;
-                    left = clear ? min(left, column[k]) : left;
-                    right = clear ? max(right, column[k]) : right;
-                    bottom = clear ? min(bottom, row[k]) : bottom;
-                    top = clear ? max(top, row[k]) : top;
-                    column[k] = clear ? column[k] : -1;
-                    FENCE;
+                for (int part = 0; part < POINTS; part += BATCH) {
+                    double a[BATCH], b[BATCH], h[BATCH];
+#pragma unroll
+                    for (int k = 0; k < BATCH; ++k) {
+                        const long long i = min(first + (part + k) * 32 + lane, n - 1);
+                        a[k] = __ldcs(x + i), b[k] = __ldcs(y + i), h[k] = __ldcs(z + i);
+                    }
+#pragma unroll
+                    for (int k = 0; k < BATCH; ++k) {
+                        const int m = part + k;
+                        const bool real = first + m * 32 + lane < n;
+                        height[m] = ordered_float(h[k]);
+                        column[m] = even_column(across, a[k]);
+                        row[m] = even_column(along, b[k]);
+                        const bool clear = (column[m] | row[m]) >= 0 && real && h[k] - h[k] == 0.0;
+                        if (real && !clear) aside |= 1u << m;
+                        left = clear ? min(left, column[m]) : left;
+                        right = clear ? max(right, column[m]) : right;
+                        bottom = clear ? min(bottom, row[m]) : bottom;
+                        top = clear ? max(top, row[m]) : top;
+                        column[m] = clear ? column[m] : -1;
+                    }
                 }
                 left = warp_min(left), right = warp_max(right);
                 bottom = warp_min(bottom), top = warp_max(top);
@@ -466,24 +440,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                                    bottom < piece.bottom || top >= piece.bottom + piece.depth)) {
                     flush(grid, cloud, cells, warp, piece);
                     piece.width = piece.depth = 0;
-                    alone = (long long)(right - left + 1) * (top - bottom + 1) > LOCAL;
-                    if (alone) {
+                    if ((long long)(right - left + 1) * (top - bottom + 1) > LOCAL) {
                         patience = PATIENCE;
-                    } else {
-                        // a column more on either side, and rows on either side as there is room
-                        const int width = right - left + 3, depth = top - bottom + 1;
-                        const bool room = width * depth <= LOCAL;
-                        piece.left = max(left - room, 0);
-                        piece.width = room ? min(width, n_columns - piece.left) : right - left + 1;
-                        const int spare = LOCAL / piece.width - depth;
-                        piece.bottom = max(bottom - spare / 2, 0);
-                        piece.depth = depth + spare;
+                        first -= CHUNK;  // again, by itself
+                        continue;
                     }
+                    // a column more on either side, and rows on either side as there is room
+                    const int width = right - left + 3, depth = top - bottom + 1;
+                    const bool room = width * depth <= LOCAL;
+                    piece.left = max(left - room, 0);
+                    piece.width = room ? min(width, n_columns - piece.left) : right - left + 1;
+                    const int spare = LOCAL / piece.width - depth;
+                    piece.bottom = max(bottom - spare / 2, 0);
+                    piece.depth = depth + spare;
                 }
                 u32 lowered = 0;  // bit k: when it came, point k was the lowest
 #pragma unroll
                 for (int k = 0; k < POINTS; ++k) {
-                    if (alone) column[k] = -1;
                     if (column[k] < 0) continue;
                     column[k] = (row[k] - piece.bottom) * piece.width + column[k] - piece.left;
                     if (height[k] < atomicMin(&warp.lowest[column[k]], height[k])) lowered |= 1u << k;
@@ -502,10 +475,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                     atomicAdd(&warp.count[column[k]], 1u);
                 }
                 __syncwarp();
-            }
-            if (alone) {
-                aside = bin_each(grid, cloud, cells, across, along, points, first, n);
-                --patience;
             }
             if (!__any_sync(FULL, (int)aside)) continue;
             // points that are put aside wait until they fill a warp: alone, each would cost a chain
