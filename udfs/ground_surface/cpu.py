@@ -11,7 +11,7 @@ from spatialq.parallel import n_threads, spans
 from ..owm_ground import cpu as owm_ground
 from . import cells
 from .buckets import sort_into_buckets
-from .grid import Grid, cover
+from .grid import Grid, cover, not_finite
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def run(
     """
     if x.size == 0:
         return {name: np.empty(0) for name in "xyz"}
-    _require_finite(x, y, z, point_id, options)
+    if not all(np.isfinite(values).all() for values in (x, y, z)):
+        raise ValueError(not_finite(x, y, z, point_id, options))
     grid = cover(x, y, options)
     if options.source == "seeds":
         seeds = owm_ground.run(x, y, z, point_id, options)
@@ -73,27 +74,7 @@ def run(
                 _rasterise(pool, (x, y, z), hull(x, y), grid, heights)
                 wanted = ~np.isnan(heights)
             _weigh(pool, (x, y, z), grid, wanted, options.neighbours, heights)
-    return {
-        "x": np.tile(grid.x, grid.rows),
-        "y": np.repeat(grid.y[::-1], grid.columns),
-        "z": heights[::-1].ravel(),
-    }
-
-
-def _require_finite(
-    x: "NDArray[np.float64]",
-    y: "NDArray[np.float64]",
-    z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
-    options: "Options",
-) -> None:
-    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
-    if not finite.all():
-        message = (
-            f"{options.FUNCTION}: x, y and z must be finite, got {np.count_nonzero(~finite)} "
-            f"points with NaN or infinity, the first with point_id {point_id[np.argmin(finite)]}"
-        )
-        raise ValueError(message)
+    return grid.table(heights, np)
 
 
 def _each_part(pool: ThreadPoolExecutor, work: Callable[[tuple[int, int]], Any], size: int) -> None:
@@ -108,8 +89,7 @@ def _rasterise(
     heights: "NDArray[np.float64]",
 ) -> None:
     x, y, z = points
-    x0, y0 = grid.origin
-    centre_x, centre_y = grid.x - x0, grid.y - y0
+    centre_x, centre_y = grid.centres_from()
     first, last = (np.empty(len(triangles), np.int32) for _ in range(2))
     size = grid.resolution
     _each_part(
@@ -141,13 +121,13 @@ def _weigh(
     if points[0].size == 0:
         return
     buckets = sort_into_buckets(*points)
-    x0, y0 = (corner + offset for corner, offset in zip(grid.origin, buckets.corner, strict=True))
+    centre_x, centre_y = grid.centres_from(buckets.corner)
     _each_part(
         pool,
         lambda part: cells.weigh_cells(
             buckets.x, buckets.y, buckets.z, buckets.starts,
             buckets.side, buckets.columns, buckets.rows,
-            grid.x - x0, grid.y - y0, neighbours, wanted, *part, heights,
+            centre_x, centre_y, neighbours, wanted, *part, heights,
         ),
         grid.rows,
     )  # fmt: skip

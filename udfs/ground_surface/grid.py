@@ -1,9 +1,9 @@
-"""Where the cells are: NumPy only, and both kernels use it."""
+"""Where the cells are, for both kernels: NumPy, and the results on CuPy arrays as well."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,34 @@ class Grid:
         """Lower left corner: kernels count from here, so that no digits are lost far away."""
         return self.first_column * self.resolution, self.first_row * self.resolution
 
+    def centres_from(self, corner: tuple[float, float] = (0.0, 0.0)) -> tuple[Floats, Floats]:
+        """Centres of columns and rows, from a corner that itself counts from the origin."""
+        x0, y0 = (start + offset for start, offset in zip(self.origin, corner, strict=True))
+        return self.x - x0, self.y - y0
 
-def cover(x: Floats, y: Floats, options: "Options") -> Grid:
-    """Lay the grid over the box of some points, at least one.
+    def table(self, heights: Any, xp: Any) -> dict[str, Any]:
+        """List the cells as columns x, y, z, the northernmost row first, where the heights are.
+
+        `xp` is NumPy or CuPy, whichever has made the heights.
+        """
+        return {
+            "x": xp.tile(xp.asarray(self.x), self.rows),
+            "y": xp.repeat(xp.asarray(self.y)[::-1], self.columns),
+            "z": heights[::-1].ravel(),
+        }
+
+
+def not_finite(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> str:
+    """Say which points cannot be taken; arrays of NumPy or CuPy."""
+    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    return (
+        f"{options.FUNCTION}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points "
+        f"with NaN or infinity, the first with point_id {point_id[int(np.argmax(bad))]}"
+    )
+
+
+def cover(x: Any, y: Any, options: "Options") -> Grid:
+    """Lay the grid over the box of some points, at least one; arrays of NumPy or CuPy.
 
     Raises
     ------

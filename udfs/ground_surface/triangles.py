@@ -27,7 +27,7 @@ def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple
     x, y = x - x0, y - y0
     if thin:
         nearest = np.full((grid.rows, grid.columns), -1, np.int64)
-        cells.nearest_to_centres(x, y, z, grid.x - x0, grid.y - y0, grid.resolution, nearest)
+        cells.nearest_to_centres(x, y, z, *grid.centres_from(), grid.resolution, nearest)
         kept = nearest[nearest >= 0]
         x, y, z = x[kept], y[kept], z[kept]
     order = np.lexsort((z, y, x))

@@ -1,0 +1,136 @@
+"""`ground_surface` on the GPU: seeds and cells there; order and triangles on the host between."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq import cuda
+
+from ..owm_ground import gpu as owm_ground
+from .buckets import sort_into_buckets
+from .grid import Grid, cover, not_finite
+from .triangles import Triangles, arrange, hull, triangulate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+    Points = tuple[NDArray[np.float64], ...]
+
+SOURCE = Path(__file__).parent / "kernels.cu"
+MAX_ROWS = 65535  # blocks along y
+BLOCKS = 16  # of `surface_rasterise`, a multiprocessor
+
+
+def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+    """Make a terrain grid from the ground seeds of a cloud, or from ground points.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], units of the cloud's CRS
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n], unique
+        Where the coordinates are.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the coordinates are.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    device = cuda.device()
+    with device.use():
+        cloud = x, y, z, point_id
+        there, here = owm_ground.bring(device, options.FUNCTION, cloud)
+        *coordinates, _ = there
+        xp = device.xp if here else np
+        if x.shape[0] == 0:
+            return {name: xp.empty(0) for name in "xyz"}
+        if not all(bool(device.xp.isfinite(values).all()) for values in coordinates):
+            x, y, z, point_id = there if here else cloud
+            raise ValueError(not_finite(x, y, z, point_id, options))
+        grid = cover(coordinates[0], coordinates[1], options)
+        if options.source == "seeds":
+            seeds, _, _ = owm_ground.find(device, there, options, None)
+            coordinates = [values[seeds] for values in coordinates]
+        x, y, z = (device.download(values) for values in coordinates)
+        ground = arrange(x, y, z, grid, thin=options.thin)
+        heights = _heights(device, ground, grid, options)
+        return grid.table(heights if here else device.download(heights), xp)
+
+
+def _heights(device: Any, points: "Points", grid: Grid, options: "Options") -> Any:
+    """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
+    xp, kernels = device.xp, _Kernels(device, grid)
+    heights = xp.full((grid.rows, grid.columns), np.nan)
+    if options.method == "tin":
+        kernels.interpolate(points, triangulate(*points[:2]), heights)
+        if options.extrapolate:
+            kernels.weigh(points, xp.isnan(heights), 1, heights)
+    else:
+        wanted = xp.ones(heights.shape, np.bool_)
+        if not options.extrapolate:
+            kernels.interpolate(points, hull(*points[:2]), heights)
+            wanted = ~xp.isnan(heights)
+        kernels.weigh(points, wanted, options.neighbours, heights)
+    return heights
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The steps on one device, for one grid; points and triangles come from the host."""
+
+    device: Any
+    grid: Grid
+
+    def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
+        """Fill the cells whose centre is in a triangle; of several the first counts."""
+        n = len(triangles)
+        if n == 0:
+            return
+        device, size = self.device, np.float64(self.grid.resolution)
+        centres = self.grid.centres_from()
+        x, y, z, corners, *there = device.upload([*points, triangles.ravel(), *centres])
+        ends = device.xp.empty(n, np.int64)
+        device.launch(
+            SOURCE, "surface_count", (-(-n // 256),), 256,
+            x, y, corners, n, np.float64(centres[1][0]), size, *self._sizes(), ends,
+        )  # fmt: skip
+        ends = device.xp.cumsum(ends)
+        owners = device.filled(0xFF, 4 * heights.size).view(np.uint32)
+        device.launch(
+            SOURCE, "surface_rasterise", (device.multiprocessors * BLOCKS,), 256,
+            x, y, corners, ends, n, *there, size, *self._sizes(), owners,
+        )  # fmt: skip
+        self._cells("heights", x, y, z, corners, owners, *there, *self._sizes(), heights)
+
+    def weigh(self, points: "Points", wanted: Any, neighbours: int, heights: Any) -> None:
+        """Fill the wanted cells with the weighted mean of the points nearest to them."""
+        if points[0].size == 0:
+            return
+        buckets = sort_into_buckets(*points)
+        centres = self.grid.centres_from(buckets.corner)
+        *there, centre_x, centre_y = self.device.upload(
+            [buckets.x, buckets.y, buckets.z, buckets.starts, *centres]
+        )
+        self._cells(
+            "weigh", *there, np.float64(buckets.side), np.int32(buckets.columns),
+            np.int32(buckets.rows), centre_x, centre_y, np.int32(neighbours), wanted,
+            *self._sizes(), heights,
+        )  # fmt: skip
+
+    def _cells(self, name: str, *arguments: Any) -> None:
+        """Launch a loop over the cells."""
+        blocks = -(-self.grid.columns // 32), min(-(-self.grid.rows // 8), MAX_ROWS)
+        self.device.launch(SOURCE, f"surface_{name}", blocks, 256, *arguments)
+
+    def _sizes(self) -> "tuple[np.int32, np.int32]":
+        return np.int32(self.grid.rows), np.int32(self.grid.columns)

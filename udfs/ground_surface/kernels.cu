@@ -1,0 +1,251 @@
+// ground_surface on the GPU: the loops of cells.py, the same operations in the same order. Places
+// count from the grid's lower left corner, or from that of the buckets. Grids are row by row; row 0
+// is the southernmost.
+//
+// Every kernel over a grid takes tiles of 32 x 8 cells with 256 threads; its rows go on in steps of
+// the launch, so that any number of blocks along y will do.
+
+typedef unsigned int u32;
+typedef unsigned char flag_t;
+
+#define INFINITE __longlong_as_double(0x7FF0000000000000ll)
+#define STRIP 1024      // columns of a row that a warp looks at
+#define NO_TRIANGLE ~0u
+#define NEIGHBOURS 100  // MAX_NEIGHBOURS of the options
+
+// For each cell (i, j) of a thread.
+#define FOR_CELLS(i, j, n_rows, n_columns)                          \
+    const int j = blockIdx.x * 32 + threadIdx.x % 32;               \
+    if (j < (n_columns))                                            \
+        for (int i = blockIdx.y * 8 + threadIdx.x / 32; i < (n_rows); i += gridDim.y * 8)
+
+__device__ double lesser(double a, double b) { return a < b ? a : b; }
+__device__ double greater(double a, double b) { return a > b ? a : b; }
+
+// ---- triangles                                                                       (step 4)
+
+struct Triangle {
+    double ax, ay, bx, by, cx, cy;
+};
+
+__device__ Triangle triangle_at(const double* x, const double* y, const int* corners, long long t) {
+    const int i = corners[3 * t], j = corners[3 * t + 1], k = corners[3 * t + 2];
+    return {x[i], y[i], x[j], y[j], x[k], y[k]};
+}
+
+// Twice the area of a, b, p: > 0 where p is left of a -> b; exchanging a and b changes only its sign.
+__device__ double side(double ax, double ay, double bx, double by, double px, double py) {
+    return (ax - px) * (by - py) - (ay - py) * (bx - px);
+}
+
+// The areas opposite the corners; whether all say that p is inside or on an edge.
+__device__ bool is_inside(const Triangle& t, double px, double py, double* to_a, double* to_b,
+                          double* to_c) {
+    *to_a = side(t.bx, t.by, t.cx, t.cy, px, py);
+    *to_b = side(t.cx, t.cy, t.ax, t.ay, px, py);
+    *to_c = side(t.ax, t.ay, t.bx, t.by, px, py);
+    return !(*to_a < 0.0 || *to_b < 0.0 || *to_c < 0.0 || *to_a + *to_b + *to_c == 0.0);
+}
+
+// Where the triangle may be: rows [first, last], in strips of columns.
+struct Span {
+    int first, last, strips;
+};
+
+__device__ Span span_of(const Triangle& t, double y0, double resolution, int rows, int columns) {
+    const double low = lesser(lesser(t.ay, t.by), t.cy), high = greater(greater(t.ay, t.by), t.cy);
+    const double west = lesser(lesser(t.ax, t.bx), t.cx), east = greater(greater(t.ax, t.bx), t.cx);
+    const double bottom = floor((low - y0) / resolution), top = ceil((high - y0) / resolution);
+    // a row is widened by a cell at both ends, which rounding outwards and the crossings make five
+    const double wide = lesser((east - west) / resolution + 6.0, columns);
+    return {bottom > 0.0 ? (int)bottom : 0, top < rows - 1.0 ? (int)top : rows - 1,
+            (int)wide / STRIP + 1};
+}
+
+// Widen [low, high] by where an edge meets the row.
+__device__ void cross(double ux, double uy, double vx, double vy, double py, double* low,
+                      double* high) {
+    if ((uy <= py) == (vy <= py) && uy != py && vy != py) return;
+    const double at = uy != vy ? ux + (py - uy) / (vy - uy) * (vx - ux) : ux;
+    const double end = uy == vy ? vx : at;
+    *low = lesser(*low, lesser(at, end));
+    *high = greater(*high, greater(at, end));
+}
+
+// surface_count: strips of rows that each triangle may reach.             thread: one triangle
+extern "C" __global__ void surface_count(const double* x, const double* y, const int* corners,
+                                         long long n, double y0, double resolution, int rows,
+                                         int columns, long long* strips) {
+    const long long t = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (t >= n) return;
+    const Span span = span_of(triangle_at(x, y, corners, t), y0, resolution, rows, columns);
+    strips[t] = span.last < span.first ? 0 : (span.last - span.first + 1ll) * span.strips;
+}
+
+// surface_rasterise: the first triangle that each cell's centre is in or on the edge of.
+// warp     strips, grid-stride: small and large triangles alike are cut into equal pieces of work
+// lane     columns of the strip
+// reads    ends: strips of all triangles up to each, itself included
+// races    minima of triangles; the order of the warps does not matter
+extern "C" __global__ void surface_rasterise(const double* x, const double* y, const int* corners,
+                                             const long long* ends, long long n,
+                                             const double* centre_x, const double* centre_y,
+                                             double resolution, int rows, int columns,
+                                             u32* owners) {
+    const long long n_warps = (long long)gridDim.x * blockDim.x / 32, n_strips = ends[n - 1];
+    const double x0 = centre_x[0];
+    for (long long s = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32; s < n_strips;
+         s += n_warps) {
+        long long t = 0, behind = n - 1;  // the first triangle that ends after s
+        while (t < behind) {
+            const long long middle = (t + behind) / 2;
+            if (ends[middle] > s) behind = middle;
+            else t = middle + 1;
+        }
+        const Triangle triangle = triangle_at(x, y, corners, t);
+        const Span span = span_of(triangle, centre_y[0], resolution, rows, columns);
+        const long long k = s - (t > 0 ? ends[t - 1] : 0);
+        const int row = span.first + (int)(k / span.strips);
+        const double py = centre_y[row];
+        double low = INFINITE, high = -INFINITE;
+        cross(triangle.ax, triangle.ay, triangle.bx, triangle.by, py, &low, &high);
+        cross(triangle.bx, triangle.by, triangle.cx, triangle.cy, py, &low, &high);
+        cross(triangle.cx, triangle.cy, triangle.ax, triangle.ay, py, &low, &high);
+        if (low > high) continue;
+        const double west = floor((low - x0) / resolution) - 1.0;
+        const double east = ceil((high - x0) / resolution) + 1.0;
+        const int first = (west > 0.0 ? (int)west : 0) + (int)(k % span.strips) * STRIP;
+        const int last = (int)lesser(lesser(east, columns - 1.0), first + (STRIP - 1.0));
+        for (int column = first + threadIdx.x % 32; column <= last; column += 32) {
+            double to_a, to_b, to_c;
+            if (!is_inside(triangle, centre_x[column], py, &to_a, &to_b, &to_c)) continue;
+            u32* owner = owners + (long long)row * columns + column;
+            if ((u32)t < __ldcg(owner)) atomicMin(owner, (u32)t);
+        }
+    }
+}
+
+// surface_heights: height of each cell that has a triangle, linear between its corners.
+// writes   heights, where there is one
+extern "C" __global__ void surface_heights(const double* x, const double* y, const double* z,
+                                           const int* corners, const u32* owners,
+                                           const double* centre_x, const double* centre_y, int rows,
+                                           int columns, double* heights) {
+    FOR_CELLS(i, j, rows, columns) {
+        const long long cell = (long long)i * columns + j;
+        const long long t = owners[cell];
+        if (t == NO_TRIANGLE) continue;
+        double to_a, to_b, to_c;
+        is_inside(triangle_at(x, y, corners, t), centre_x[j], centre_y[i], &to_a, &to_b, &to_c);
+        const double a = z[corners[3 * t]], b = z[corners[3 * t + 1]], c = z[corners[3 * t + 2]];
+        // differences from the first corner: a level triangle stays level to the last bit
+        heights[cell] = a + (to_b * (b - a) + to_c * (c - a)) / (to_a + to_b + to_c);
+    }
+}
+
+// ---- nearest points                                                                  (step 5)
+
+// The nearest points that were seen, by rising distance, of equal ones by position.
+struct Nearest {
+    double squares[NEIGHBOURS];
+    u32 points[NEIGHBOURS];
+    int wanted, found;
+};
+
+// Points in the order of their buckets; see buckets.py.
+struct Buckets {
+    const double *x, *y;
+    const long long* starts;
+    double side;
+    int columns, rows;
+};
+
+__device__ int bucket_of(double place, double side, int n) {
+    const double bucket = floor(place / side);
+    return bucket < 0.0 ? 0 : bucket > n - 1.0 ? n - 1 : (int)bucket;
+}
+
+// Insert the points of the buckets [first, last] of a row.
+__device__ void look(const Buckets& buckets, int row, int first, int last, double px, double py,
+                     Nearest* near) {
+    const long long* starts = buckets.starts + (long long)row * buckets.columns;
+    const u32 stop = (u32)starts[last + 1];
+    for (u32 p = (u32)starts[first]; p < stop; ++p) {
+        const double dx = buckets.x[p] - px, dy = buckets.y[p] - py;
+        const double square = dx * dx + dy * dy;
+        if (near->found < near->wanted) {
+            ++near->found;
+        } else {
+            const double most = near->squares[near->found - 1];
+            if (square > most || (square == most && p > near->points[near->found - 1])) continue;
+        }
+        int k = near->found - 1;
+        for (; k > 0; --k) {
+            const double before = near->squares[k - 1];
+            if (!(before > square || (before == square && near->points[k - 1] > p))) break;
+            near->squares[k] = before;
+            near->points[k] = near->points[k - 1];
+        }
+        near->squares[k] = square;
+        near->points[k] = p;
+    }
+}
+
+// Look in growing rings of buckets, until the next is farther than the last of enough points.
+__device__ void search(const Buckets& buckets, double px, double py, Nearest* near) {
+    const int column = bucket_of(px, buckets.side, buckets.columns);
+    const int row = bucket_of(py, buckets.side, buckets.rows);
+    const int n_rings = buckets.columns > buckets.rows ? buckets.columns : buckets.rows;
+    for (int ring = 0; ring < n_rings; ++ring) {
+        const double reach = (ring - 1) * buckets.side;
+        if (near->found == near->wanted && ring > 0 &&
+            near->squares[near->found - 1] < reach * reach)
+            break;
+        const int west = column - ring, east = column + ring;
+        const int south = row - ring > 0 ? row - ring : 0;
+        const int north = row + ring < buckets.rows ? row + ring : buckets.rows - 1;
+        for (int r = south; r <= north; ++r) {
+            // whole rows of the ring at its top and bottom, its two ends in between
+            if (r == row - ring || r == row + ring) {
+                const int last = east < buckets.columns ? east : buckets.columns - 1;
+                look(buckets, r, west > 0 ? west : 0, last, px, py, near);
+            } else {
+                if (west >= 0) look(buckets, r, west, west, px, py, near);
+                if (east < buckets.columns) look(buckets, r, east, east, px, py, near);
+            }
+        }
+    }
+}
+
+// surface_weigh: mean height of the points nearest to each wanted cell, weighted with
+// 1 / distance squared; a point at the centre itself gives its height.
+// local    the nearest points of a thread, of which it touches as many as are wanted
+// writes   heights, of the wanted cells
+extern "C" __global__ void surface_weigh(const double* x, const double* y, const double* z,
+                                         const long long* starts, double bucket, int n_columns,
+                                         int n_rows, const double* centre_x, const double* centre_y,
+                                         int neighbours, const flag_t* wanted, int rows, int columns,
+                                         double* heights) {
+    const Buckets buckets = {x, y, starts, bucket, n_columns, n_rows};
+    FOR_CELLS(i, j, rows, columns) {
+        const long long cell = (long long)i * columns + j;
+        if (!wanted[cell]) continue;
+        Nearest near;
+        near.wanted = neighbours;
+        near.found = 0;
+        search(buckets, centre_x[j], centre_y[i], &near);
+        const double base = z[near.points[0]];
+        if (near.squares[0] == 0.0 || near.found == 1) {
+            heights[cell] = base;
+            continue;
+        }
+        double total = 0.0, weights = 0.0;
+        for (int k = 0; k < near.found; ++k) {
+            // relative to the nearest: no overflow, and level points stay level to the last bit
+            const double weight = near.squares[0] / near.squares[k];
+            total += weight * (z[near.points[k]] - base);
+            weights += weight;
+        }
+        heights[cell] = base + total / weights;
+    }
+}
