@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint wheel bench lock
+.PHONY: demo test test-gpu lint wheel bench lock
 
 ## the village, its house, the README's queries and a picture, in demo/
 demo: .venv/.ready
@@ -11,6 +11,10 @@ demo: .venv/.ready
 ## all tests
 test: .venv/.ready
 	$(BIN)/python -m pytest
+
+## every kernel on this machine's GPU
+test-gpu: .venv/.ready
+	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest tests/test_parity.py
 
 ## style and types
 lint: .venv/.ready

@@ -16,7 +16,9 @@ from pathlib import Path
 import cupy as cp
 import numpy as np
 from ground_surface import make_ground
-from spatialq.udfs.ground_surface import Options, cpu, gpu
+from spatialq.udfs.ground_surface import UDF, Options, cpu, gpu
+
+from spatialq.parallel import n_threads
 
 HOST = ("arrange", "triangulate", "hull", "sort_into_buckets")
 DEVICE = ("interpolate", "weigh")
@@ -86,12 +88,14 @@ def measure(name, n, side, repeat):
     host = wall(lambda: gpu.run(x, y, z, ids, options), repeat)
     report = {
         "method": name,
+        "steps": UDF.work(n, options).steps,
+        "bytes": 32 * n + 24 * expected["z"].size,
         "points": n,
         "cells": expected["z"].size,
         "cells_with_height": int(np.count_nonzero(~np.isnan(expected["z"]))),
         "same_as_cpu": True,
-        "cpu_s": cpu_seconds,
-        "device_resident_ms": 1e3 * device,
+        "cpu_ms": 1e3 * cpu_seconds,
+        "device_ms": 1e3 * device,
         "host_to_host_ms": 1e3 * host,
         "cpu_over_device_resident": cpu_seconds / device,
         "cpu_over_host_to_host": cpu_seconds / host,
@@ -112,12 +116,17 @@ def main():
     arguments = parser.parse_args()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     size = arguments.points, arguments.side, arguments.repeat
+    small = np.random.default_rng(1).random((3, 100)) * 20
+    options = Options(source="points")
     report = {
+        "function": "ground_surface",
         "device": name,
         "cupy": cp.__version__,
         "commit": arguments.commit,
         "date": datetime.now(UTC).date().isoformat(),
-        "methods": [measure(method, *size) for method in METHODS],
+        "cpu_threads": n_threads(),
+        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), options), 5),
+        "clouds": [measure(method, *size) for method in METHODS],
     }
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")

@@ -27,18 +27,18 @@ def rates_of(result):
         cloud["bytes"] / (host - device) * 1e3
         for cloud, host, device in zip(clouds, host_ms, device_ms, strict=True)
     ]
-    points = [cloud["points"] for cloud in clouds]
+    steps = [cloud.get("steps", cloud["points"]) for cloud in clouds]
     return {
         "cpu": {
             "steps_per_second": rounded(
-                min(1e3 * n / cloud["cpu_ms"] for n, cloud in zip(points, clouds, strict=True))
+                min(1e3 * n / cloud["cpu_ms"] for n, cloud in zip(steps, clouds, strict=True))
             ),
             "start_seconds": START_CPU,
             "threads": result["cpu_threads"],
         },
         "gpu": {
             "steps_per_second": rounded(
-                min(1e3 * n / ms for n, ms in zip(points, device_ms, strict=True))
+                min(1e3 * n / ms for n, ms in zip(steps, device_ms, strict=True))
             ),
             "bytes_per_second": rounded(min(travel)),
             "start_seconds": rounded(result["small_call_ms"] / 1e3),
