@@ -1,6 +1,6 @@
 """How fast `classify_ground` is: points a second and core, and against `owm_ground` in one run.
 
-python benchmarks/classify_ground.py [--points N] [--samples FOLDER] [--repeat N] [--rates]
+python benchmarks/classify_ground.py [--points N] [--samples FOLDER] [--repeat N]
 
 On a generated tile of about 10 points a square metre, on a sparse one, and, where there are any,
 on the ISPRS samples one after the other. Times are processor times of all threads together, so
@@ -8,11 +8,8 @@ that figures are per core whatever else the machine does; ratios are of wall tim
 """
 
 import argparse
-import json
 import os
-import platform
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +18,6 @@ from spatialq.udfs import classify_ground, owm_ground
 
 from spatialq.parallel import n_threads
 
-RATES = Path(__file__).parents[1] / "spatialq" / "planner" / "rates.json"
 DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
 SPARSE = 2_000_000  # points for the sparse tile: about 0.75 a square metre
 
@@ -64,7 +60,6 @@ def measure(name, clouds, repeat):
         f"{wall / best[owm_ground][0]:6.1f} x the time of owm_ground",
         flush=True,
     )
-    return n_points / wall
 
 
 def main():
@@ -72,19 +67,13 @@ def main():
     parser.add_argument("--points", type=int, default=10_000_000, help="of the dense tile")
     parser.add_argument("--samples", type=Path, default=DATA / "data" / "lidar")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--rates", action="store_true", help="give the planner the new rate")
     arguments = parser.parse_args()
     samples = list(read_samples(arguments.samples))
     if samples:
         measure("ISPRS samples", samples, arguments.repeat)
     clouds = {"sparse": make_cloud("sparse", n=SPARSE), "dense": dense(arguments.points)}
-    rate = min(measure(name, [cloud], arguments.repeat) for name, cloud in clouds.items())
-    if arguments.rates:
-        rates = json.loads(RATES.read_text())
-        rates["rates"]["classify_ground"]["cpu"]["steps_per_second"] = float(f"{rate:.3g}")
-        RATES.write_text(json.dumps(rates, indent=2) + "\n")
-        machine = f"{platform.processor() or platform.machine()}, {n_threads()} threads"
-        print(f"{rate:.3g} points a second kept, {machine}, {datetime.now(UTC).date()}")
+    for name, cloud in clouds.items():
+        measure(name, [cloud], arguments.repeat)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from clouds import make_cloud
 from spatialq.udfs.classify_ground import Options, cpu, gpu
 
 from spatialq import cuda
+from spatialq.parallel import n_threads
 
 STAGES = (
     "lay_grid", "lowest", "pits", "fill", "objects", "base", "grow", "extend", "join_cliffs",
@@ -82,9 +83,10 @@ def measure(kind, n):
         "points": n,
         "cells": grid.shape[0] * grid.shape[1],
         "same_as_cpu": True,
+        "bytes": 33 * n,
         "cpu_first_s": cpu_first,
-        "cpu_s": cpu_seconds,
-        "device_resident_ms": 1e3 * seconds,
+        "cpu_ms": 1e3 * cpu_seconds,
+        "device_ms": 1e3 * seconds,
         "M_points_per_s": n / seconds / 1e6,
         "host_to_host_ms": 1e3 * host,
         "stages_ms": stages(lambda: gpu.run(*there, options)),
@@ -99,11 +101,15 @@ def main():
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    small = np.random.default_rng(1).random((3, 100)) * 20
     report = {
+        "function": "classify_ground",
         "device": name,
         "cupy": cp.__version__,
         "commit": arguments.commit,
         "date": datetime.now(UTC).date().isoformat(),
+        "cpu_threads": n_threads(),
+        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), Options())),
         "clouds": [measure("arzua", 10_000_000), measure("dense", 48_024_480),
                    measure("sparse", 20_380_212)],
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """`owm_ground` against one pass over the points, and through SQL; ratios in one run.
 
-python benchmarks/owm_ground.py [dense|sparse|small ...] [--strips] [--json FILE] [--rates]
+python benchmarks/owm_ground.py [dense|sparse|small ...] [--strips] [--json FILE]
 """
 
 import argparse
@@ -20,8 +20,6 @@ from spatialq.udfs.owm_ground import Options, cpu
 
 import spatialq
 from spatialq.parallel import n_threads, spans
-
-RATES = Path(__file__).parents[1] / "spatialq" / "planner" / "rates.json"
 
 
 @njit(nogil=True)
@@ -105,7 +103,6 @@ def main():
     parser.add_argument("--strips", action="store_true", help="points in flight order")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--rates", action="store_true", help="give the planner the new rate")
     arguments = parser.parse_args()
     results = [measure(kind, arguments.repeat, strips=arguments.strips) for kind in arguments.kinds]
     for result in results:
@@ -117,12 +114,6 @@ def main():
     if arguments.json:
         about = {"machine": machine, "date": today, "duckdb": duckdb.__version__}
         arguments.json.write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
-    if arguments.rates:
-        rates = json.loads(RATES.read_text())
-        slowest = min(result["points"] / result["kernel_s"] for result in results)
-        rates["rates"]["owm_ground"]["cpu"]["steps_per_second"] = float(f"{slowest:.3g}")
-        rates["measured"] = f"benchmarks/owm_ground.py --rates on {machine}, {today}"
-        RATES.write_text(json.dumps(rates, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`owm_ground` on the GPU: parity with the CPU, time by stage, transfers; one JSON file.
 
-python benchmarks/owm_ground_gpu.py --commit HASH [--json FILE] [--rates] [--tune] [kinds ...]
+python benchmarks/owm_ground_gpu.py --commit HASH [--json FILE] [kinds ...]
 
 Device times are medians of graph replays between events; `ideal` is one reading of x, y and z at
 the bandwidth that a plain reading kernel reaches in the same run.
@@ -20,6 +20,7 @@ from spatialq.udfs.owm_ground import Options, cpu, gpu
 from spatialq.udfs.owm_ground.windows import Box
 
 from spatialq import cuda
+from spatialq.parallel import n_threads
 
 READ = r"""
 extern "C" __global__ void read(const double* x, const double* y, const double* z, long long n,
@@ -106,7 +107,7 @@ def stages(device, grid, cloud):
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def measure(kind, *, strips, check):
+def measure(kind, *, strips):
     device = cuda.device()
     x, y, z = make_cloud(kind, strips=strips)
     n = x.size
@@ -114,12 +115,18 @@ def measure(kind, *, strips, check):
     there = [cp.asarray(values) for values in (x, y, z)]
     box = Box(x.min(), x.max(), y.min(), y.max())
     result = gpu.run(*there, None, options, box)
+    ids = np.arange(n)
+    cpu.run(x, y, z, ids, options)
+    clock = time.perf_counter()
+    expected = cpu.run(x, y, z, ids, options)
+    cpu_seconds = time.perf_counter() - clock
     report = {"cloud": kind + (" strips" if strips else " shuffled"), "points": n}
-    if check:
-        expected = cpu.run(x, y, z, np.arange(n), options)
-        for name, values in expected.items():
-            np.testing.assert_array_equal(values, cp.asnumpy(result[name]), err_msg=name)
-        report["same_as_cpu"] = True
+    for name, values in expected.items():
+        np.testing.assert_array_equal(values, cp.asnumpy(result[name]), err_msg=name)
+    report["same_as_cpu"] = True
+    report["bytes"] = 24 * n
+    report["cpu_ms"] = 1e3 * cpu_seconds
+    report["host_to_host_ms"] = wall(lambda: gpu.run(x, y, z, None, options), 3)
     report["seeds"] = int((~result["filled"]).sum())
     report["filled"] = int(result["filled"].sum())
     read = cp.RawKernel(READ, "read")
@@ -130,7 +137,7 @@ def measure(kind, *, strips, check):
     report |= {
         "read_ms": reading,
         "read_GB_per_s": 24 * n / reading / 1e6,
-        "kernels_ms": search,
+        "device_ms": search,
         "kernels_G_points_per_s": n / search / 1e6,
         "kernels_over_read": search / reading,
         "stages_ms": stages(device, grid, (*there, None)),
@@ -164,87 +171,32 @@ def transfers(x, y, z):
     return report
 
 
-def tune(x, y, z):
-    """Shapes of the binning block; pieces and threads of the upload."""
-    device, options, n = cuda.device(), Options(), x.size
-    there = [cp.asarray(values) for values in (x, y, z)]
-    box = Box(x.min(), x.max(), y.min(), y.max())
-    grid = gpu._grid(device, *there[:2], options, box)
-    cells = cp.empty(grid.columns.n_slots * grid.rows.n_slots * 2, np.uint64)
-    totals = cp.zeros(4, np.uint64)
-    text = gpu.SOURCE.read_text()
-    rows = []
-    for threads, resident, points, batch, local, chunks in (
-        (128, 4, 8, 4, 512, 16), (128, 3, 8, 8, 512, 8), (128, 5, 8, 4, 512, 8),
-        (128, 4, 8, 4, 512, 8), (128, 4, 8, 4, 512, 4), (128, 4, 8, 2, 512, 8),
-        (128, 6, 4, 4, 512, 16), (128, 4, 8, 4, 512, 2), (128, 6, 8, 2, 512, 8),
-    ):  # fmt: skip
-        shape = [f"-DTHREADS={threads}", f"-DPOINTS={points}", f"-DLOCAL={local}"]
-        shape += [f"-DRESIDENT={resident}", f"-DBATCH={batch}", f"-DCHUNKS={chunks}"]
-        kernel = cp.RawModule(code=text, options=(*cuda.OPTIONS, *shape)).get_function("owm_bin")
-        for blocks in (16, 64):
-            count = min(-(-n // (threads * points)), 132 * blocks)
-
-            def work(kernel=kernel, count=count, threads=threads):
-                cells.data.memset_async(0xFF, cells.nbytes)
-                kernel((count,), (threads,), (grid.memory, *there, 0, n, cells, totals))
-
-            rows.append(
-                (
-                    timed(work, 7),
-                    threads,
-                    resident,
-                    points,
-                    batch,
-                    local,
-                    chunks,
-                    blocks,
-                    kernel.num_regs,
-                )
-            )
-    rows.sort()
-    for row in rows:
-        print("tune", row, flush=True)
-    return rows
-
-
-def tune_upload(x, y, z):
-    arrays = [x, y, z]
-    for piece in (1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20):
-        for copiers in (4, 8, 12, 16):
-            cuda.PIECE, cuda.COPIERS = piece, copiers
-            device = cuda.Device()
-            spent = wall(lambda device=device: device.upload(arrays), 5)
-            print("upload", piece >> 20, copiers, 24 * x.size / spent / 1e6, flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=["sparse", "arzua", "forest", "dense"])
     parser.add_argument("--commit", required=True)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--tune", action="store_true")
     arguments = parser.parse_args()
     assert set(arguments.kinds) <= set(KINDS)
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    small = np.random.default_rng(1).random((3, 100)) * 20
     report = {
+        "function": "owm_ground",
         "device": name,
         "cuda": cp.cuda.runtime.runtimeGetVersion(),
         "cupy": cp.__version__,
         "commit": arguments.commit,
         "date": datetime.now(UTC).date().isoformat(),
+        "cpu_threads": n_threads(),
+        "small_call_ms": wall(lambda: gpu.run(*small, None, Options())),
         "clouds": [],
     }
     for kind in arguments.kinds:
         for strips in (True, False) if kind in ("sparse", "dense") else (True,):
-            figures, cloud = measure(kind, strips=strips, check=True)
+            figures, cloud = measure(kind, strips=strips)
             report["clouds"].append(figures)
-            if arguments.tune and kind in ("sparse", "dense"):
-                tune(*cloud)
     report["transfers"] = transfers(*cloud)
     print(report["transfers"], flush=True)
-    if arguments.tune:
-        tune_upload(*cloud)
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
 
 if TYPE_CHECKING:
+    from spatialq.call import run
     from spatialq.connection import connect, install
+    from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
@@ -28,6 +30,8 @@ __all__ = [
     "read_grid",
     "read_ifc",
     "read_las",
+    "run",
+    "write_ground",
 ]
 
 _LAZY = {
@@ -37,6 +41,8 @@ _LAZY = {
     "read_grid": "spatialq.io.grid",
     "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",
+    "run": "spatialq.call",
+    "write_ground": "spatialq.ground",
 }
 
 

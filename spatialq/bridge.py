@@ -1,16 +1,14 @@
 """From DuckDB to a kernel and back: lists in, plan, run, log, lists of structs out."""
 
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
+from spatialq.call import call
 from spatialq.function import SqlFunction
-from spatialq.planner import log, route
 from spatialq.udf import Udf
 
 SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
@@ -31,7 +29,7 @@ def kernel_function(udf: Udf) -> SqlFunction:
     a whole table (one row) and GROUP BY (a row a group).
     """
 
-    def call(ids: Any, *arguments: Any) -> Any:
+    def answer(ids: Any, *arguments: Any) -> Any:
         *columns, options = arguments
         lists = [_lists(column) for column in (ids, *columns)]
         results = [
@@ -42,13 +40,13 @@ def kernel_function(udf: Udf) -> SqlFunction:
 
     # DuckDB counts the arguments of a function by its signature.
     names = ["ids", *udf.columns, "options"]
-    call.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
+    answer.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
     returns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
     return SqlFunction(
         f"{udf.name}_udf",
         ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), _options_type(udf)),
         f"STRUCT({returns})[]",
-        call,
+        answer,
     )
 
 
@@ -74,35 +72,14 @@ def _lists(column: Any) -> Iterator[Any]:
 
 
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    started, clock = datetime.now(UTC), time.perf_counter()
     wish = chosen.pop("device")
     hints = get_type_hints(udf.options)
     for name, value in chosen.items():
         if value is None and type(None) not in get_args(hints[name]):
             message = f"{udf.name}: {name} must not be NULL"
             raise ValueError(message)
-    options = udf.options(**chosen)
-    rows = len(columns["point_id"])
-    plan = route.plan(udf, rows, options, wish)
-    error = None
-    try:
-        return udf.kernel(plan.device)(**_numpy(udf, columns), options=options)
-    except BaseException as failure:
-        error = str(failure) or type(failure).__name__
-        raise
-    finally:
-        log.add(
-            log.Entry(
-                at=started,
-                function=udf.name,
-                rows=rows,
-                device=plan.device,
-                reason=plan.reason,
-                estimated_seconds=plan.seconds,
-                seconds=time.perf_counter() - clock,
-                error=error,
-            )
-        )
+    result, _ = call(udf, _numpy(udf, columns), chosen, wish)
+    return result
 
 
 def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def sql(
     query: Annotated[str, typer.Argument(help="SQL; macros such as read_las('f.laz') work.")],
     database: Database = MEMORY,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help=".parquet, .csv or .json file.")
+        Path | None,
+        typer.Option("--output", "-o", help=".parquet, .csv or .json file; a grid: .tif, .png."),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Rows to print at most.")] = 100,
     *,
@@ -105,35 +106,47 @@ def sql(
 
 @app.command()
 def ground(
-    file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file.")],
+    file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file in a projected CRS.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help=".laz, .las, .parquet, .csv or .json file.")
+        list[Path],
+        typer.Option(
+            "--output",
+            "-o",
+            help="May be given several times: .laz or .las for the points with their classes, .tif "
+            "for the terrain, .png for its relief, .parquet, .csv or .json for a table.",
+        ),
     ],
-    window_size: Annotated[float, typer.Option(help="Side of a window, units of x.")] = 10.0,
-    overlap: Annotated[float, typer.Option(help="Share that the next window covers.")] = 0.8,
-    min_points: Annotated[
-        int | None, typer.Option(help="Points a window must hold; default: by density.")
-    ] = None,
-    cell_size: Annotated[float, typer.Option(help="Cells that always get a point; 0: off.")] = 20.0,
+    resolution: Annotated[float, typer.Option(help="Of the terrain, units of the CRS.")] = 1.0,
+    method: Annotated[str, typer.Option(help="Of the terrain: tin or idw.")] = "tin",
+    object_width: Annotated[
+        float, typer.Option(help="Widest building that is no terrain, metres.")
+    ] = 60.0,
+    max_distance: Annotated[
+        float, typer.Option(help="Of a ground point from level terrain, metres.")
+    ] = 0.4,
     device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
     *,
+    ground_only: Annotated[
+        bool, typer.Option("--ground-only", help="Only ground points to .laz and .las.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the ground points of a cloud by the Overlap Window Method, and write them."""
-    from spatialq.ground import write_ground_points
+    """Classify the ground of a point cloud: a new cloud, a terrain model, a relief, a table."""
+    from spatialq.ground import write_ground
 
     with _progress() as update:
-        row = write_ground_points(
+        row = write_ground(
             file,
             output,
-            update,
-            window_size=window_size,
-            overlap=overlap,
-            min_points=min_points,
-            cell_size=cell_size,
+            resolution=resolution,
+            method=method,
+            ground_only=ground_only,
             device=device,
+            progress=update,
+            object_width=object_width,
+            max_distance=max_distance,
         )
-    _show([row], as_json=as_json, upright=True)
+    _show([{**row, "outputs": ", ".join(row["outputs"])}], as_json=as_json, upright=True)
 
 
 @app.command()
@@ -143,6 +156,9 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo"),
 ) -> None:
     """Show what spatialq does, on a generated village or on two files of yours."""
+    from spatialq import numba_cache
+
+    numba_cache.ensure()
     from spatialq.demo import write_world
     from spatialq.demo.run import run
 

@@ -91,6 +91,7 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
+    from spatialq import ground_sql
     from spatialq.bridge import kernel_function
     from spatialq.io import grid_sql, ifc_sql, las_sql
     from spatialq.planner import sql as planner
@@ -103,6 +104,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
         *las_sql.SQL_FUNCTIONS,
         *grid_sql.SQL_FUNCTIONS,
         *ifc_sql.SQL_FUNCTIONS,
+        *ground_sql.SQL_FUNCTIONS,
     )
 
 

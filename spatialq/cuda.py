@@ -79,10 +79,7 @@ class Device:
 
     def is_here(self, array: Any) -> bool:
         """Whether an array is in the memory of a GPU."""
-        if hasattr(array, "__cuda_array_interface__"):
-            return True
-        where = getattr(array, "__dlpack_device__", None)
-        return where is not None and where()[0] == 2  # kDLCUDA
+        return on_gpu(array)
 
     def view(self, array: Any) -> Any:
         """Take an array of a GPU, whichever library made it, as CuPy's; nothing is copied."""
@@ -170,6 +167,14 @@ class _Lane:
         np.copyto(buffer, piece)
         target.copy_from_host_async(buffer.ctypes.data, piece.size, self.stream)
         self._sent[k].record(self.stream)
+
+
+def on_gpu(array: Any) -> bool:
+    """Whether an array, of whatever library, is in the memory of a GPU."""
+    if hasattr(array, "__cuda_array_interface__"):
+        return True
+    where = getattr(array, "__dlpack_device__", None)
+    return where is not None and int(where()[0]) == 2  # kDLCUDA
 
 
 @cache

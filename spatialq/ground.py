@@ -1,82 +1,222 @@
-"""From a point cloud file to a file of its ground points."""
+"""From a point cloud file to its ground: classified points, terrain grid, relief, table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.connection import connect_quietly
-from spatialq.errors import FileError
-from spatialq.export.atomic import require_writable
-from spatialq.export.las import require_format, write_classified
-from spatialq.export.table import FORMATS, write_table
-from spatialq.loading import kind_of, load
+from spatialq.errors import CrsError, FileError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.io.las import LasSource
 
 COMMAND = "ground"
 LAS = (".las", ".laz")
-GROUND = np.uint8(2)  # ASPRS class
+TABLE = (".parquet", ".csv", ".json")
+TERRAIN = (".tif", ".tiff")
+RELIEF = (".png",)
+ENDINGS = (*LAS, *TERRAIN, *RELIEF, *TABLE)
+COLUMNS = ("x", "y", "z", "classification")
+UNCLASSIFIED, GROUND, LOW_NOISE, HIGH_NOISE = 1, 2, 7, 18  # ASPRS classes
+
+Progress = Callable[[Path, int, int], None]
 
 
-def write_ground_points(
-    source: Path, target: Path, progress: Callable[[Path, int, int], None], **options: Any
+def write_ground(
+    source: str | Path,
+    outputs: str | Path | Sequence[str | Path],
+    *,
+    resolution: float = 1.0,
+    method: str = "tin",
+    ground_only: bool = False,
+    device: str = "auto",
+    progress: Progress | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Find the ground seeds of a cloud and write them.
+    """Classify the ground of a cloud and write what was found.
+
+    Noise (classes 7 and 18) keeps its class and takes no part. All other points get class 2 where
+    `classify_ground` finds ground; those that had class 2 and are not ground get class 1.
 
     Parameters
     ----------
     source : path
-        LAS, LAZ or COPC file.
-    target : path
-        .las or .laz: the points themselves, all dimensions kept, classified as ground (2);
-        .parquet, .csv or .json: the table that `owm_ground` gives.
-    progress : callable
+        LAS, LAZ or COPC file in a projected CRS, or one without a CRS in metres.
+    outputs : path or paths
+        By their endings: .las, .laz the points with their new classes, all else as it was; .tif
+        the terrain (Cloud Optimized GeoTIFF); .png its shaded relief; .parquet, .csv, .json the
+        table that `classify_ground` gives.
+    resolution : float, units of the CRS
+        Of the terrain.
+    method : 'tin' or 'idw'
+        How `ground_surface` makes the terrain, from one ground point a cell.
+    ground_only : bool
+        Write only the ground points to .las and .laz.
+    device : 'auto', 'cpu' or 'gpu'
+    progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Named arguments of `owm_ground`.
+        Options of `classify_ground`, in metres; `unit` follows from the CRS.
 
     Returns
     -------
     dict
-        What was done: points, ground_points, filled_points, output.
+        points, ground_points, noise_points, device, outputs.
 
     Raises
     ------
     FileError
-        If the source cannot be read, or would be overwritten.
+        If the source cannot be read, or an output not be written.
+    CrsError
+        If the CRS of the source is in degrees.
     ValueError
-        If the ending of the target is unknown or an option is wrong.
+        If an option or the ending of an output is wrong.
     """
-    if target.suffix.lower() not in (*LAS, *FORMATS):
-        message = f"{COMMAND}: output '{target}' must end in one of {', '.join((*LAS, *FORMATS))}"
+    from spatialq.call import call
+    from spatialq.udf import catalog
+
+    path = Path(source)
+    targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
+    tick = progress or (lambda *_: None)
+    cloud = _open(path, targets)
+    terrains = [target for target in targets if target.suffix.lower() in (*TERRAIN, *RELIEF)]
+    surface_options = {
+        "source": "points", "resolution": resolution, "method": method, "thin": True,
+    }  # fmt: skip
+    if terrains:  # refused before the work is done, not after
+        catalog()["ground_surface"].options(**surface_options)
+    unit, height_unit = _units(path, cloud.crs)
+    options.setdefault("unit", unit)
+    catalog()["classify_ground"].options(**options)
+    x, y, z, classes = _read(cloud, path, tick)
+    takes_part = (classes != LOW_NOISE) & (classes != HIGH_NOISE)
+    rows = np.flatnonzero(takes_part)
+    level = height_unit / unit  # heights in the units of x and y
+    heights = z[rows] if level == 1 else z[rows] * level
+    columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
+    found, used = call(catalog()["classify_ground"], columns, options, device)
+    is_ground = np.zeros(classes.size, np.bool_)
+    is_ground[rows] = found["is_ground"]
+    if terrains:
+        _write_terrain(terrains, [v[is_ground] for v in (x, y, z)], surface_options, cloud, device)
+    for target in targets:
+        if target.suffix.lower() in LAS:
+            _write_points(path, target, classes, is_ground, tick, ground_only=ground_only)
+        elif target.suffix.lower() in TABLE:
+            found["height"] /= level
+            _write_table(found, target)
+            found["height"] *= level
+    return {
+        "points": cloud.rows,
+        "ground_points": int(np.count_nonzero(is_ground)),
+        "noise_points": cloud.rows - rows.size,
+        "device": used,
+        "outputs": [str(target) for target in targets],
+    }
+
+
+def _open(source: Path, targets: Sequence[Path]) -> "LasSource":
+    from spatialq.export.atomic import require_writable
+    from spatialq.export.las import require_format
+    from spatialq.io.las import open_las
+    from spatialq.loading import kind_of
+
+    if not targets:
+        message = f"{COMMAND}: outputs must name a file, got none"
         raise ValueError(message)
-    require_writable(target)
+    for target in targets:
+        if target.suffix.lower() not in ENDINGS:
+            message = f"{COMMAND}: output '{target}' must end in one of {', '.join(ENDINGS)}"
+            raise ValueError(message)
+        require_writable(target)
+    for target in targets:
+        if targets.count(target) > 1:
+            message = f"{COMMAND}: outputs must be different files, got '{target}' twice"
+            raise ValueError(message)
     if kind_of(COMMAND, source) != "las":
         raise FileError.of(COMMAND, source, "is no point cloud: LAS, LAZ or COPC")
-    if target.exists() and target.samefile(source):
-        raise FileError.of(COMMAND, target, "output must be another file than the input")
-    if target.suffix.lower() in LAS:
-        require_format(source, target)
-    con = connect_quietly()
-    (record,) = load(con, source, "points", columns=("point_id", "x", "y", "z"), progress=progress)
-    names = ", ".join(f"{name} := ?" for name in options)
-    con.execute(f"CREATE TABLE seeds AS FROM owm_ground('points', {names})", list(options.values()))
-    seeds, filled = con.execute("SELECT count(*), count(*) FILTER (filled) FROM seeds").fetchall()[
-        0
-    ]
-    if target.suffix.lower() in LAS:
-        keep = np.zeros(record.rows, np.bool_)
-        keep[con.execute("SELECT point_id FROM seeds").fetchnumpy()["point_id"]] = True
-        classes = np.broadcast_to(GROUND, keep.shape)
-        write_classified(
-            source, target, classes, keep, lambda done, total: progress(target, done, total)
+    for target in targets:
+        if target.exists() and target.samefile(source):
+            raise FileError.of(COMMAND, target, "output must be another file than the input")
+        if target.suffix.lower() in LAS:
+            require_format(source, target)
+    return open_las(source)
+
+
+def _units(source: Path, crs: str | None) -> tuple[float, float]:
+    """Metres in a unit of x and y, and of z; 1 without a CRS."""
+    from spatialq.io import crs as crs_text
+
+    if crs is None:
+        return 1.0, 1.0
+    units = crs_text.metres_per_unit(crs)
+    if units is None:
+        message = (
+            f"{COMMAND}: '{source}' is in {crs_text.name(crs)}, in degrees; reproject it to a "
+            "projected CRS first"
         )
-    else:
-        write_table(con, "SELECT * FROM seeds ORDER BY point_id", target)
+        raise CrsError(message)
+    return units
+
+
+def _read(cloud: "LasSource", path: Path, tick: Progress) -> "list[NDArray[Any]]":
+    """Read the columns that matter, whole."""
+    kinds = (np.float64, np.float64, np.float64, np.uint8)
+    arrays: list[NDArray[Any]] = [np.empty(cloud.rows, kind) for kind in kinds]
+    done = 0
+    for batch in cloud.batches(COLUMNS):
+        for values, array in zip(batch.columns, arrays, strict=True):
+            array[done : done + batch.num_rows] = values.to_numpy(zero_copy_only=False)
+        done += batch.num_rows
+        tick(path, done, cloud.rows)
+    return arrays
+
+
+def _write_terrain(
+    targets: Sequence[Path],
+    ground: "list[NDArray[np.float64]]",
+    options: dict[str, Any],
+    cloud: "LasSource",
+    device: str,
+) -> None:
+    from spatialq.call import call
+    from spatialq.export.raster import from_cells, write_hillshade, write_terrain
+    from spatialq.udf import catalog
+
+    columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
+    cells, _ = call(catalog()["ground_surface"], columns, options, device)
+    raster = from_cells(cells["x"], cells["y"], cells["z"], cloud.crs)
+    for target in targets:
+        (write_hillshade if target.suffix.lower() in RELIEF else write_terrain)(target, raster)
+
+
+def _write_points(
+    source: Path,
+    target: Path,
+    classes: "NDArray[np.uint8]",
+    is_ground: "NDArray[np.bool_]",
+    tick: Progress,
+    *,
+    ground_only: bool,
+) -> None:
+    from spatialq.export.las import write_classified
+
+    new = np.where(classes == GROUND, np.uint8(UNCLASSIFIED), classes)
+    new[is_ground] = GROUND
+    keep = is_ground if ground_only else None
+    write_classified(source, target, new, keep, lambda done, total: tick(target, done, total))
+
+
+def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:
+    import pyarrow as pa
+
+    from spatialq.connection import connect_quietly
+    from spatialq.export.table import write_table
+
+    con = connect_quietly()
+    con.register("found", pa.table(found))
+    write_table(con, "FROM found", target)
     con.close()
-    return {
-        "points": record.rows,
-        "ground_points": seeds,
-        "filled_points": filled,
-        "output": str(target),
-    }

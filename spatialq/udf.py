@@ -5,8 +5,11 @@ import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
+
+from spatialq import numba_cache
 
 Device = Literal["cpu", "gpu"]
 
@@ -44,6 +47,8 @@ class Udf:
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name."""
+        if device == "cpu":
+            numba_cache.ensure()
         module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run
@@ -56,3 +61,13 @@ def catalog() -> Mapping[str, Udf]:
 
     names = sorted(info.name for info in pkgutil.iter_modules(spatialq.udfs.__path__))
     return {name: importlib.import_module(f"spatialq.udfs.{name}").UDF for name in names}
+
+
+def find(function: str, name: str) -> Udf:
+    """Look up a spatial function; a ValueError names the nearest ones."""
+    known = catalog()
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known) or sorted(known)
+    message = f"{function}: no spatial function {name!r}; there is {', '.join(near)}"
+    raise ValueError(message)

@@ -7,10 +7,7 @@ import subprocess
 import sys
 import time
 
-import laspy
-import numpy as np
 import pytest
-from spatialq.udfs.owm_ground import Options, cpu
 
 import spatialq
 
@@ -77,29 +74,6 @@ def test_sql_straight_over_a_file(tmp_path):
     assert rows("sql", query) == [{"n": 250}]
 
 
-@pytest.mark.parametrize("ending", ["laz", "las", "parquet", "csv"])
-def test_ground_writes_what_the_kernel_finds(tmp_path, world, ending):
-    target = tmp_path / f"ground.{ending}"
-    (done,) = rows("ground", world.las, "-o", target, "--window-size", 20, "--cell-size", 0)
-    cloud = laspy.read(world.las)
-    coordinates = (np.asarray(cloud[axis]) for axis in "xyz")
-    ids = np.arange(len(cloud.points))
-    expected = cpu.run(*coordinates, ids, Options(window_size=20.0, cell_size=0.0))["point_id"]
-    assert (done["points"], done["ground_points"]) == (ids.size, expected.size)
-    if ending in ("las", "laz"):
-        written = laspy.read(target)
-        assert set(written.classification) == {2}
-        assert written.header.parse_crs() == cloud.header.parse_crs()
-        for name in cloud.point_format.dimension_names:
-            if name != "classification":
-                np.testing.assert_array_equal(written[name], cloud[name][expected])
-    else:
-        with spatialq.connect() as con:
-            found = con.sql(f"SELECT point_id FROM '{target}' ORDER BY 1").fetchall()
-        assert [point_id for (point_id,) in found] == sorted(expected.tolist())
-    assert [path.name for path in tmp_path.iterdir()] == [target.name]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -134,8 +108,9 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
 
 def test_an_option_that_is_wrong_leaves_no_file(tmp_path):
     path = write_las(tmp_path / "a.las", 100)
-    result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--window-size", -1)
-    assert result.stderr == "error: owm_ground: window_size must be > 0 and <= 1e+09, got -1.0\n"
+    result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--object-width", -1)
+    expected = "error: classify_ground: object_width must be >= 0 and <= 1000, got -1.0\n"
+    assert result.stderr == expected
     assert result.returncode == 1
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 

@@ -85,6 +85,9 @@ def test_a_read_only_database(tmp_path):
     duckdb.connect(path).close()
     with spatialq.connect(path, read_only=True) as con:
         assert con.sql(CALL).fetchall() == [(2,)]
+        with con.cursor() as cursor:
+            spatialq.install(cursor)
+            assert cursor.sql(CALL).fetchall() == [(2,)]
 
 
 def test_a_database_that_spatialq_has_written_opens_without_it(tmp_path):

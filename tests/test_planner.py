@@ -85,7 +85,9 @@ def test_plan_in_sql():
         assert all(row[4] for row in rows)
         with pytest.raises(duckdb.InvalidInputException, match="no spatial function 'own_ground'"):
             con.sql("FROM spatialq_plan('own_ground', 5)").fetchall()
-        with pytest.raises(duckdb.InvalidInputException, match="row_count must be >= 0, got -1"):
+        with pytest.raises(
+            duckdb.InvalidInputException, match=r"row_count must be >= 0 and <= 1e\+15, got -1"
+        ):
             con.sql("FROM spatialq_plan('owm_ground', -1)").fetchall()
 
 

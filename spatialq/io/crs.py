@@ -84,6 +84,21 @@ def _equal(first: str, second: str) -> bool:
     return bool(pyproj.CRS.from_json(first).equals(pyproj.CRS.from_json(second)))
 
 
+@in_proj_thread
+def metres_per_unit(crs: str) -> tuple[float, float] | None:
+    """Metres in a unit of x and y, and in one of z; None where x and y are angles.
+
+    A CRS without a vertical axis has heights in the units of x and y.
+    """
+    import pyproj
+
+    across, *_, up = pyproj.CRS.from_json(crs).axis_info
+    factors = across.unit_conversion_factor, up.unit_conversion_factor
+    if across.unit_name.startswith("degree") or across.direction.startswith("geo"):
+        return None
+    return factors[0], factors[1] if up.direction == "up" else factors[0]
+
+
 def require_same(function: str, sources: Iterable[tuple[object, str | None]]) -> str | None:
     """Return the one CRS of several named sources.
 

@@ -1,7 +1,7 @@
 """How fast each kernel is, as measured: what turns work into seconds.
 
-The figures stand in `rates.json`, written by the benchmarks together with the machine they were
-measured on. They rank devices; the log shows how far off they are on another machine.
+The figures stand in `rates.json`, written by `benchmarks/rates.py` from measurements of all
+devices on one machine. They rank devices; the log shows how far off they are on another machine.
 """
 
 import json
@@ -21,11 +21,14 @@ class Rate:
     """Transfer to and from the device; infinite where there is none."""
     start_seconds: float
     """What a call costs however small it is."""
+    threads: int = 1
+    """Of the processor that it was measured on; fewer are slower in proportion."""
 
-    def seconds(self, work: Work) -> float:
-        """Estimate the time of a call."""
+    def seconds(self, work: Work, threads: int) -> float:
+        """Estimate the time of a call on so many threads (1 on a GPU)."""
         transfer = (work.bytes_in + work.bytes_out) / self.bytes_per_second
-        return self.start_seconds + transfer + work.steps / self.steps_per_second
+        speed = self.steps_per_second * min(threads, self.threads) / self.threads
+        return self.start_seconds + transfer + work.steps / speed
 
 
 @cache
@@ -44,4 +47,5 @@ def rate(function: str, device: Device) -> Rate | None:
         figures["steps_per_second"],
         figures.get("bytes_per_second", float("inf")),
         figures["start_seconds"],
+        int(figures.get("threads", 1)),
     )

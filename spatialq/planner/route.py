@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from spatialq.errors import DeviceError
 from spatialq.planner import devices, rates
-from spatialq.udf import Device, Udf
+from spatialq.udf import Device, Udf, Work
 
 Wish = Literal["auto", "cpu", "gpu"]
 
@@ -50,7 +50,7 @@ def plan(udf: Udf, rows: int, options: Any, wish: str) -> Plan:
     candidates = [
         Option(
             info.device,
-            None if (rate := rates.rate(udf.name, info.device)) is None else rate.seconds(work),
+            _seconds(udf, info, work),
             work.bytes_kernel,
             _problem(udf, info, work.bytes_kernel),
         )
@@ -71,6 +71,13 @@ def plan(udf: Udf, rows: int, options: Any, wish: str) -> Plan:
     chosen, other = (gpu, cpu) if gpu.seconds < cpu.seconds else (cpu, gpu)
     reason = f"about {chosen.seconds:.2g} s, against {other.seconds:.2g} s on the {other.device}"
     return Plan(chosen.device, chosen.seconds, reason, candidates)
+
+
+def _seconds(udf: Udf, info: devices.DeviceInfo, work: Work) -> float | None:
+    rate = rates.rate(udf.name, info.device)
+    if rate is None:
+        return None
+    return rate.seconds(work, info.cores if info.device == "cpu" else 1)
 
 
 def _problem(udf: Udf, info: devices.DeviceInfo, needed: int) -> str:

@@ -1,14 +1,14 @@
 """The planner's answers as SQL functions; `sql/spatialq_*.sql` makes tables of them."""
 
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
 from spatialq.function import SqlFunction
 from spatialq.planner import devices, log, route
-from spatialq.udf import Udf, catalog
+from spatialq.udf import find
 
+MAX_ROWS = 10**15
 DEVICES = pa.struct(
     {
         "device": pa.string(),
@@ -40,16 +40,6 @@ PLAN = pa.struct(
         "reason": pa.string(),
     }
 )
-
-
-def find(function: str, name: str) -> Udf:
-    """Look up a spatial function; a ValueError names the nearest ones."""
-    known = catalog()
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known) or sorted(known)
-    message = f"{function}: no spatial function {name!r}; there is {', '.join(near)}"
-    raise ValueError(message)
 
 
 def _devices(calls: Any) -> Any:
@@ -90,8 +80,8 @@ def _plan(names: Any, row_counts: Any, wishes: Any) -> Any:
         names.to_pylist(), row_counts.to_pylist(), wishes.to_pylist(), strict=True
     ):
         udf = find("spatialq_plan", str(name))
-        if rows is None or rows < 0:
-            message = f"spatialq_plan: row_count must be >= 0, got {rows}"
+        if rows is None or not 0 <= rows <= MAX_ROWS:
+            message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
             raise ValueError(message)
         plan = route.plan(udf, rows, udf.options(), wish)
         tables.append(

@@ -191,6 +191,8 @@ def classify_ground(
     surface = fill(low, known)
 
     cut = objects(surface, cell, object_width)
+    window_size = max(window_size, 8 * cell)
+    cell_size = max(cell_size, 2 * window_size) if cell_size else 0.0
     least = min_points or max(1, int(0.5 * (len(points) / area if area else 0) * window_size**2))
     seeds, filled = owm_ground(points, window_size, overlap, least, cell_size)
     carries = np.zeros(shape, bool)

@@ -79,12 +79,12 @@ def test_a_fill_keeps_what_is_known_and_stays_between():
     assert filled == pytest.approx(fill(z, known), abs=1e-5)
 
 
-def test_a_fill_of_nothing_known_is_level():
-    z = np.ones((5, 7), np.float32)
-    assert (cpu._fill(threads(), z, np.zeros(z.shape, bool)) == 0).all()
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7)])
+def test_a_fill_of_nothing_known_is_level(shape):
+    z = np.ones(shape, np.float32)
+    assert (cpu._fill(threads(), z, np.zeros(shape, bool)) == 0).all()
 
 
-# What the objects of the scene are, by their height in it.
 def test_ground_is_found_under_a_house_a_tree_and_a_bush():
     points = scene(21, n=3000, side=40.0, terrain=hill)
     found = by_id(run(points))

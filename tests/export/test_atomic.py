@@ -11,7 +11,7 @@ import spatialq
 from spatialq.errors import FileError
 from spatialq.export.atomic import require_writable, whole
 from spatialq.export.table import write_table
-from spatialq.ground import write_ground_points
+from spatialq.ground import write_ground
 
 
 def test_a_link_stays_and_its_file_is_written(tmp_path):
@@ -46,7 +46,7 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch
     with pytest.raises(FileError, match=f"output: '{target}': {message}"):
         require_writable(target)
     with pytest.raises(FileError, match=message):
-        write_ground_points(tmp_path / "none.las", target, print)
+        write_ground(tmp_path / "none.las", target)
     with spatialq.connect() as con, pytest.raises(FileError, match=message):
         write_table(con, "SELECT error('the query ran')", target)
 

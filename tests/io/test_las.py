@@ -469,7 +469,7 @@ def test_the_python_function_checks_too(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 0, 10)
     with pytest.raises(ValueError, match="no column 'height'"):
         read_las(con, path, columns=["height"])
-    with pytest.raises(FileError, match="Is a directory"):
+    with pytest.raises(FileError, match="is a folder, no file"):
         read_las(con, tmp_path)
     con.execute("CREATE TABLE cloud (a INTEGER)")
     with pytest.raises(ValueError, match="there is a table 'cloud' already"):

@@ -7,13 +7,12 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
 from spatialq.parallel import n_threads, spans
 
 from . import discs, fill, method, points, terrain
-from .grid import Grid, lay_grid, not_finite
+from .grid import Grid, lay_grid, not_finite, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,21 +84,22 @@ class Threads:
     pool: ThreadPoolExecutor
     count: int
 
-    def each(self, loop: Callable[..., Any], *arguments: Any, n: int, parts: int) -> list[Any]:
-        """Call the loop with the arguments and each of so many parts of range(n)."""
-        if parts <= 1 or self.count == 1:
-            return [loop(*arguments, *part) for part in spans(n, max(parts, 1))]
-        return list(self.pool.map(lambda part: loop(*arguments, *part), spans(n, parts)))
-
     def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a loop over the points; its first argument has one value a point."""
         n = arguments[0].size
-        return self.each(loop, *arguments, n=n, parts=self.pays(n))
+        return self._each(loop, arguments, spans(n, self.pays(n)), n)
 
-    def rows(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Call a loop over the rows of a grid; its last argument is the result."""
+    def rows(self, loop: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
+        """Call a loop over the rows of a grid, at most so many at once; it ends in its result."""
         rows, columns = arguments[-1].shape
-        return self.each(loop, *arguments, n=rows, parts=min(rows, self.pays(rows * columns)))
+        parts = -(-rows // most) if most else min(rows, self.pays(rows * columns))
+        return self._each(loop, arguments, spans(rows, parts), rows * columns)
+
+    def _each(
+        self, loop: Callable[..., Any], arguments: Any, parts: list[tuple[int, int]], items: int
+    ) -> list[Any]:
+        each = map if self.pays(items) == 1 else self.pool.map
+        return list(each(lambda part: loop(*arguments, *part), parts))
 
     def pays(self, items: int) -> int:
         """How many threads are worth their start."""
@@ -187,7 +187,8 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
         coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
-    filled, _ = levels.pop()
+    top, is_known = levels.pop()
+    filled = np.where(is_known, top, np.float32(0))
     for fine, is_known in reversed(levels):
         coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
         threads.rows(fill.double, coarse_filled, fine, is_known, filled)
@@ -208,10 +209,8 @@ def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
 
 
 def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> "Heights":
-    rows, result = z.shape[0], np.empty_like(z)
-    threads.each(
-        discs.lowest, z, sign, method.half_widths(radius), result, n=rows, parts=-(-rows // BAND)
-    )
+    result = np.empty_like(z)
+    threads.rows(discs.lowest, z, sign, method.half_widths(radius), result, most=BAND)
     return result
 
 
@@ -249,9 +248,7 @@ def _base(
     level: float,
 ) -> "Heights":
     """Smooth surface through the OWM seeds that are the lowest points of candidates."""
-    least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
-    windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
-    seeds = owm_ground.run(*cloud, point_id, windows)
+    seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from spatialq.udfs.owm_ground import Options as OwmOptions
 from spatialq.udfs.owm_ground import gpu as owm_ground
 
 from spatialq import cuda
 
 from . import method
-from .grid import Grid, lay_grid, not_finite
+from .grid import Grid, lay_grid, not_finite, windows
 
 if TYPE_CHECKING:
     from . import Options
@@ -163,7 +162,8 @@ class _Kernels:
             coarse = xp.empty(shape, np.float32), xp.empty(shape, np.bool_)
             self.rows("halve", *levels[-1], *_sizes((rows, columns)), shape=shape, out=coarse)
             levels.append(coarse)
-        filled, _ = levels.pop()
+        top, is_known = levels.pop()
+        filled = xp.where(is_known, top, np.float32(0))
         for fine, is_known in reversed(levels):
             coarse_filled, filled, other = filled, xp.empty_like(fine), xp.empty_like(fine)
             sizes = *fine.shape, *coarse_filled.shape
@@ -220,9 +220,7 @@ class _Kernels:
     ) -> Any:  # fmt: skip
         """Smooth surface through the OWM seeds that are the lowest points of candidates."""
         xp = self.device.xp
-        least = options.min_points or max(1, int(0.5 * grid.density * options.window_size**2))
-        windows = OwmOptions(options.window_size, options.overlap, least, options.cell_size)
-        seeds, _, _ = owm_ground.find(self.device, cloud, windows, None)
+        seeds, _, _ = owm_ground.find(self.device, cloud, windows(grid, options), None)
         x, y, heights = (values[seeds] for values in cloud[:3])
         columns = xp.minimum((x - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
         rows = xp.minimum((y - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from spatialq.udfs.owm_ground import Options as OwmOptions
 
 from . import method
+
+if TYPE_CHECKING:
+    from . import Options
 
 MAX_CELLS = 1 << 28
 MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
@@ -34,6 +38,17 @@ class Grid:
     def step(self) -> np.float32:
         """Side of a cell, as the loops over the grid take it."""
         return np.float32(self.cell)
+
+
+def windows(grid: Grid, options: "Options") -> OwmOptions:
+    """Make the options of `owm_ground` for the seeds of step 5.
+
+    In a very sparse cloud the windows have some cells, or nearly all of them would be empty.
+    """
+    size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
+    cell_size = options.cell_size and max(options.cell_size, 2 * size)
+    least = options.min_points or max(1, int(0.5 * grid.density * size**2))
+    return OwmOptions(size, options.overlap, least, cell_size)
 
 
 CountOccupied = Callable[[float, float, float, tuple[int, int]], int]
@@ -81,7 +96,7 @@ def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
 
 def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
     most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
-    if (width / cell + 1) * (height / cell + 1) > most:
+    if not (width / cell + 1) * (height / cell + 1) <= most:  # neither if it is NaN
         message = (
             f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
             f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"

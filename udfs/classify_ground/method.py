@@ -33,6 +33,7 @@ OBJECT_SLOPE = np.float32(0.08)
 """What an opening lowers by more than this times its radius is an object."""
 OUTSIDE = 0.1
 """How far beyond the border a disc may have its centre, in radii."""
+CELLS_PER_WINDOW = 8.0
 BASE_RADIUS = 15.0
 """Half side of the square over which the seeds' surface is averaged, twice."""
 

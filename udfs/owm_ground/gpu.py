@@ -12,7 +12,7 @@ from spatialq.parallel import n_threads, spans
 
 from . import cells
 from .result import not_finite, result_of
-from .windows import Axis, Box, cut_axes, least_points, octree_root
+from .windows import Axis, Box, cut_axes, least_points, octree_root, window_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, RUN, BLOCKS = (
-    128,
-    4 * 16 * 256,
-    16,
-)  # of `owm_bin`: a block, its points, blocks a multiprocessor
+THREADS, RUN = 128, 4 * 8 * 256  # of a block of `owm_bin`: threads, points one after the other
+BLOCKS = 16  # such blocks of a multiprocessor
 WORDS = 1024  # of a bitmap that a block collects
 MAX_ROWS = 65535  # blocks along y
 MAX_POINTS = 1 << 32  # positions must leave half of a key to the height
@@ -37,8 +34,8 @@ ARRAYS = (
 )  # fmt: skip
 AXIS = np.dtype(
     [(name, "u8") for name in ARRAYS]
-    + [(name, "f8") for name in ("scale", "step", "margin")]
-    + [(name, "i4") for name in ("n_borders", "n_slots", "n_windows", "n_fills")]
+    + [(name, "f8") for name in ("scale", "per_step", "margin")]
+    + [(name, "i4") for name in ("low", "n_steps", "n_borders", "n_slots", "n_windows", "n_fills")]
 )
 GRID = np.dtype(
     [("x", AXIS), ("y", AXIS)]
@@ -306,13 +303,19 @@ def _memory(
         size += -(-array.nbytes // 8) * 8
         return start
 
-    starts = [{name: place(array) for name, array in _arrays(axis).items()} for axis in axes]
+    step = window_step(options.window_size, options.overlap)
+    lattices = [_lattice(axis, step) for axis in axes]
+    starts = [
+        {name: place(array) for name, array in _arrays(axis, lattice).items()}
+        for axis, lattice in zip(axes, lattices, strict=True)
+    ]
     memory = device.xp.empty(size, np.uint8)
     record = np.zeros(1, GRID)
-    for name, axis, offsets in zip("xy", axes, starts, strict=True):
+    ends = (box.x_low, box.x_high), (box.y_low, box.y_high)
+    for name, axis, lattice, end, offsets in zip("xy", axes, lattices, ends, starts, strict=True):
         for key, start in offsets.items():
             record[name][key] = device.address(memory) + start
-        for key, value in _numbers(axis).items():
+        for key, value in _numbers(axis, lattice, *end).items():
             record[name][key] = value
     for key in ("x_low", "x_high", "y_low", "y_high"):
         record[key] = getattr(box, key)
@@ -332,36 +335,74 @@ def _memory(
     return memory
 
 
-def _arrays(axis: Axis) -> "dict[str, NDArray[Any]]":
+def _arrays(axis: Axis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
     arrays = {name: np.ascontiguousarray(getattr(axis, name)) for name in ARRAYS}
+    if lattice is not None:
+        for name in ("columns", "order"):
+            arrays[name] = lattice.renumbered[arrays[name]]
     return {
         name: array if name == "borders" else array.astype(np.int32)
         for name, array in arrays.items()
     }
 
 
-def _numbers(axis: Axis) -> dict[str, float]:
+def _numbers(axis: Axis, lattice: "Lattice | None", low: float, high: float) -> dict[str, float]:
     borders = axis.borders[:-1]
-    step, margin = 0.0, 1.0
-    if borders.size > 1 and axis.n_slots == 2 * borders.size - 1:
-        # Even but for rounding: coordinates clear of the borders need no look at them.
-        even = (borders[-1] - borders[0]) / (borders.size - 1)
-        off = np.abs(borders - (borders[0] + np.arange(borders.size) * even)).max()
-        off += 4 * np.spacing(np.abs(borders[[0, -1]]).max())
-        share = off / even + 1e-15 * borders.size + 1e-9
-        if share < MAX_MARGIN:
-            step, margin = even, share
     n_buckets = axis.guess.size - 1
     span = borders[-1] - borders[0] if borders.size else 0.0
-    return {
+    numbers: dict[str, float] = {
         "scale": n_buckets / span if span > 0 else 0.0,
-        "step": step,
-        "margin": margin,
         "n_borders": borders.size,
         "n_slots": axis.n_slots,
         "n_windows": axis.window_start.size,
         "n_fills": axis.fill_start.size,
     }
+    if lattice is not None:
+        first, last = (int(np.floor((end - borders[0]) / lattice.step)) for end in (low, high))
+        numbers |= {
+            "per_step": 1 / lattice.step,
+            "margin": lattice.margin,
+            "low": max(first, 0),
+            "n_steps": min(last, lattice.n_steps - 1) - max(first, 0) + 1,
+        }
+    return numbers
 
 
-MAX_MARGIN = 0.01  # share of a step; with more, all coordinates are compared with the borders
+@dataclass(frozen=True)
+class Lattice:
+    """Places at even steps from the first border on, each with a border but for rounding.
+
+    A coordinate that is clear of these places needs no look at the borders: its slot is the
+    step's, and such slots get the first columns, in order.
+    """
+
+    step: float
+    n_steps: int
+    margin: float
+    """How near to a place a coordinate is not clear of it, in steps."""
+    renumbered: "NDArray[np.int64]"
+    """New column of each column of the axis."""
+
+
+def _lattice(axis: Axis, step: float) -> Lattice | None:
+    borders = axis.borders[:-1]
+    if borders.size < 2 or axis.n_slots != 2 * borders.size - 1:
+        return None
+    places = np.rint((borders - borders[0]) / step)
+    gaps = np.flatnonzero(np.diff(places) > 1)  # far fill cells may have borders beyond one
+    n_steps = int(places[gaps[0] if gaps.size else -1])
+    off = np.abs(borders - (borders[0] + places * step)).max()
+    off += 4 * np.spacing(np.abs(borders[[0, -1]]).max())
+    margin = off / step + 1e-15 * n_steps + 1e-9
+    if margin > MAX_MARGIN or n_steps == 0:
+        return None
+    at = np.flatnonzero(np.diff(places))[:n_steps]  # the last border of each place
+    main = axis.columns[2 * at + 1]
+    renumbered = np.full(axis.n_slots, -1)
+    renumbered[main] = np.arange(n_steps)
+    rest = renumbered < 0
+    renumbered[rest] = n_steps + np.arange(np.count_nonzero(rest))
+    return Lattice(step, n_steps, margin, renumbered)
+
+
+MAX_MARGIN = 0.01  # of a step; with more, all coordinates are compared with the borders

@@ -24,7 +24,7 @@ typedef unsigned long long u64;
 #define LOCAL 512  // cells that a warp can count in shared memory
 #endif
 #ifndef CHUNKS
-#define CHUNKS 16  // chunks one after the other that a warp takes
+#define CHUNKS 8  // chunks one after the other that a warp takes
 #endif
 #define CHUNK (32 * POINTS)  // points of a warp at once
 #define PATIENCE 16          // chunks without an attempt after one that was in no order
@@ -44,9 +44,11 @@ struct Axis {
     const int* window_stop;  // run of slots of each window
     const int* fill_start;
     const int* fill_stop;
-    double scale;   // buckets per unit
-    double step;    // of the borders if these are even but for rounding, else 0
-    double margin;  // share of a step next to a border where arithmetic alone cannot decide
+    double scale;     // buckets per unit
+    double per_step;  // inverse step of the lattice of borders; 0 where they are on none
+    double margin;    // share of a step next to a border where arithmetic alone cannot decide
+    int low;          // step of the lattice where the cloud begins; the column of each is its number
+    int n_steps;      // from there to where it ends
     int n_borders;
     int n_slots;
     int n_windows;
@@ -169,57 +171,36 @@ __device__ bool is_lower(const Grid& grid, const Cloud& cloud, u64 a, u64 b) {
 // Place of a coordinate; -1 where no window or fill cell reaches.
 __device__ int place_of(const Axis& axis, double value) {
     const double* borders = axis.borders;
-    const double low = borders[0];
-    if (!(value >= low && value <= borders[axis.n_borders - 1])) return -1;
-    int k;
-    if (axis.step > 0.0) {
-        k = min((int)((value - low) / axis.step + 0.5), axis.n_borders - 1);
-        while (borders[k] > value) --k;
-    } else {
-        k = axis.guess[(int)((value - low) * axis.scale)];
-    }
+    if (!(value >= borders[0] && value <= borders[axis.n_borders - 1])) return -1;
+    int k = axis.guess[(int)((value - borders[0]) * axis.scale)];
     while (borders[k + 1] <= value) ++k;
     return 2 * k + (borders[k] < value);
-}
-
-// Column of a place; where the borders are even, all places have one.
-__device__ int column_at(const Axis& axis, int place) {
-    if (axis.step > 0.0) return place % 2 ? place / 2 : axis.n_borders - 1 + place / 2;
-    return axis.columns[place];
 }
 
 // What a warp that bins points needs of an axis, in registers.
 struct Ruler {
     double first, per_step, margin;
-    int low;    // interval of the cloud's least coordinate
-    int count;  // intervals from there to that of its greatest; 0 where the borders are not even
+    int low, n_steps;
 };
 
-__device__ Ruler ruler_of(const Axis& axis, double low, double high) {
-    Ruler ruler = {axis.borders[0], 0.0, axis.margin, 0, 0};
-    if (axis.step > 0.0) {
-        const int last = min(place_of(axis, high) / 2, axis.n_borders - 2);
-        ruler.per_step = 1.0 / axis.step;
-        ruler.low = max(place_of(axis, low) / 2, 0);
-        ruler.count = (last < 0 ? axis.n_borders - 2 : last) - ruler.low + 1;
-    }
-    return ruler;
+__device__ Ruler ruler_of(const Axis& axis) {
+    return {axis.borders[0], axis.per_step, axis.margin, axis.low, axis.n_steps};
 }
 
-// Column of a coordinate's interval, where the borders are even; -1 where that is not enough: on a
-// border or next to one, outside of the cloud's extent, not finite, borders not even. No
-// conversions: adding MAGIC rounds to a whole number and leaves it in the low bits.
+// Column of a coordinate between two places of the lattice; -1 where that is not enough: on a
+// border or next to one, outside of the cloud's extent, not finite, no lattice. No conversions:
+// adding MAGIC rounds to a whole number and leaves it in the low bits.
 __device__ int even_column(const Ruler& ruler, double value) {
     const double MAGIC = 6755399441055744.0;  // 1.5 * 2^52
     const double t = (value - ruler.first) * ruler.per_step;
     const double sum = t + MAGIC;
     const double off = t - (sum - MAGIC);
     const int k = (int)__double_as_longlong(sum) - (off < 0.0);
-    return fabs(off) > ruler.margin && (u32)(k - ruler.low) < (u32)ruler.count ? k : -1;
+    return fabs(off) > ruler.margin && (u32)(k - ruler.low) < (u32)ruler.n_steps ? k : -1;
 }
 
 __device__ u64 cell_at(const Grid& grid, int x_place, int y_place) {
-    return (u64)column_at(grid.y, y_place) * grid.x.n_slots + column_at(grid.x, x_place);
+    return (u64)grid.y.columns[y_place] * grid.x.n_slots + grid.x.columns[x_place];
 }
 
 __device__ u64 cell_of(const Grid& grid, double x, double y) {
@@ -393,8 +374,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     Warp& warp = warps[threadIdx.x / 32];
     for (int k = lane; k < LOCAL; k += 32) warp.count[k] = 0, warp.lowest[k] = ~0u;
     __syncwarp();
-    const Ruler across = ruler_of(grid.x, grid.x_low, grid.x_high);
-    const Ruler along = ruler_of(grid.y, grid.y_low, grid.y_high);
+    const Ruler across = ruler_of(grid.x);
+    const Ruler along = ruler_of(grid.y);
     const int n_columns = grid.x.n_slots;
     Piece piece = {0, 0, 0, 0};
     int n_late = 0, patience = 0;

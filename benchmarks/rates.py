@@ -1,0 +1,60 @@
+"""Make the planner's `rates.json` of the results of the GPU benchmarks (which time the CPU, too).
+
+python benchmarks/rates.py
+
+The slowest cloud of a function counts on either device, so that estimates err on the same side.
+"""
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RATES = ROOT / "spatialq" / "planner" / "rates.json"
+RESULTS = ROOT / "benchmarks" / "results"
+START_CPU = 0.001
+
+
+def rounded(value):
+    return float(f"{value:.3g}")
+
+
+def rates_of(result):
+    """Rates of both devices from the clouds of a result."""
+    clouds = result["clouds"]
+    device_ms = [cloud["device_ms"] for cloud in clouds]
+    host_ms = [cloud["host_to_host_ms"] for cloud in clouds]
+    travel = [
+        cloud["bytes"] / (host - device) * 1e3
+        for cloud, host, device in zip(clouds, host_ms, device_ms, strict=True)
+    ]
+    points = [cloud["points"] for cloud in clouds]
+    return {
+        "cpu": {
+            "steps_per_second": rounded(
+                min(1e3 * n / cloud["cpu_ms"] for n, cloud in zip(points, clouds, strict=True))
+            ),
+            "start_seconds": START_CPU,
+            "threads": result["cpu_threads"],
+        },
+        "gpu": {
+            "steps_per_second": rounded(
+                min(1e3 * n / ms for n, ms in zip(points, device_ms, strict=True))
+            ),
+            "bytes_per_second": rounded(min(travel)),
+            "start_seconds": rounded(result["small_call_ms"] / 1e3),
+        },
+    }
+
+
+def main():
+    results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    newest = {result["function"]: result for result in results}
+    figures = {name: rates_of(result) for name, result in sorted(newest.items())}
+    devices = {result["device"] for result in newest.values()}
+    dates = max(result["date"] for result in newest.values())
+    about = f"benchmarks/*_gpu.py on {', '.join(sorted(devices))} and its host, {dates}"
+    RATES.write_text(json.dumps({"measured": about, "rates": figures}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""One call of a kernel: plan it, run it, write the log."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from spatialq import cuda
+from spatialq.cuda import on_gpu
+from spatialq.planner import log, route
+from spatialq.udf import Device, Udf, find
+
+
+def run(
+    function: str,
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    device: str = "auto",
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a spatial function on arrays, without a database.
+
+    Parameters
+    ----------
+    function : str
+        Such as 'owm_ground', 'classify_ground' or 'ground_surface'.
+    x, y, z : float64[n]
+        NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
+        DLPack, which stay there.
+    point_id : int64[n], optional
+        Where the coordinates are; by default 0, 1, 2 ...
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's named arguments.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the coordinates are.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, or an option is wrong.
+
+    Examples
+    --------
+    >>> seeds = spatialq.run("owm_ground", x, y, z, window_size=5.0)  # doctest: +SKIP
+    """
+    udf = find("run", function)
+    columns = {"x": x, "y": y, "z": z, "point_id": point_id}
+    if any(on_gpu(values) for values in columns.values()):
+        gpu = cuda.device()
+        with gpu.use():
+            if point_id is None:
+                columns["point_id"] = gpu.xp.arange(x.shape[0])
+            return call(udf, columns, options, "gpu")[0]
+    for name in "xyz":
+        columns[name] = np.asarray(columns[name], np.float64)
+    n = columns["x"].size
+    columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
+    sizes = {name: values.size for name, values in columns.items()}
+    if len(set(sizes.values())) > 1:
+        message = f"{function}: the columns must have one length, got {sizes}"
+        raise ValueError(message)
+    return call(udf, columns, options, device)[0]
+
+
+def call(
+    udf: Udf, columns: dict[str, Any], options: dict[str, Any], wish: str
+) -> tuple[dict[str, Any], Device]:
+    """Plan and run a kernel, and write the log.
+
+    Parameters
+    ----------
+    udf : Udf
+    columns : dict of arrays
+        `point_id` and the columns of the function.
+    options : dict
+        Its options, by name.
+    wish : 'auto', 'cpu' or 'gpu'
+
+    Returns
+    -------
+    columns : dict of arrays
+    device : 'cpu' or 'gpu'
+        Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
+        CPU.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    chosen = udf.options(**options)
+    rows = len(columns["point_id"])
+    plan = route.plan(udf, rows, chosen, wish)
+    device, reason, error = plan.device, plan.reason, None
+    try:
+        try:
+            return udf.kernel(device)(**columns, options=chosen), device
+        except MemoryError as full:
+            if device == "cpu" or wish == "gpu":
+                raise
+            device, reason = "cpu", f"the GPU ran out of memory: {full}"
+            return udf.kernel(device)(**columns, options=chosen), device
+    except BaseException as failure:
+        error = str(failure) or type(failure).__name__
+        raise
+    finally:
+        log.add(
+            log.Entry(
+                at=started,
+                function=udf.name,
+                rows=rows,
+                device=device,
+                reason=reason,
+                estimated_seconds=plan.seconds,
+                seconds=time.perf_counter() - clock,
+                error=error,
+            )
+        )

@@ -1,0 +1,39 @@
+"""`write_ground` as an SQL function; `sql/write_ground.sql` makes a table of it."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from spatialq.function import SqlFunction
+from spatialq.ground import write_ground
+
+OPTIONS = (
+    "STRUCT(resolution DOUBLE, method VARCHAR, ground_only BOOLEAN, object_width DOUBLE, "
+    "max_distance DOUBLE, device VARCHAR)"
+)
+RESULT = pa.struct(
+    {
+        "points": pa.int64(),
+        "ground_points": pa.int64(),
+        "noise_points": pa.int64(),
+        "device": pa.string(),
+        "outputs": pa.list_(pa.string()),
+    }
+)
+
+
+def _write_ground(paths: Any, outputs: Any, options: Any) -> Any:
+    calls = zip(paths.to_pylist(), outputs.to_pylist(), options.to_pylist(), strict=True)
+    rows = [write_ground(path, targets, **chosen) for path, targets, chosen in calls]
+    return pa.array(rows, RESULT)
+
+
+SQL_FUNCTIONS = (
+    SqlFunction(
+        "write_ground_udf",
+        ("VARCHAR", "VARCHAR[]", OPTIONS),
+        "STRUCT(points BIGINT, ground_points BIGINT, noise_points BIGINT, device VARCHAR, "
+        "outputs VARCHAR[])",
+        _write_ground,
+    ),
+)
