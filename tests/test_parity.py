@@ -103,6 +103,39 @@ def test_owm_ground_finds_the_references_points_in_200000(device):
     assert found["point_id"][~found["filled"]].tolist() == seeds
 
 
+@pytest.mark.parametrize("extrapolate", [False, True])
+@pytest.mark.parametrize("method", ["tin", "idw"])
+@pytest.mark.parametrize(
+    "case", importlib.import_module(".ground_surface.cases", __package__).CASES
+)
+def test_ground_surface_from_points_is_as_on_the_cpu(device, case, method, extrapolate):
+    points, options = importlib.import_module(".ground_surface.cases", __package__).CASES[case]
+    chosen = {"source": "points", "method": method, "extrapolate": extrapolate}
+    assert_same(*run_both("ground_surface", columns_of(points), **chosen, **options))
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("method", ["tin", "idw"])
+@pytest.mark.parametrize(
+    ("width", "depth", "resolution"),
+    [(50.0, 40.0, 0.7), (30.0, 30.0, 5.0), (3000.0, 9.0, 1.0), (9.0, 3000.0, 1.0)],
+)
+def test_ground_surface_cuts_triangles_of_all_shapes(
+    device, width, depth, resolution, method, thin
+):
+    """Small ones in large cells, and rows of more columns than one warp looks at."""
+    rng = np.random.default_rng(8)
+    n = 400
+    columns = {
+        "x": 500_000 + np.round(rng.uniform(0, width, n), 1),
+        "y": 5_800_000 + np.round(rng.uniform(0, depth, n), 1),
+        "z": np.round(rng.uniform(100, 103, n), 1),
+        "point_id": rng.permutation(n),
+    }
+    chosen = {"source": "points", "resolution": resolution, "method": method, "thin": thin}
+    assert_same(*run_both("ground_surface", columns, **chosen))
+
+
 def test_a_box_of_the_callers_spares_a_pass_and_is_checked(device):
     from spatialq.udfs.owm_ground import Options, gpu
     from spatialq.udfs.owm_ground.windows import Box

@@ -19,7 +19,7 @@ def con():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("window_size := 0", "ground_surface: window_size must be > 0, got 0.0"),
+        ("window_size := 0", "ground_surface: window_size must be > 0 and <= 1e+09, got 0.0"),
         ("overlap := 1", "ground_surface: overlap must be >= 0 and < 1, got 1.0"),
         ("resolution := 0", "ground_surface: resolution must be > 0, got 0.0"),
         ("resolution := 'nan'::DOUBLE", "ground_surface: resolution must be > 0, got nan"),

@@ -33,7 +33,7 @@ __device__ Triangle triangle_at(const double* x, const double* y, const int* cor
     return {x[i], y[i], x[j], y[j], x[k], y[k]};
 }
 
-// Twice the area of a, b, p: > 0 where p is left of a -> b; exchanging a and b changes only its sign.
+// Twice the area of a, b, p: > 0 where p is left of a -> b. Exchanging a and b changes its sign only.
 __device__ double side(double ax, double ay, double bx, double by, double px, double py) {
     return (ax - px) * (by - py) - (ay - py) * (bx - px);
 }
@@ -149,7 +149,6 @@ extern "C" __global__ void surface_heights(const double* x, const double* y, con
 struct Nearest {
     double squares[NEIGHBOURS];
     u32 points[NEIGHBOURS];
-    int wanted, found;
 };
 
 // Points in the order of their buckets; see buckets.py.
@@ -165,21 +164,21 @@ __device__ int bucket_of(double place, double side, int n) {
     return bucket < 0.0 ? 0 : bucket > n - 1.0 ? n - 1 : (int)bucket;
 }
 
-// Insert the points of the buckets [first, last] of a row.
-__device__ void look(const Buckets& buckets, int row, int first, int last, double px, double py,
-                     Nearest* near) {
+// Insert the points of the buckets [first, last] of a row; how many are found thereafter.
+__device__ int look(const Buckets& buckets, int row, int first, int last, double px, double py,
+                    int wanted, int found, Nearest* near) {
     const long long* starts = buckets.starts + (long long)row * buckets.columns;
     const u32 stop = (u32)starts[last + 1];
     for (u32 p = (u32)starts[first]; p < stop; ++p) {
         const double dx = buckets.x[p] - px, dy = buckets.y[p] - py;
         const double square = dx * dx + dy * dy;
-        if (near->found < near->wanted) {
-            ++near->found;
+        if (found < wanted) {
+            ++found;
         } else {
-            const double most = near->squares[near->found - 1];
-            if (square > most || (square == most && p > near->points[near->found - 1])) continue;
+            const double most = near->squares[found - 1];
+            if (square > most || (square == most && p > near->points[found - 1])) continue;
         }
-        int k = near->found - 1;
+        int k = found - 1;
         for (; k > 0; --k) {
             const double before = near->squares[k - 1];
             if (!(before > square || (before == square && near->points[k - 1] > p))) break;
@@ -189,18 +188,19 @@ __device__ void look(const Buckets& buckets, int row, int first, int last, doubl
         near->squares[k] = square;
         near->points[k] = p;
     }
+    return found;
 }
 
-// Look in growing rings of buckets, until the next is farther than the last of enough points.
-__device__ void search(const Buckets& buckets, double px, double py, Nearest* near) {
+// Look in growing rings of buckets, until the next is farther than the last of the wanted points;
+// how many there are.
+__device__ int search(const Buckets& buckets, double px, double py, int wanted, Nearest* near) {
+    int found = 0;
     const int column = bucket_of(px, buckets.side, buckets.columns);
     const int row = bucket_of(py, buckets.side, buckets.rows);
     const int n_rings = buckets.columns > buckets.rows ? buckets.columns : buckets.rows;
     for (int ring = 0; ring < n_rings; ++ring) {
         const double reach = (ring - 1) * buckets.side;
-        if (near->found == near->wanted && ring > 0 &&
-            near->squares[near->found - 1] < reach * reach)
-            break;
+        if (found == wanted && ring > 0 && near->squares[found - 1] < reach * reach) break;
         const int west = column - ring, east = column + ring;
         const int south = row - ring > 0 ? row - ring : 0;
         const int north = row + ring < buckets.rows ? row + ring : buckets.rows - 1;
@@ -208,13 +208,15 @@ __device__ void search(const Buckets& buckets, double px, double py, Nearest* ne
             // whole rows of the ring at its top and bottom, its two ends in between
             if (r == row - ring || r == row + ring) {
                 const int last = east < buckets.columns ? east : buckets.columns - 1;
-                look(buckets, r, west > 0 ? west : 0, last, px, py, near);
+                found = look(buckets, r, west > 0 ? west : 0, last, px, py, wanted, found, near);
             } else {
-                if (west >= 0) look(buckets, r, west, west, px, py, near);
-                if (east < buckets.columns) look(buckets, r, east, east, px, py, near);
+                if (west >= 0) found = look(buckets, r, west, west, px, py, wanted, found, near);
+                if (east < buckets.columns)
+                    found = look(buckets, r, east, east, px, py, wanted, found, near);
             }
         }
     }
+    return found;
 }
 
 // surface_weigh: mean height of the points nearest to each wanted cell, weighted with
@@ -223,24 +225,23 @@ __device__ void search(const Buckets& buckets, double px, double py, Nearest* ne
 // writes   heights, of the wanted cells
 extern "C" __global__ void surface_weigh(const double* x, const double* y, const double* z,
                                          const long long* starts, double bucket, int n_columns,
-                                         int n_rows, const double* centre_x, const double* centre_y,
-                                         int neighbours, const flag_t* wanted, int rows, int columns,
+                                         int n_rows, const double* centre_x,
+                                         const double* centre_y, int neighbours,
+                                         const flag_t* wanted, int rows, int columns,
                                          double* heights) {
     const Buckets buckets = {x, y, starts, bucket, n_columns, n_rows};
     FOR_CELLS(i, j, rows, columns) {
         const long long cell = (long long)i * columns + j;
         if (!wanted[cell]) continue;
         Nearest near;
-        near.wanted = neighbours;
-        near.found = 0;
-        search(buckets, centre_x[j], centre_y[i], &near);
+        const int found = search(buckets, centre_x[j], centre_y[i], neighbours, &near);
         const double base = z[near.points[0]];
-        if (near.squares[0] == 0.0 || near.found == 1) {
+        if (near.squares[0] == 0.0 || found == 1) {
             heights[cell] = base;
             continue;
         }
         double total = 0.0, weights = 0.0;
-        for (int k = 0; k < near.found; ++k) {
+        for (int k = 0; k < found; ++k) {
             // relative to the nearest: no overflow, and level points stay level to the last bit
             const double weight = near.squares[0] / near.squares[k];
             total += weight * (z[near.points[k]] - base);
