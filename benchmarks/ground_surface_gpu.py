@@ -91,21 +91,13 @@ def measure(name, columns, options, repeat):
     device = wall(resident, repeat)
     host = wall(lambda: gpu.run(x, y, z, ids, options), repeat)
     report = {
-<<<<<<< HEAD
         "method": name,
         "steps": UDF.work(n, options).steps,
         "bytes": 32 * n + 24 * expected["z"].size,
-=======
-        "cloud": name,
->>>>>>> surfgpu
         "points": n,
         "cells": expected["z"].size,
         "cells_with_height": int(np.count_nonzero(~np.isnan(expected["z"]))),
         "same_as_cpu": True,
-<<<<<<< HEAD
-=======
-        "bytes": 24 * n + 8 * expected["z"].size,
->>>>>>> surfgpu
         "cpu_ms": 1e3 * cpu_seconds,
         "device_ms": 1e3 * device,
         "host_to_host_ms": 1e3 * host,
@@ -127,7 +119,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-<<<<<<< HEAD
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     size = arguments.points, arguments.side, arguments.repeat
     small = np.random.default_rng(1).random((3, 100)) * 20
@@ -135,32 +126,12 @@ def main():
     report = {
         "function": "ground_surface",
         "device": name,
-=======
-    repeat = arguments.repeat
-    small = np.random.default_rng(1).random((3, 100)) * 20
-    ground = make_ground(arguments.points, arguments.side)
-    report = {
-        "function": "ground_surface",
-        "device": cp.cuda.runtime.getDeviceProperties(0)["name"].decode(),
->>>>>>> surfgpu
         "cupy": cp.__version__,
         "commit": arguments.commit,
         "date": datetime.now(UTC).date().isoformat(),
         "cpu_threads": n_threads(),
-<<<<<<< HEAD
         "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), options), 5),
         "clouds": [measure(method, *size) for method in METHODS],
-=======
-        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), Options()), repeat),
-        "clouds": [
-            measure(kind, make_cloud(kind, strips=True, n=arguments.cloud), Options(), repeat)
-            for kind in ("arzua", "sparse")
-        ],
-        "grounds": [
-            measure(method, ground, Options(source="points", **chosen), repeat)
-            for method, chosen in METHODS.items()
-        ],
->>>>>>> surfgpu
     }
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
