@@ -14,15 +14,21 @@ FROM ground
 GROUP BY filled
 ORDER BY filled;
 
--- What stands higher than 2 m above the ground points of its 10 m square
-SELECT p.classification, count(*) AS points, round(avg(p.z - g.height), 2) AS mean_height
-FROM points AS p
-JOIN (
-    SELECT floor(x / 10) AS i, floor(y / 10) AS j, avg(z) AS height FROM ground GROUP BY ALL
-) AS g ON floor(p.x / 10) = g.i AND floor(p.y / 10) = g.j
-WHERE p.z - g.height > 2
-GROUP BY p.classification
+-- Every point: its height above the terrain, and whether it is ground
+CREATE OR REPLACE TABLE heights AS
+FROM classify_ground('points');
+
+-- What stands higher than 2 m above the terrain
+SELECT classification, count(*) AS points, round(avg(height), 2) AS mean_height
+FROM points
+JOIN heights USING (point_id)
+WHERE height > 2 AND NOT is_ground
+GROUP BY classification
 ORDER BY points DESC;
+
+-- A terrain grid, interpolated between the ground points
+SELECT count(z) AS cells, round(min(z), 2) AS lowest, round(max(z), 2) AS highest
+FROM ground_surface('points', resolution := 2.0);
 
 -- Straight from the file: only x, y and z are decoded, and only what lies in the bounds is kept
 SELECT count(*) AS points, round(avg(z), 2) AS mean_height
