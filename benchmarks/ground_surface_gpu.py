@@ -1,8 +1,9 @@
 """`ground_surface` on the GPU: parity with the CPU, time by step; one JSON file.
 
-python benchmarks/ground_surface_gpu.py --commit HASH [--points 50000] [--side 2000] [--json FILE]
+python benchmarks/ground_surface_gpu.py --commit HASH [--json FILE]
 
-The points are those of benchmarks/ground_surface.py, over cells of 1 m. Sorting and triangulating
+Terrain from the seeds of a cloud (`clouds`, for the planner), and by all methods from the ground
+points of benchmarks/ground_surface.py over cells of 1 m (`grounds`). Sorting and triangulating
 are on the host with either kernel: `host_steps_ms` says how much of the whole they are.
 """
 
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import cupy as cp
 import numpy as np
+from clouds import make_cloud
 from ground_surface import make_ground
-from spatialq.udfs.ground_surface import UDF, Options, cpu, gpu
+from spatialq.udfs.ground_surface import Options, cpu, gpu
 
 from spatialq.parallel import n_threads
 
@@ -68,10 +70,10 @@ def steps(owner, names, work):
     return spent
 
 
-def measure(name, n, side, repeat):
-    x, y, z = make_ground(n, side)
-    ids, options = np.arange(n), Options(source="points", **METHODS[name])
-    cpu.run(x[:99], y[:99], z[:99], ids[:99], options)  # compiles
+def measure(name, columns, options, repeat):
+    x, y, z = columns
+    n, ids = x.size, np.arange(x.size)
+    cpu.run(x, y, z, ids, options)  # compiles
     clock = time.perf_counter()
     expected = cpu.run(x, y, z, ids, options)
     cpu_seconds = time.perf_counter() - clock
@@ -83,21 +85,20 @@ def measure(name, n, side, repeat):
     result = resident()
     for column, values in expected.items():
         got = cp.asnumpy(result[column])
-        np.testing.assert_array_equal(values.view(np.int64), got.view(np.int64), err_msg=column)
+        np.testing.assert_array_equal(got.view(np.int64), values.view(np.int64), err_msg=column)
     device = wall(resident, repeat)
     host = wall(lambda: gpu.run(x, y, z, ids, options), repeat)
     report = {
-        "method": name,
-        "steps": UDF.work(n, options).steps,
-        "bytes": 32 * n + 24 * expected["z"].size,
+        "cloud": name,
         "points": n,
         "cells": expected["z"].size,
         "cells_with_height": int(np.count_nonzero(~np.isnan(expected["z"]))),
         "same_as_cpu": True,
+        "bytes": 24 * n + 8 * expected["z"].size,
         "cpu_ms": 1e3 * cpu_seconds,
         "device_ms": 1e3 * device,
         "host_to_host_ms": 1e3 * host,
-        "cpu_over_device_resident": cpu_seconds / device,
+        "cpu_over_device": cpu_seconds / device,
         "cpu_over_host_to_host": cpu_seconds / host,
         "host_steps_ms": steps(gpu, HOST, resident),
         "device_steps_ms": steps(gpu._Kernels, DEVICE, resident),
@@ -109,24 +110,31 @@ def measure(name, n, side, repeat):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commit", required=True)
-    parser.add_argument("--points", type=int, default=50_000)
-    parser.add_argument("--side", type=float, default=2000.0, help="metres; cells of 1 m")
+    parser.add_argument("--cloud", type=int, default=10_000_000, help="points of a cloud")
+    parser.add_argument("--points", type=int, default=50_000, help="ground points")
+    parser.add_argument("--side", type=float, default=2000.0, help="metres")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    size = arguments.points, arguments.side, arguments.repeat
+    repeat = arguments.repeat
     small = np.random.default_rng(1).random((3, 100)) * 20
-    options = Options(source="points")
+    ground = make_ground(arguments.points, arguments.side)
     report = {
         "function": "ground_surface",
-        "device": name,
+        "device": cp.cuda.runtime.getDeviceProperties(0)["name"].decode(),
         "cupy": cp.__version__,
         "commit": arguments.commit,
         "date": datetime.now(UTC).date().isoformat(),
         "cpu_threads": n_threads(),
-        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), options), 5),
-        "clouds": [measure(method, *size) for method in METHODS],
+        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), Options()), repeat),
+        "clouds": [
+            measure(kind, make_cloud(kind, strips=True, n=arguments.cloud), Options(), repeat)
+            for kind in ("arzua", "sparse")
+        ],
+        "grounds": [
+            measure(method, ground, Options(source="points", **chosen), repeat)
+            for method, chosen in METHODS.items()
+        ],
     }
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n")
