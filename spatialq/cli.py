@@ -124,6 +124,9 @@ def ground(
     max_distance: Annotated[
         float, typer.Option(help="Of a ground point from level terrain, metres.")
     ] = 0.4,
+    crs: Annotated[
+        str | None, typer.Option(help="CRS of a file that does not say, such as EPSG:25832.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
     *,
     ground_only: Annotated[
@@ -141,12 +144,14 @@ def ground(
             resolution=resolution,
             method=method,
             ground_only=ground_only,
+            crs=crs,
             device=device,
             progress=update,
             object_width=object_width,
             max_distance=max_distance,
         )
-    _show([{**row, "outputs": ", ".join(row["outputs"])}], as_json=as_json, upright=True)
+    outputs = row["outputs"] if as_json else ", ".join(row["outputs"])
+    _show([{**row, "outputs": outputs}], as_json=as_json, upright=True)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from spatialq.errors import CrsError, FileError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spatialq.export.raster import Raster
     from spatialq.io.las import LasSource
 
 COMMAND = "ground"
@@ -20,7 +21,9 @@ TERRAIN = (".tif", ".tiff")
 RELIEF = (".png",)
 ENDINGS = (*LAS, *TERRAIN, *RELIEF, *TABLE)
 COLUMNS = ("x", "y", "z", "classification")
-UNCLASSIFIED, GROUND, LOW_NOISE, HIGH_NOISE = 1, 2, 7, 18  # ASPRS classes
+UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
+NOISE = (7, 18)
+KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
 
 Progress = Callable[[Path, int, int], None]
 
@@ -32,14 +35,16 @@ def write_ground(
     resolution: float = 1.0,
     method: str = "tin",
     ground_only: bool = False,
+    crs: str | None = None,
     device: str = "auto",
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Classify the ground of a cloud and write what was found.
 
-    Noise (classes 7 and 18) keeps its class and takes no part. All other points get class 2 where
-    `classify_ground` finds ground; those that had class 2 and are not ground get class 1.
+    Noise (classes 7 and 18) keeps its class and takes no part; water (9) and bridge decks (17) keep
+    theirs. All other points get class 2 where `classify_ground` finds ground; those that had class
+    2 and are not ground get class 1.
 
     Parameters
     ----------
@@ -55,6 +60,9 @@ def write_ground(
         How `ground_surface` makes the terrain, from one ground point a cell.
     ground_only : bool
         Write only the ground points to .las and .laz.
+    crs : str, optional
+        Of a source that does not say or says wrong: PROJJSON, WKT, or a code such as EPSG:25832.
+        It is that of the terrain; points keep the records of the source.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
         Called with file, rows so far and rows in all.
@@ -71,11 +79,14 @@ def write_ground(
     FileError
         If the source cannot be read, or an output not be written.
     CrsError
-        If the CRS of the source is in degrees.
+        If the CRS is not projected.
     ValueError
         If an option or the ending of an output is wrong.
     """
     from spatialq.call import call
+    from spatialq.export.raster import covering, write_hillshade, write_terrain
+    from spatialq.io import crs as crs_text
+    from spatialq.io.files import warn_about
     from spatialq.udf import catalog
 
     path = Path(source)
@@ -86,22 +97,28 @@ def write_ground(
     surface_options = {
         "source": "points", "resolution": resolution, "method": method, "thin": True,
     }  # fmt: skip
-    if terrains:  # refused before the work is done, not after
-        catalog()["ground_surface"].options(**surface_options)
-    unit, height_unit = _units(path, cloud.crs)
+    catalog()["ground_surface"].options(**surface_options)  # refused before the work is done
+    crs = cloud.crs if crs is None else crs_text.from_text(crs)
+    warn_about(COMMAND, cloud)
+    unit, height_unit = _units(path, crs)
     options.setdefault("unit", unit)
     catalog()["classify_ground"].options(**options)
     x, y, z, classes = _read(cloud, path, tick)
-    takes_part = (classes != LOW_NOISE) & (classes != HIGH_NOISE)
-    rows = np.flatnonzero(takes_part)
+    rows = np.flatnonzero(~np.isin(classes, NOISE))
     level = height_unit / unit  # heights in the units of x and y
     heights = z[rows] if level == 1 else z[rows] * level
     columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
     found, used = call(catalog()["classify_ground"], columns, options, device)
     is_ground = np.zeros(classes.size, np.bool_)
+    found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground[rows] = found["is_ground"]
     if terrains:
-        _write_terrain(terrains, [v[is_ground] for v in (x, y, z)], surface_options, cloud, device)
+        ground = [values[is_ground] for values in (x, y, z)]
+        raster = _terrain(ground, surface_options, crs, device)
+        raster = covering(raster, (x.min(), x.max()), (y.min(), y.max()))
+        for target in terrains:
+            is_relief = target.suffix.lower() in RELIEF
+            (write_hillshade if is_relief else write_terrain)(target, raster)
     for target in targets:
         if target.suffix.lower() in LAS:
             _write_points(path, target, classes, is_ground, tick, ground_only=ground_only)
@@ -131,6 +148,9 @@ def _open(source: Path, targets: Sequence[Path]) -> "LasSource":
         if target.suffix.lower() not in ENDINGS:
             message = f"{COMMAND}: output '{target}' must end in one of {', '.join(ENDINGS)}"
             raise ValueError(message)
+        if target.name.lower().endswith(".copc.laz"):
+            message = f"{COMMAND}: output '{target}' must be no COPC file, which cannot be written"
+            raise ValueError(message)
         require_writable(target)
     for target in targets:
         if targets.count(target) > 1:
@@ -155,8 +175,8 @@ def _units(source: Path, crs: str | None) -> tuple[float, float]:
     units = crs_text.metres_per_unit(crs)
     if units is None:
         message = (
-            f"{COMMAND}: '{source}' is in {crs_text.name(crs)}, in degrees; reproject it to a "
-            "projected CRS first"
+            f"{COMMAND}: '{source}' is in {crs_text.name(crs)}, which is not projected; reproject "
+            "it first, or give the right crs"
         )
         raise CrsError(message)
     return units
@@ -175,22 +195,18 @@ def _read(cloud: "LasSource", path: Path, tick: Progress) -> "list[NDArray[Any]]
     return arrays
 
 
-def _write_terrain(
-    targets: Sequence[Path],
-    ground: "list[NDArray[np.float64]]",
-    options: dict[str, Any],
-    cloud: "LasSource",
-    device: str,
-) -> None:
+def _terrain(
+    ground: "list[NDArray[np.float64]]", options: dict[str, Any], crs: str | None, device: str
+) -> "Raster":
     from spatialq.call import call
-    from spatialq.export.raster import from_cells, write_hillshade, write_terrain
+    from spatialq.export.raster import Raster, from_cells
     from spatialq.udf import catalog
 
     columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
     cells, _ = call(catalog()["ground_surface"], columns, options, device)
-    raster = from_cells(cells["x"], cells["y"], cells["z"], cloud.crs)
-    for target in targets:
-        (write_hillshade if target.suffix.lower() in RELIEF else write_terrain)(target, raster)
+    if cells["z"].size == 0:
+        return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options["resolution"], crs)
+    return from_cells(cells["x"], cells["y"], cells["z"], crs)
 
 
 def _write_points(

@@ -8,8 +8,8 @@ from spatialq.function import SqlFunction
 from spatialq.ground import write_ground
 
 OPTIONS = (
-    "STRUCT(resolution DOUBLE, method VARCHAR, ground_only BOOLEAN, object_width DOUBLE, "
-    "max_distance DOUBLE, device VARCHAR)"
+    "STRUCT(resolution DOUBLE, method VARCHAR, ground_only BOOLEAN, crs VARCHAR, "
+    "object_width DOUBLE, max_distance DOUBLE, device VARCHAR)"
 )
 RESULT = pa.struct(
     {
@@ -24,8 +24,16 @@ RESULT = pa.struct(
 
 def _write_ground(paths: Any, outputs: Any, options: Any) -> Any:
     calls = zip(paths.to_pylist(), outputs.to_pylist(), options.to_pylist(), strict=True)
-    rows = [write_ground(path, targets, **chosen) for path, targets, chosen in calls]
-    return pa.array(rows, RESULT)
+    rows = []
+    for path, targets, chosen in calls:
+        arguments = {"path": path, "outputs": targets, **chosen}
+        for name, value in arguments.items():
+            if (value is None and name != "crs") or (name == "outputs" and None in value):
+                message = f"write_ground: {name} must not be NULL"
+                raise ValueError(message)
+        rows.append(write_ground(path, targets, **chosen))
+    # a list, since unnesting a bare struct would call the function once for each of its fields
+    return pa.array([[row] for row in rows], pa.list_(RESULT))
 
 
 SQL_FUNCTIONS = (
@@ -33,7 +41,7 @@ SQL_FUNCTIONS = (
         "write_ground_udf",
         ("VARCHAR", "VARCHAR[]", OPTIONS),
         "STRUCT(points BIGINT, ground_points BIGINT, noise_points BIGINT, device VARCHAR, "
-        "outputs VARCHAR[])",
+        "outputs VARCHAR[])[]",
         _write_ground,
     ),
 )

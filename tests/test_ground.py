@@ -82,14 +82,15 @@ def test_one_command_gives_points_terrain_relief_and_table(tmp_path, world):
 
 def test_classes_of_noise_and_objects(tmp_path):
     rng = np.random.default_rng(1)
-    classes = rng.choice([1, 2, 5, 6], 2500)
+    classes = rng.choice([1, 2, 5, 6, 9, 17], 2500)
     source = write_scene(tmp_path / "a.laz", classes=classes)
     done = spatialq.write_ground(source, tmp_path / "g.las")
     before, after = (np.asarray(laspy.read(p).classification) for p in (source, done["outputs"][0]))
     ground = after == GROUND
     assert done["noise_points"] == 1
     assert (before[3], after[3]) == (NOISE, NOISE)
-    assert 0.5 < ground.mean() < 0.97
+    assert 0.4 < ground.mean() < 0.8
+    assert not ground[np.isin(before, (9, 17))].any()  # water and bridge decks stay
     others = ~ground & (before != GROUND)
     assert (after[others] == before[others]).all()
     assert (after[~ground & (before == GROUND)] == 1).all()
@@ -116,9 +117,22 @@ def test_units_come_from_the_crs(tmp_path):
         assert (table["is_ground"] == tables[0]["is_ground"]).mean() > 0.995
 
 
+def test_the_terrain_covers_the_cloud_and_has_the_crs_that_was_given(tmp_path):
+    path = write_scene(tmp_path / "a.las", crs=None)
+    spatialq.write_ground(path, tmp_path / "t.tif", resolution=1.5, crs="EPSG:25833")
+    cloud = laspy.read(path)
+    with rasterio.open(tmp_path / "t.tif") as terrain:
+        assert terrain.crs.to_epsg() == 25833
+        assert terrain.bounds.left == np.floor(cloud.x.min() / 1.5) * 1.5
+        assert terrain.bounds.right == np.ceil(cloud.x.max() / 1.5) * 1.5
+        assert terrain.bounds.bottom == np.floor(cloud.y.min() / 1.5) * 1.5
+        assert terrain.bounds.top == np.ceil(cloud.y.max() / 1.5) * 1.5
+        assert (~terrain.read(1, masked=True).mask).mean() > 0.7
+
+
 def test_degrees_are_refused_before_anything_is_written(tmp_path):
     path = write_scene(tmp_path / "a.las", crs="EPSG:4326")
-    with pytest.raises(spatialq.CrsError, match=r"'.*a.las' is in WGS 84.*reproject it to a proj"):
+    with pytest.raises(spatialq.CrsError, match=r"'.*a.las' is in WGS 84 .EPSG:4326., which is not projected"):
         spatialq.write_ground(path, tmp_path / "g.las")
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 
@@ -132,6 +146,8 @@ def test_degrees_are_refused_before_anything_is_written(tmp_path):
         (["t.tif"], {"method": "kriging"}, "ground_surface: method must be 'tin' or 'idw'"),
         (["g.las"], {"max_distance": -1.0}, "classify_ground: max_distance must be >= 0, got -1"),
         (["g.las"], {"device": "tpu"}, "classify_ground: device must be 'auto', 'cpu' or 'gpu'"),
+        (["g.copc.laz"], {}, "ground: output '.*' must be no COPC file, which cannot be written"),
+        (["g.las"], {"resolution": 0.0}, "ground_surface: resolution must be > 0"),
         (["g.las", "g.las"], {}, "ground: outputs must be different files, got '.*g.las' twice"),
     ],
 )
@@ -149,11 +165,25 @@ def test_one_statement_in_sql(tmp_path):
     with spatialq.connect() as con:
         con.sql(f"EXPLAIN {query}").fetchall()
         assert not (tmp_path / "g.laz").exists()
+        before = len(log.entries())
         (row,) = con.sql(query).fetchall()
+        assert len(log.entries()) == before + 2  # points, then terrain: once each
     assert row[3:] == ("cpu", targets)
     by_call = spatialq.write_ground(source, tmp_path / "h.laz")
     assert row[1] == by_call["ground_points"]
     assert (tmp_path / "g.laz").read_bytes() == (tmp_path / "h.laz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [("NULL, ['a.laz']", "path"), ("'a.laz', NULL", "outputs"), ("'a.laz', [NULL]", "outputs"),
+     ("'a.laz', ['b.laz'], resolution := NULL", "resolution")],
+)  # fmt: skip
+def test_null_is_refused_in_sql(arguments, name):
+    with spatialq.connect() as con:
+        query = f"FROM write_ground({arguments})"
+        with pytest.raises(Exception, match=f"write_ground: {name} must not be NULL"):
+            con.sql(query).fetchall()
 
 
 def test_arrays_without_a_database(tmp_path):

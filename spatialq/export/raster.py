@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,23 @@ def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None =
     grid[cell] = heights
     west, south = (float(each.min()) - resolution / 2 for each in centres)
     return Raster(grid.reshape(rows, columns), west, south + rows * resolution, resolution, crs)
+
+
+def covering(raster: Raster, x_ends: tuple[float, float], y_ends: tuple[float, float]) -> Raster:
+    """Extend a raster, whose cell edges are multiples of the resolution, to cover a box.
+
+    A raster without any height is laid out anew over the box.
+    """
+    size = raster.resolution
+    west, south = (floor(low / size) for low, _ in (x_ends, y_ends))
+    east, north = (max(low + 1, ceil(high / size)) for low, (_, high) in
+                   zip((west, south), (x_ends, y_ends), strict=True))  # fmt: skip
+    z = np.full((north - south, east - west), np.nan)
+    if not np.isnan(raster.z).all():
+        rows, columns = raster.z.shape
+        top, left = north - round(raster.north / size), round(raster.west / size) - west
+        z[top : top + rows, left : left + columns] = raster.z
+    return Raster(z, west * size, north * size, size, raster.crs)
 
 
 def _step(centres: "NDArray[np.float64]") -> float | None:

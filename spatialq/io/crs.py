@@ -86,16 +86,17 @@ def _equal(first: str, second: str) -> bool:
 
 @in_proj_thread
 def metres_per_unit(crs: str) -> tuple[float, float] | None:
-    """Metres in a unit of x and y, and in one of z; None where x and y are angles.
+    """Metres in a unit of x and y, and in one of z; None where x and y are no map coordinates.
 
     A CRS without a vertical axis has heights in the units of x and y.
     """
     import pyproj
 
-    across, *_, up = pyproj.CRS.from_json(crs).axis_info
-    factors = across.unit_conversion_factor, up.unit_conversion_factor
-    if across.unit_name.startswith("degree") or across.direction.startswith("geo"):
+    system = pyproj.CRS.from_json(crs)
+    if system.is_geographic or system.is_geocentric or not system.axis_info:
         return None
+    across, *_, up = system.axis_info
+    factors = across.unit_conversion_factor, up.unit_conversion_factor
     return factors[0], factors[1] if up.direction == "up" else factors[0]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor, sqrt
+from math import floor, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +75,13 @@ def lay_grid(
     _refuse_too_large(width, height, block, n_points)
     n_blocks = count_occupied(west, south, block, _shape(width, height, block))
     # A small cloud fills its squares only in part, and a scattered one its bounding box.
-    area = min(width * height, n_blocks * block**2)
+    area = min(width * height, n_blocks * block * block)
+    if not isfinite(area):
+        message = (
+            f"classify_ground: x and y must span an area that double precision can hold, got "
+            f"{width:g} x {height:g} m"
+        )
+        raise ValueError(message)
     cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
     _refuse_too_large(width, height, cell, n_points)
     largest = max(abs(west), abs(east), abs(south), abs(north))
