@@ -132,7 +132,9 @@ def test_the_terrain_covers_the_cloud_and_has_the_crs_that_was_given(tmp_path):
 
 def test_degrees_are_refused_before_anything_is_written(tmp_path):
     path = write_scene(tmp_path / "a.las", crs="EPSG:4326")
-    with pytest.raises(spatialq.CrsError, match=r"'.*a.las' is in WGS 84 .EPSG:4326., which is not projected"):
+    with pytest.raises(
+        spatialq.CrsError, match=r"'.*a.las' is in WGS 84 .EPSG:4326., which is not projected"
+    ):
         spatialq.write_ground(path, tmp_path / "g.las")
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 
