@@ -1,6 +1,7 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,9 +65,9 @@ def run(
         columns[name] = np.asarray(columns[name], np.float64)
     n = columns["x"].size
     columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
-    sizes = {name: values.size for name, values in columns.items()}
-    if len(set(sizes.values())) > 1:
-        message = f"{function}: the columns must have one length, got {sizes}"
+    shapes = {name: values.shape for name, values in columns.items()}
+    if set(shapes.values()) != {(n,)}:
+        message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
     return call(udf, columns, options, device)[0]
 
@@ -93,6 +94,10 @@ def call(
         CPU.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
+    known = {field.name for field in fields(udf.options)}
+    if unknown := sorted(set(options) - known):
+        message = f"{udf.name}: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
+        raise ValueError(message)
     chosen = udf.options(**options)
     rows = len(columns["point_id"])
     plan = route.plan(udf, rows, chosen, wish)

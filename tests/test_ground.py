@@ -201,8 +201,11 @@ def test_arrays_without_a_database(tmp_path):
     assert log.entries()[-1].function == "classify_ground"
     with pytest.raises(ValueError, match="run: no spatial function 'clasify'; there is classify"):
         spatialq.run("clasify", x, y, z)
-    with pytest.raises(ValueError, match="owm_ground: the columns must have one length, got"):
-        spatialq.run("owm_ground", x, y, z[1:])
+    for bad in (z[1:], z.reshape(-1, 2)):
+        with pytest.raises(ValueError, match="owm_ground: the columns must be one-dimensional, of"):
+            spatialq.run("owm_ground", x, y, bad)
+    with pytest.raises(ValueError, match="owm_ground: no option 'windowsize'; there is cell_size"):
+        spatialq.run("owm_ground", x, y, z, windowsize=5)
 
 
 def test_what_does_not_fit_the_gpu_after_all_runs_on_the_cpu(monkeypatch):

@@ -33,7 +33,7 @@ typedef unsigned long long u64;
 static const u64 NONE = ~0ull;  // no point: above all keys, and what memset(0xFF) leaves
 #define PART 256  // threads that collect a part of a bitmap, four words each
 
-// The layout of Axis, Grid, Cell, Run and Tally is repeated in gpu.py.
+// Axis and Grid are repeated in layout.py; the sizes of Cell and Run, and Tally, in gpu.py.
 
 struct Axis {
     const double* borders;  // of windows and fill cells, ascending, then infinity
