@@ -1,0 +1,61 @@
+"""Many triangle meshes, one after the other in the same arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Meshes:
+    """The meshes of k elements, in the memory of one device.
+
+    Parameters
+    ----------
+    vertices : float64[n, 3]
+        Metres.
+    faces : int32[m, 3]
+        Vertex indices, counted from the first vertex of the face's own mesh; seen from outside
+        counter-clockwise.
+    vertex_starts, face_starts : int64[k + 1]
+        Where each mesh begins; the last entry is the end.
+    """
+
+    vertices: Any
+    faces: Any
+    vertex_starts: Any
+    face_starts: Any
+
+    def __len__(self) -> int:
+        return len(self.face_starts) - 1
+
+    @classmethod
+    def of(cls, meshes: Sequence[tuple[Any, Any]]) -> "Meshes":
+        """Put single meshes, vertices and faces, one after the other.
+
+        Examples
+        --------
+        >>> two = Meshes.of([(vertices, faces), (vertices + 1.0, faces)])  # doctest: +SKIP
+        """
+        vertices = [np.asarray(each, np.float64).reshape(-1, 3) for each, _ in meshes]
+        faces = [np.asarray(each, np.int32).reshape(-1, 3) for _, each in meshes]
+        return cls(
+            np.concatenate([np.empty((0, 3)), *vertices]),
+            np.concatenate([np.empty((0, 3), np.int32), *faces]),
+            np.cumsum([0, *map(len, vertices)]),
+            np.cumsum([0, *map(len, faces)]),
+        )
+
+    def take(self, rows: Any) -> "Meshes":
+        """Copy some of the meshes, in the order of int64[] rows."""
+        vertices, vertex_starts = _gather(self.vertices, self.vertex_starts, rows)
+        faces, face_starts = _gather(self.faces, self.face_starts, rows)
+        return Meshes(vertices, faces, vertex_starts, face_starts)
+
+
+def _gather(values: Any, starts: Any, rows: Any) -> tuple[Any, Any]:
+    sizes = np.diff(starts)[rows]
+    new = np.concatenate([[0], np.cumsum(sizes)])
+    shift = np.repeat(starts[:-1][rows] - new[:-1], sizes)
+    return values[np.arange(new[-1]) + shift], new
