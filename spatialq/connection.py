@@ -97,7 +97,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
-    kernels = tuple(kernel_function(udf) for udf in catalog().values())
+    kernels = tuple(kernel_function(udf) for udf in catalog().values() if udf.columns)
     return (
         *kernels,
         *planner.SQL_FUNCTIONS,

@@ -30,11 +30,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Udf:
-    """One spatial function over the rows of a relation."""
+    """One spatial function over the rows of a relation.
+
+    A function of points gets float64 columns of one length, and `point_id` (int64) before them.
+    A function of elements has no columns: it gets the meshes of one or two relations.
+    """
 
     name: str
     columns: tuple[str, ...]
-    """In: float64 columns of one length; `point_id` (int64) comes before them."""
     options: type
     """A frozen dataclass whose fields are the named arguments; it refuses bad values."""
     returns: Mapping[str, str]

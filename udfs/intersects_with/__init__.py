@@ -1,0 +1,74 @@
+"""Which elements meet, and how: signature, options, limits."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal, NoReturn, get_args
+
+from spatialq.udf import Udf
+
+from .cost import work
+
+Method = Literal["exact", "pairmesh"]
+BroadPhase = Literal["auto", "rtree", "grid"]
+
+RELATIONS = (
+    "disjoint", "touch", "overlap", "contains", "inside", "covers", "covered_by", "equals",
+)  # fmt: skip
+"""By their codes; from `overlap` on the two have a common interior."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `intersects_with`.
+
+    Parameters
+    ----------
+    tolerance : float, >= 0
+        Metres. Surfaces that are nearer touch; a common part that is thinner is none. Less than
+        a micrometre counts as a micrometre, to which vertices are welded.
+    method : 'exact' or 'pairmesh'
+        Triangle by triangle at the tolerance, or the inner meshes of the thesis.
+    broad_phase : 'auto', 'rtree' or 'grid'
+        How pairs of elements whose boxes meet are found; the result is the same.
+    relations : bool
+        Whether pairs that only touch are given as well.
+    """
+
+    FUNCTION = "intersects_with"
+
+    tolerance: float = 0.001
+    method: Method = "exact"
+    broad_phase: BroadPhase = "auto"
+    relations: bool = False
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.tolerance) and self.tolerance >= 0):
+            self.refuse("tolerance", ">= 0 metres")
+        if self.method not in get_args(Method):
+            self.refuse("method", " or ".join(map(repr, get_args(Method))))
+        if self.broad_phase not in get_args(BroadPhase):
+            self.refuse("broad_phase", " or ".join(map(repr, get_args(BroadPhase))))
+
+    def refuse(self, name: str, right: str) -> NoReturn:
+        """Raise a ValueError that says what would be right."""
+        value: Any = getattr(self, name)
+        message = f"{self.FUNCTION}: {name} must be {right}, got {value!r}"
+        raise ValueError(message)
+
+
+UDF = Udf(
+    name="intersects_with",
+    columns=(),
+    options=Options,
+    returns={
+        "a": "VARCHAR",
+        "b": "VARCHAR",
+        "relation": "VARCHAR",
+        "depth": "DOUBLE",
+        "distance": "DOUBLE",
+        "x": "DOUBLE",
+        "y": "DOUBLE",
+        "z": "DOUBLE",
+    },
+    work=work,
+)
