@@ -8,7 +8,7 @@ BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
 
 
-def work(rows: int, options: Any) -> Work:  # noqa: ARG001
+def work(rows: int, options: Any) -> Work:
     """Count what the kernel moves, by the number of triangles of all elements.
 
     How many pairs of triangles are near each other depends on the building; in real models it
