@@ -357,6 +357,17 @@ def relate(
                 px, py, pz, step, np.inf, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
             )  # fmt: skip
+            # from the middle of both boxes as well: a hill seen from one place may be a foothill
+            found, px, py, pz = climb(
+                0.5 * (box[0] + box[3]), 0.5 * (box[1] + box[4]), 0.5 * (box[2] + box[5]),
+                step, np.inf, a, b,
+                vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+            )  # fmt: skip
+            if found > radius:
+                radius = found
+                x = px
+                y = py
+                z = pz
         relation[p] = code
         measures[p, 0] = 2.0 * radius
         measures[p, 1] = np.sqrt(d2)
