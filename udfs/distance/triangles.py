@@ -84,7 +84,7 @@ def squared_distance(
 
 @njit(cache=True, nogil=True)
 def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):
-    """Measure the least distance of a point and a triangle.
+    """Measure the least distance of a point and a triangle (Ericson 2005, section 5.1.5).
 
     Parameters
     ----------
@@ -97,10 +97,46 @@ def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2
     qx, qy, qz : float, metres
         The nearest point of the triangle.
     """
-    best, _, _, _, qx, qy, qz = squared_distance(
-        px, py, pz, px, py, pz, px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z
-    )
-    return best, qx, qy, qz
+    ux, uy, uz = b1x - b0x, b1y - b0y, b1z - b0z
+    vx, vy, vz = b2x - b0x, b2y - b0y, b2z - b0z
+    rx, ry, rz = px - b0x, py - b0y, pz - b0z
+    d1 = ux * rx + uy * ry + uz * rz
+    d2 = vx * rx + vy * ry + vz * rz
+    rx, ry, rz = px - b1x, py - b1y, pz - b1z
+    d3 = ux * rx + uy * ry + uz * rz
+    d4 = vx * rx + vy * ry + vz * rz
+    rx, ry, rz = px - b2x, py - b2y, pz - b2z
+    d5 = ux * rx + uy * ry + uz * rz
+    d6 = vx * rx + vy * ry + vz * rz
+    va = d3 * d6 - d5 * d4
+    vb = d5 * d2 - d1 * d6
+    vc = d1 * d4 - d3 * d2
+    whole = va + vb + vc  # the square of the normal
+    if not whole > 0.0:
+        d2, _, _, _, rx, ry, rz = squared_distance(
+            px, py, pz, px, py, pz, px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z
+        )
+        return d2, rx, ry, rz
+    u = v = 0.0
+    if d1 <= 0.0 and d2 <= 0.0:
+        pass
+    elif d3 >= 0.0 and d4 <= d3:
+        u = 1.0
+    elif d6 >= 0.0 and d5 <= d6:
+        v = 1.0
+    elif vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        u = _share(d1, d1 - d3)
+    elif vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        v = _share(d2, d2 - d6)
+    elif va <= 0.0 and d4 >= d3 and d5 >= d6:
+        v = _share(d4 - d3, (d4 - d3) + (d5 - d6))
+        u = 1.0 - v
+    else:
+        u = _share(vb, whole)
+        v = _share(vc, whole)
+    qx, qy, qz = b0x + u * ux + v * vx, b0y + u * uy + v * vy, b0z + u * uz + v * vz
+    rx, ry, rz = px - qx, py - qy, pz - qz
+    return rx * rx + ry * ry + rz * rz, qx, qy, qz
 
 
 @njit(cache=True, nogil=True)

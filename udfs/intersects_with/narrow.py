@@ -284,13 +284,10 @@ def relate(
         z = np.nan
         if crossing:
             code = OVERLAP
-            d2 = 0.0
             i = meeting[met - 1, 0]
             j = meeting[met - 1, 1]
             x, y, z = cross_middle(one, i, other, j)
-            radius = np.nan
             if solid:
-                radius = 0.0
                 px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], t)
         else:
             inner = flush
@@ -360,8 +357,15 @@ def relate(
                     code = OVERLAP
             elif touching:
                 code = TOUCH
-        if code >= OVERLAP and solid:
+        if code >= OVERLAP:
             d2 = 0.0
+        if code >= OVERLAP and not solid:
+            radius = np.nan
+            if not crossing:
+                x = px
+                y = py
+                z = pz
+        if code >= OVERLAP and solid:
             step = 0.25 * least(box[3] - box[0], box[4] - box[1], box[5] - box[2])
             radius, x, y, z = climb(
                 px, py, pz, step, np.inf, a, b,
