@@ -60,7 +60,7 @@ def run(
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
-            return call(udf, columns, options, "gpu")[0]
+            return call(udf, columns, x.shape[0], options, "gpu")[0]
     for name in "xyz":
         columns[name] = np.asarray(columns[name], np.float64)
     n = columns["x"].size
@@ -69,19 +69,22 @@ def run(
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return call(udf, columns, options, device)[0]
+    return call(udf, columns, n, options, device)[0]
 
 
 def call(
-    udf: Udf, columns: dict[str, Any], options: dict[str, Any], wish: str
+    udf: Udf, arguments: dict[str, Any], rows: int, options: dict[str, Any], wish: str
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
     Parameters
     ----------
     udf : Udf
-    columns : dict of arrays
-        `point_id` and the columns of the function.
+    arguments : dict
+        What the kernel gets, by name: `point_id` and the columns of the function, or the meshes
+        `a` and `b`.
+    rows : int
+        How much that is: points, or triangles.
     options : dict
         Its options, by name.
     wish : 'auto', 'cpu' or 'gpu'
@@ -99,17 +102,16 @@ def call(
         message = f"{udf.name}: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
     chosen = udf.options(**options)
-    rows = len(columns["point_id"])
     plan = route.plan(udf, rows, chosen, wish)
     device, reason, error = plan.device, plan.reason, None
     try:
         try:
-            return udf.kernel(device)(**columns, options=chosen), device
+            return udf.kernel(device)(**arguments, options=chosen), device
         except MemoryError as full:
             if device == "cpu" or wish == "gpu":
                 raise
             device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**columns, options=chosen), device
+            return udf.kernel(device)(**arguments, options=chosen), device
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
