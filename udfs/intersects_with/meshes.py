@@ -47,6 +47,15 @@ class Meshes:
             np.cumsum([0, *map(len, faces)]),
         )
 
+    def followed_by(self, other: "Meshes") -> "Meshes":
+        """Put other meshes behind these."""
+        return Meshes(
+            np.concatenate([self.vertices, other.vertices]),
+            np.concatenate([self.faces, other.faces]),
+            np.concatenate([self.vertex_starts, self.vertex_starts[-1] + other.vertex_starts[1:]]),
+            np.concatenate([self.face_starts, self.face_starts[-1] + other.face_starts[1:]]),
+        )
+
     def take(self, rows: Any) -> "Meshes":
         """Copy some of the meshes, in the order of int64[] rows."""
         vertices, vertex_starts = _gather(self.vertices, self.vertex_starts, rows)

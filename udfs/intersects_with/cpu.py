@@ -1,0 +1,126 @@
+"""Runs `intersects_with` on the CPU (Numba)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from spatialq.parallel import n_threads, spans
+
+from . import Options, boxes, broad
+from .meshes import Meshes
+from .narrow import box_faces, relate
+from .probe import CLUSTER
+from .solids import describe
+
+FINEST = 1e-6
+"""Metres: the least tolerance."""
+TURNS = 16
+"""A thread takes pairs so many times: they differ much in size."""
+
+
+def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, Any]:
+    """Find the pairs of elements that meet, and how.
+
+    Parameters
+    ----------
+    a, b : Meshes
+        Pairs of an element of each; without `b` all pairs within `a`.
+    options : Options
+
+    Returns
+    -------
+    dict of arrays
+        `a b` (int64, the rows), `relation` (int8, see `RELATIONS`), `depth` (float64: the
+        diameter of the largest ball found in both; 0 for touch, NaN where a mesh is open),
+        `distance` (float64), `x y z` (float64: the middle of the ball, or of the contact),
+        `a_open b_open` (bool). Sorted by a, then b.
+    """
+    t = max(options.tolerance, FINEST)
+    both = a if b is None else a.followed_by(b)
+    limits = boxes.of(both)
+    split = len(a)
+    rows_a, rows_b = broad.pairs(
+        limits[:split], None if b is None else limits[split:], t, options.broad_phase
+    )
+    if b is not None:
+        rows_b = rows_b + split
+    scene = Scene(both, limits)
+    relation, measures = scene.relate(rows_a, rows_b, t, touches=options.relations)
+    keep = np.flatnonzero(relation > (0 if options.relations else 1))
+    rows_a, rows_b = rows_a[keep], rows_b[keep]
+    depth, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
+    return {
+        "a": rows_a,
+        "b": rows_b if b is None else rows_b - split,
+        "relation": relation[keep],
+        "depth": depth,
+        "distance": distance,
+        "x": x,
+        "y": y,
+        "z": z,
+        "a_open": scene.side[rows_a] == 0,
+        "b_open": scene.side[rows_b] == 0,
+    }
+
+
+class Scene:
+    """Meshes with what their pairs need to be related.
+
+    Parameters
+    ----------
+    meshes : Meshes
+    limits : float64[k, 6]
+        The boxes of the elements.
+
+    Attributes
+    ----------
+    side : int8[k]
+        See `solids.describe`.
+    """
+
+    def __init__(self, meshes: Meshes, limits: Any) -> None:
+        self.meshes = meshes
+        self.limits = limits
+        k = len(meshes)
+        self.side = np.empty(k, np.int8)
+        self.label = np.empty(len(meshes.vertices), np.int32)
+        self.parts = np.empty(k, np.int32)
+        sizes = np.diff(meshes.face_starts)
+        self.cluster_starts = np.concatenate([[0], np.cumsum(-(-sizes // CLUSTER))])
+        self.clusters = np.empty((self.cluster_starts[-1], 6))
+        self.most_faces = int(sizes.max(initial=0))
+        self.most_vertices = int(np.diff(meshes.vertex_starts).max(initial=0))
+        arrays = (meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts)
+
+        def prepare(span: tuple[int, int]) -> None:
+            box_faces(*arrays, self.cluster_starts, *span, self.clusters)
+            bits = meshes.vertices.view(np.uint64)
+            describe(arrays[0], bits, *arrays[1:], *span, self.side, self.label, self.parts)
+
+        in_threads(prepare, k)
+
+    def relate(self, rows_a: Any, rows_b: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
+        """Find the relations of pairs of elements, see `narrow.relate`."""
+        relation = np.empty(len(rows_a), np.int8)
+        measures = np.empty((len(rows_a), 5))
+        m = self.meshes
+
+        def some(span: tuple[int, int]) -> None:
+            relate(
+                rows_a, rows_b, *span,
+                m.vertices, m.faces, m.vertex_starts, m.face_starts,
+                self.limits, self.side, self.label, self.parts,
+                self.cluster_starts, self.clusters,
+                t, touches, self.most_faces, self.most_vertices, relation, measures,
+            )  # fmt: skip
+
+        in_threads(some, len(rows_a))
+        return relation, measures
+
+
+def in_threads(work: Any, n: int) -> None:
+    """Call work with spans of range(n), in several threads."""
+    threads = n_threads()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, spans(n, min(n, TURNS * threads))))
