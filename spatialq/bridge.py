@@ -75,7 +75,7 @@ def _lists(column: Any) -> Iterator[Any]:
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     wish = chosen.pop("device")
     require_values(udf, chosen)
-    result, _ = call(udf, _numpy(udf, columns), len(columns["point_id"]), chosen, wish)
+    result, _ = call(udf, _numpy(udf, columns), chosen, wish)
     return result
 
 

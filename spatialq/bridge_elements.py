@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spatialq import cuda
 from spatialq.bridge import ARROW_TYPES, list_of_structs, options_type, require_values, structs
 from spatialq.call import call
+from spatialq.cuda import on_gpu
 from spatialq.function import SqlFunction
 from spatialq.udf import Udf
 from spatialq.udfs.intersects_with.meshes import Meshes
@@ -125,13 +127,54 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
             global_id)  # fmt: skip
     values = lists.flatten()
     if values.null_count:
-        owner = np.repeat(np.arange(len(lengths)), lengths)
-        is_null = np.zeros(len(lengths), bool)
-        is_null[owner[values.is_null().to_numpy(zero_copy_only=False)]] = True
-        _refuse(place, is_null, f"with NULL among its {name}", global_id)
+        is_null = values.is_null().to_numpy(zero_copy_only=False)
+        bad = _with_any(np.concatenate([[0], np.cumsum(lengths)]), is_null)
+        _refuse(place, bad, f"with NULL among its {name}", global_id)
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths // 3, out=starts[1:])
     return values.to_numpy(zero_copy_only=True).reshape(-1, 3), starts
+
+
+def as_meshes(place: str, given: Any) -> Meshes:
+    """Take what a caller of `run_elements` gives as meshes.
+
+    Parameters
+    ----------
+    place : str
+        How an error begins.
+    given : Meshes, or sequence of (vertices, faces)
+
+    Raises
+    ------
+    ValueError
+        If arrays have another shape or type, or a mesh is broken.
+    """
+    if isinstance(given, Meshes):
+        parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
+        if any(on_gpu(part) for part in parts):
+            view = cuda.device().view
+            given = Meshes(*(view(part) for part in parts))
+    else:
+        pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
+        for k, pair in enumerate(pairs):
+            _require_shapes(f"{place}: mesh {k}", *pair)
+        given = Meshes.of(pairs)
+    _require_shapes(place, given.vertices, given.faces)
+    check(place, given)
+    return given
+
+
+def _require_shapes(place: str, vertices: Any, faces: Any) -> None:
+    for name, array, kinds, right in (
+        ("vertices", vertices, "fiu", "numbers [n, 3]"),
+        ("faces", faces, "iu", "integers [m, 3]"),
+    ):
+        is_empty = 0 in array.shape
+        if (array.dtype.kind not in kinds and not is_empty) or (
+            array.shape[1:] != (3,) and array.shape != (0,)
+        ):
+            message = f"{place}: {name} must be {right}, got {array.dtype}{list(array.shape)}"
+            raise ValueError(message)
 
 
 def check(place: str, meshes: Meshes, global_id: Any = None) -> None:
@@ -142,19 +185,27 @@ def check(place: str, meshes: Meshes, global_id: Any = None) -> None:
     ValueError
         If coordinates are not finite, or faces name vertices that are not there.
     """
-    if not np.isfinite(meshes.vertices).all():
-        owner = np.repeat(np.arange(len(meshes)), np.diff(meshes.vertex_starts))
-        is_bad = np.zeros(len(meshes), bool)
-        is_bad[owner[~np.isfinite(meshes.vertices).all(axis=1)]] = True
-        _refuse(place, is_bad, "with vertices that are not finite", global_id)
-    room = np.repeat(np.diff(meshes.vertex_starts), np.diff(meshes.face_starts))
-    # as unsigned numbers, negative ones are too large as well
-    beyond = meshes.faces.view(np.uint32).max(axis=1, initial=0) >= room
+    is_finite = np.isfinite(meshes.vertices)
+    if not is_finite.all():
+        bad = _with_any(meshes.vertex_starts, ~is_finite.all(axis=1))
+        _refuse(place, bad, "with vertices that are not finite", global_id)
+    room = np.diff(meshes.vertex_starts)[_owners(meshes.face_starts, len(meshes.faces))][:, None]
+    beyond = (meshes.faces < 0) | (meshes.faces >= room)
     if beyond.any():
-        owner = np.repeat(np.arange(len(meshes)), np.diff(meshes.face_starts))
-        is_bad = np.zeros(len(meshes), bool)
-        is_bad[owner[beyond]] = True
-        _refuse(place, is_bad, "whose faces name vertices that are not there", global_id)
+        bad = _with_any(meshes.face_starts, beyond.any(axis=1))
+        _refuse(place, bad, "whose faces name vertices that are not there", global_id)
+
+
+def _owners(starts: Any, n: int) -> Any:
+    """Give int64[n], the mesh that each of n values belongs to; in the memory of starts."""
+    return np.cumsum(np.bincount(starts[1:-1], minlength=n + 1)[:n])
+
+
+def _with_any(starts: Any, is_bad: Any) -> Any:
+    """Give bool[k], the meshes that have one of the bad values."""
+    bad = np.zeros(len(starts) - 1, bool)
+    bad[_owners(starts, len(is_bad))[is_bad].tolist()] = True
+    return bad
 
 
 def _refuse(place: str, is_bad: Any, what: str, global_id: Any) -> None:
@@ -173,8 +224,7 @@ def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     wish = chosen.pop("device")
     require_values(udf, chosen)
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    rows = sum(len(meshes.faces) for meshes in sets.values() if meshes is not None)
-    result, _ = call(udf, sets, rows, chosen, wish)
+    result, _ = call(udf, sets, chosen, wish)
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
@@ -200,7 +250,9 @@ def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
 def _row_by_row(udf: Udf, firsts: Any, seconds: Any, options: Any) -> Any:
     """Run the kernel on the pairs of meshes of one chunk, together."""
     n = len(firsts)
-    asked = np.flatnonzero(pc.and_(firsts.is_valid(), seconds.is_valid()).to_numpy(False))
+    asked = np.flatnonzero(
+        pc.and_(firsts.is_valid(), seconds.is_valid()).to_numpy(zero_copy_only=False)
+    )
     result: dict[str, Any] = {"found": np.zeros(n, bool)}
     columns = [name for name in udf.returns if name not in ("a", "b")]
     for name in columns:
