@@ -194,6 +194,8 @@ def relate(
     one_face = np.empty(most_faces, np.int64)
     other_face = np.empty(most_faces, np.int64)
     state = np.empty(most_vertices, np.int8)
+    other_box = np.empty((most_faces // CLUSTER + 1, 6))
+    hit = np.empty(most_faces // CLUSTER + 1, np.int64)
     polygon = np.empty((9, 3))
     spare = np.empty((9, 3))
     box = np.empty(6)
@@ -228,9 +230,14 @@ def relate(
         px = np.nan
         py = np.nan
         pz = np.nan
+        groups = group(other, m, other_box)
         for i in range(n):
-            for j in range(m):
-                if (
+            if i % CLUSTER == 0:
+                last = i + CLUSTER if i + CLUSTER < n else n
+                hits = meet(one, i, last, other_box, groups, t, hit)
+            for h in range(hits * CLUSTER):
+                j = hit[h // CLUSTER] * CLUSTER + h % CLUSTER
+                if j >= m or (
                     other[j, 12] - one[i, 15] > t
                     or one[i, 12] - other[j, 15] > t
                     or other[j, 13] - one[i, 16] > t
@@ -277,13 +284,10 @@ def relate(
         z = np.nan
         if crossing:
             code = OVERLAP
-            d2 = 0.0
             i = meeting[met - 1, 0]
             j = meeting[met - 1, 1]
             x, y, z = cross_middle(one, i, other, j)
-            radius = np.nan
             if solid:
-                radius = 0.0
                 px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], t)
         else:
             inner = flush
@@ -300,14 +304,18 @@ def relate(
                     if 2.0 * found > t:
                         inner = True
                         break
-            # Where nothing crosses, each part of the one is inside or outside of the other.
+            if touches or not solid:
+                d2, x, y, z = closest(one, other, meeting, met)
+            touching = inner or d2 <= t * t
             b_in_a = False
             b_out_a = True
             a_in_b = False
             a_out_b = True
             a_sticks_out = sticks_out(boxes, a, b, t)
             b_sticks_out = sticks_out(boxes, b, a, t)
-            if not (inner and a_sticks_out and b_sticks_out):
+            # Where nothing crosses, each part of the one is inside or outside of the other. An
+            # open surface has no inside: what it touches, it only touches.
+            if (solid or not touching) and not (inner and a_sticks_out and b_sticks_out):
                 if inner or parts[b] > 1 or not b_sticks_out:
                     b_in_a, b_out_a, ix, iy, iz = sides(
                         b, a, boxes[a], t, not inner, state,
@@ -328,11 +336,10 @@ def relate(
                         px = ix
                         py = iy
                         pz = iz
-            if touches or b_in_a or a_in_b:
-                d2, x, y, z = closest(one, other, meeting, met)
-            touching = inner or d2 <= t * t
+                if (b_in_a or a_in_b) and not (inner or touches or not solid):
+                    d2, x, y, z = closest(one, other, meeting, met)
+                    touching = d2 <= t * t
             if touching and not solid:
-                # a surface has no interior; it touches
                 code = TOUCH
             elif inner or b_in_a or a_in_b:
                 if touching:
@@ -350,8 +357,15 @@ def relate(
                     code = OVERLAP
             elif touching:
                 code = TOUCH
-        if code >= OVERLAP and solid:
+        if code >= OVERLAP:
             d2 = 0.0
+        if code >= OVERLAP and not solid:
+            radius = np.nan
+            if not crossing:
+                x = px
+                y = py
+                z = pz
+        if code >= OVERLAP and solid:
             step = 0.25 * least(box[3] - box[0], box[4] - box[1], box[5] - box[2])
             radius, x, y, z = climb(
                 px, py, pz, step, np.inf, a, b,
@@ -374,6 +388,53 @@ def relate(
         measures[p, 2] = x
         measures[p, 3] = y
         measures[p, 4] = z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def group(kept: Any, n: int, box: Any):
+    """Find the boxes of `CLUSTER` kept triangles each; gives how many there are."""
+    groups = -(-n // CLUSTER)
+    for g in range(groups):
+        for axis in range(3):
+            low = np.inf
+            high = -np.inf
+            for k in range(g * CLUSTER, min(n, (g + 1) * CLUSTER)):
+                low = kept[k, 12 + axis] if kept[k, 12 + axis] < low else low
+                high = kept[k, 15 + axis] if kept[k, 15 + axis] > high else high
+            box[g, axis] = low
+            box[g, 3 + axis] = high
+    return groups
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def meet(kept: Any, first: int, stop: int, box: Any, groups: int, t: float, hit: Any):
+    """List the groups that come within t of the box of some kept triangles."""
+    low_x = np.inf
+    low_y = np.inf
+    low_z = np.inf
+    high_x = -np.inf
+    high_y = -np.inf
+    high_z = -np.inf
+    for k in range(first, stop):
+        low_x = kept[k, 12] if kept[k, 12] < low_x else low_x
+        low_y = kept[k, 13] if kept[k, 13] < low_y else low_y
+        low_z = kept[k, 14] if kept[k, 14] < low_z else low_z
+        high_x = kept[k, 15] if kept[k, 15] > high_x else high_x
+        high_y = kept[k, 16] if kept[k, 16] > high_y else high_y
+        high_z = kept[k, 17] if kept[k, 17] > high_z else high_z
+    n = 0
+    for g in range(groups):
+        if not (
+            box[g, 0] - high_x > t
+            or low_x - box[g, 3] > t
+            or box[g, 1] - high_y > t
+            or low_y - box[g, 4] > t
+            or box[g, 2] - high_z > t
+            or low_z - box[g, 5] > t
+        ):
+            hit[n] = g
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
