@@ -22,6 +22,9 @@ from numba import njit
 ROUNDING = 1e-24
 """Squared distances below this share of the squared edges may come from rounding alone."""
 
+THIN = 1e-10
+"""Squared sine of an angle between edges below which a triangle is more of a segment."""
+
 
 @njit(cache=True, nogil=True)
 def squared_distance(
@@ -112,7 +115,7 @@ def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2
     vb = d5 * d2 - d1 * d6
     vc = d1 * d4 - d3 * d2
     whole = va + vb + vc  # the square of the normal
-    if not whole > 0.0:
+    if not whole > THIN * (ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz):
         d2, _, _, _, rx, ry, rz = squared_distance(
             px, py, pz, px, py, pz, px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z
         )
