@@ -31,22 +31,19 @@ CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
 -- example: SELECT count(*) FROM spatial_elements('elements')
 CREATE OR REPLACE MACRO spatial_elements(elements) AS TABLE
 WITH whole AS NOT MATERIALIZED (
-    SELECT
-        e.global_id::VARCHAR AS global_id,
-        hash(e.global_id, e.file_name, e.step_id) AS identity,
-        e.mesh::STRUCT(vertices DOUBLE[], faces INTEGER[]) AS mesh,
-        is_no_body(e.ifc_class) AS no_body
-    FROM (
-        FROM query_table(elements)
-        UNION ALL BY NAME
-        SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
-        WHERE false
-    ) AS e
+    SELECT * REPLACE (
+        global_id::VARCHAR AS global_id,
+        mesh::STRUCT(vertices DOUBLE[], faces INTEGER[]) AS mesh
+    )
+    FROM query_table(elements)
+    UNION ALL BY NAME
+    SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
+    WHERE false
 )
-SELECT w.global_id, w.identity, w.mesh
-FROM whole AS w
-WHERE len(w.mesh.faces) > 0
-AND (NOT w.no_body OR (SELECT bool_and(v.no_body) FROM whole AS v));
+SELECT e.global_id, hash(e.global_id, e.file_name, e.step_id) AS identity, e.mesh
+FROM whole AS e
+WHERE len(e.mesh.faces) > 0
+AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FROM whole AS w));
 
 -- The pairs of elements that belong together, so that their meeting is meant: an element and its
 -- opening, what fills the opening and the element that has it, additions and coverings of an

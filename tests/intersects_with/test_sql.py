@@ -182,7 +182,7 @@ def test_null_among_the_values_of_a_mesh(con):
         ("'elements', device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
         ("'nowhere'", "Table with name nowhere does not exist"),
         ("'walls', exclude_related := true", "walls_relations does not exist"),
-        ("'relations'", 'does not have a column named "global_id"'),
+        ("'relations'", 'Column "global_id" in REPLACE list not found'),
     ],
 )
 def test_wrong_arguments_are_one_sentence(con, call, message):
@@ -299,7 +299,7 @@ def test_run_elements_takes_meshes_and_lists():
     ("arguments", "message"),
     [
         ((["x"], "owm_ground"), "run_elements: owm_ground is a function of points: use"),
-        (([(NAN[0], FACES[:0]), (NAN[0], [(0, 1, 2)])], "intersects_with"), 
+        (([(NAN[0], FACES[:0]), (NAN[0], [(0, 1, 2)])], "intersects_with"),
          "a has 2 meshes with vertices that are not finite, the first"),
         (([(np.zeros((3, 2)), FACES)], "intersects_with"),
          r"intersects_with: a: mesh 0: vertices must be numbers \[n, 3\], got float64\[3, 2\]"),
