@@ -30,7 +30,7 @@ WHERE ({condition}
 """
 PAIRS = {
     "clash": """
-SELECT a, b, relation, depth, 0.0 AS distance, x, y, z, flags
+SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
 FROM intersects_with('clash_a', {b}, tolerance := {tolerance}, method := '{method}',
     device := '{device}')
 """,
@@ -53,8 +53,8 @@ SELECT
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
 FROM ({pairs}) AS p
-JOIN elements AS a ON a.row = p.a
-JOIN elements AS b ON b.row = p.b
+JOIN elements AS a ON a.row = p.a::BIGINT
+JOIN elements AS b ON b.row = p.b::BIGINT
 ANTI JOIN ({related}) AS r
 ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
 ORDER BY p.depth DESC NULLS LAST, p.distance, a.row, b.row
@@ -143,11 +143,12 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
             warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)
     require_one_place(models)
     _warn_if_far_apart(models)
-    con.register("clash_elements", pa.concat_tables([model.elements for model in models]))
+    rows = pa.concat_tables([model.elements for model in models])
+    con.register("clash_elements", rows.append_column("row", pa.array(range(rows.num_rows))))
     con.execute(
-        "CREATE TABLE elements AS SELECT (row_number() OVER ())::VARCHAR AS row, "
-        "*, count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate "
-        "FROM clash_elements"
+        "CREATE TABLE elements AS SELECT *, "
+        "count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate "
+        "FROM clash_elements ORDER BY row"
     )
     con.unregister("clash_elements")
     con.register("relations", pa.concat_tables([model.relations for model in models]))
