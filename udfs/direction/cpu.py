@@ -19,7 +19,9 @@ TURNS = 16
 """A thread takes pairs so many times: they differ much in size."""
 
 
-def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, Any]:
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
     """Find the pairs of elements of which the second lies in a direction from the first.
 
     Parameters
@@ -27,6 +29,8 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
     a, b : Meshes
         Pairs of an element of each; without `b` all pairs of two different elements of `a`.
     options : Options
+    pairs : int64[], int64[], optional
+        Rows of the pairs that are asked for, instead of all.
 
     Returns
     -------
@@ -45,10 +49,15 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
     """
     t = max(options.tolerance, FINEST)
     view, split = view_of(a, b, options)
-    if options.model == "halfspace":
+    if pairs is not None:
+        rows_a, rows_b = pairs[0], pairs[1] + split
+        keep = _may_be(view.boxes, rows_a, rows_b, t, options)
+        rows_a, rows_b = rows_a[keep], rows_b[keep]
+    elif options.model == "halfspace":
         rows_a, rows_b = _beyond_extremes(view.boxes, split, t, strict=options.strict)
     else:
         rows_a, rows_b = _candidates(view.boxes, split, t)
+    if options.model == "projection":
         for strict in (False, True)[: 1 + options.strict]:
             keep = _decide(view, rows_a, rows_b, t, strict=strict)
             rows_a, rows_b = rows_a[keep], rows_b[keep]
@@ -73,6 +82,17 @@ def view_of(a: Meshes, b: Meshes | None, options: Options) -> tuple[View, int]:
     x, y, z = (np.ascontiguousarray(triangles[:, :, axis]) for axis in range(3))
     turned = np.stack([x * d[0] + y * d[1] + z * d[2] for d in (u, v, w)], axis=-1)
     return look(turned, starts), 0 if b is None else len(a)
+
+
+def _may_be(boxes: Any, rows_a: Any, rows_b: Any, t: float, options: Options) -> Any:
+    """Tell which pairs may be wanted, by their boxes; in the model 'halfspace', which are."""
+    a, b = boxes[rows_a], boxes[rows_b]
+    if options.model == "halfspace":
+        place, top = b[:, 2 if options.strict else 5], a[:, 5]
+        beyond = place >= top - t if options.strict else place > top + t
+        return beyond & np.isfinite(place) & np.isfinite(top)
+    common = np.minimum(a[:, 3:5], b[:, 3:5]) - np.maximum(a[:, :2], b[:, :2])
+    return (common > t).all(axis=1) & (b[:, 5] - a[:, 2] > t)
 
 
 def _beyond_extremes(boxes: Any, split: int, t: float, *, strict: bool) -> tuple[Any, Any]:
