@@ -1,6 +1,5 @@
 """What clashes in building models, file to file: behind `spatialq clash`."""
 
-import math
 import os
 import warnings
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from spatialq.element_sets import NO_PAIRS
-from spatialq.errors import CrsError, FileWarning
+from spatialq.errors import FileWarning
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 COMMAND = "clash"
 FAR = 1000.0
 """Metres between the boxes of two models that hardly belong together."""
-SAME_PLACE = 1e-3
-"""Metres of the map, and 1e-6 degrees, by which map conversions may differ."""
 
 # The macros get the number of the row as the GlobalId: real ones are not always unique.
 SIDE = """
@@ -132,6 +129,7 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
     """Make the tables `elements`, with the number of each row, and `relations`."""
     import pyarrow as pa
 
+    from spatialq.io import georeference
     from spatialq.io.files import find_files
     from spatialq.io.ifc import failed_products
     from spatialq.io.ifc_cache import read_models
@@ -141,7 +139,7 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):
             warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)
-    require_one_place(models)
+    georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
     _warn_if_far_apart(models)
     rows = pa.concat_tables([model.elements for model in models])
     con.register("clash_elements", rows.append_column("row", pa.array(range(rows.num_rows))))
@@ -152,44 +150,6 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
     )
     con.unregister("clash_elements")
     con.register("relations", pa.concat_tables([model.relations for model in models]))
-
-
-def require_one_place(models: "Sequence[IfcModel]") -> None:
-    """Refuse models whose coordinates mean different places on the map.
-
-    A model that does not say where it lies goes with any.
-
-    Raises
-    ------
-    CrsError
-    """
-    placed = [model for model in models if model.georeference]
-    for first, second in pairwise(placed):
-        one, other = _place(first), _place(second)
-        same_crs = None in (one[0], other[0]) or one[0] == other[0]
-        if not same_crs or any(
-            abs(p - q) > SAME_PLACE for p, q in zip(one[1], other[1], strict=True)
-        ):
-            message = (
-                f"{COMMAND}: '{first.path}' and '{second.path}' lie at different places on the "
-                f"map: {_said(one)} against {_said(other)}; export them with the same map "
-                "conversion"
-            )
-            raise CrsError(message)
-
-
-def _place(model: "IfcModel") -> tuple[Any, tuple[float, ...]]:
-    """Give the CRS; eastings, northings and height of the origin; thousandths of degrees."""
-    said = model.georeference or {}
-    place = [float(said[name] or 0.0) for name in ("eastings", "northings", "orthogonal_height")]
-    x, y = said["x_axis_abscissa"], said["x_axis_ordinate"]
-    turn = math.degrees(math.atan2(y, x)) if x is not None and y is not None else 0.0
-    return said["crs_name"], (*place, 1000 * turn)
-
-
-def _said(place: tuple[Any, tuple[float, ...]]) -> str:
-    crs, (east, north, height, turn) = place
-    return f"{crs or 'no CRS'} {east:.3f} {north:.3f} {height:.3f} turned {turn / 1000:.4f}°"
 
 
 def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:

@@ -116,6 +116,19 @@ def test_models_at_different_places_are_refused(tmp_path):
     assert len(clashes([one, crossing(tmp_path, "other")])) == 1, "one that does not say fits any"
 
 
+def test_a_query_over_tables_of_models_at_different_places_is_refused(tmp_path):
+    database = tmp_path / "db.duckdb"
+    with spatialq.connect(str(database)) as con:
+        for name, place in (("one", 400.0), ("other", 401.0), ("third", None)):
+            spatialq.load(con, crossing(tmp_path, name, place=place), name)
+    result = spatialq_command("sql", "FROM intersects_with('one', 'other')", "-d", database)
+    assert result.returncode == 1
+    assert "error: query: " in result.stderr
+    assert "lie at different places on the map" in result.stderr
+    query = "SELECT relation FROM intersects_with('one', 'third')"
+    assert rows("sql", query, "-d", database) == [{"relation": "overlap"}]
+
+
 def test_models_far_apart_are_warned_about(tmp_path):
     models = [crossing(tmp_path, "one"), crossing(tmp_path, "other", shift=5e5)]
     with pytest.warns(FileWarning, match=r"are 500\.0 km apart: they seem to have different"):

@@ -317,3 +317,24 @@ def test_run_elements_refuses(arguments, message):
 def test_run_is_for_points():
     with pytest.raises(ValueError, match="run: intersects_with is a function of elements: use"):
         spatialq.run("intersects_with", [0.0], [0.0], [0.0])
+
+
+def test_the_demos_queries_find_what_was_built_into_the_house(world):
+    from spatialq.demo.run import queries
+
+    asked = {title: query for title, query in queries() if "elements AS" in query}
+    clashes, near = asked.values()
+    with spatialq.connect() as con:
+        spatialq.load(con, world.ifc)
+        names = dict(con.sql("SELECT global_id, name FROM elements").fetchall())
+        found = con.sql(clashes).fetchall()
+        apart = con.sql(near).fetchall()
+    house = world.house
+    listed = house.of("hard") + house.of("contains") + house.of("equal")
+    assert sorted(sorted((row[0], row[2])) for row in found) == sorted(
+        sorted((names[a], names[b])) for a, b in listed
+    )
+    listed = [pair for pair in house.pairs if pair.kind == "near"]
+    assert sorted(row[:2] for row in apart) == sorted((names[p.b], names[p.a]) for p in listed)
+    for pair, row in zip(sorted(listed, key=lambda p: p.distance), apart, strict=True):
+        assert row[2] == pytest.approx(pair.distance, abs=1e-3)
