@@ -100,7 +100,7 @@ class Scene:
         def prepare(span: tuple[int, int]) -> None:
             box_faces(*arrays, self.cluster_starts, *span, self.clusters)
             bits = meshes.vertices.view(np.uint64)
-            describe(arrays[0], bits, *arrays[1:], *span, self.side, self.label, self.parts)
+            describe(arrays[0], bits, *arrays[1:], limits, *span, self.side, self.label, self.parts)
 
         in_threads(prepare, k)
 
