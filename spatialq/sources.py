@@ -121,8 +121,8 @@ def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
         return []
     rows = con.execute(
         "SELECT table_name, path, kind, crs, georeference FROM spatialq_sources "
-        "WHERE table_name IN (SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
-        "AND schema_name = current_schema())"
+        "WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
+        "WHERE database_name = current_database() AND schema_name = current_schema())"
     ).fetchall()
     return [Loaded(*row) for row in rows]
 
