@@ -25,27 +25,34 @@ FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
     """Make the SQL functions `<name>_udf` and `<name>_of_meshes` of a function of elements.
 
-    The first gets two lists of elements, the second NULL for all pairs within the first, and a
-    struct of the options and the device; one row is one call of the kernel, which gives a list
-    of pairs. The second gets two meshes a row and gives a struct: how the two stand to each other.
+    The first gets two lists of elements, whether all pairs within the first are asked for
+    instead, and a struct of the options and the device; one row is one call of the kernel, which
+    gives a list of pairs. The second gets two meshes a row and gives a struct: how the two stand to each other.
     """
 
-    def of_sets(firsts: Any, seconds: Any, options: Any) -> Any:
-        rows = zip(_sets(udf, "a", firsts), _sets(udf, "b", seconds), options.to_pylist(),
-                   strict=True)  # fmt: skip
-        return list_of_structs([_pairs(udf, a, b, chosen) for a, b, chosen in rows])
+    def of_sets(firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
+        rows = zip(
+            _sets(udf, "a", firsts),
+            _sets(udf, "b", seconds),
+            within.to_pylist(),
+            options.to_pylist(),
+            strict=True,
+        )
+        return list_of_structs(
+            [_pairs(udf, a, None if alone else b, chosen) for a, b, alone, chosen in rows]
+        )
 
     def of_meshes(firsts: Any, seconds: Any, options: Any) -> Any:
         parts = zip(firsts.chunks, seconds.chunks, options.chunks, strict=True)
         return pa.concat_arrays([_row_by_row(udf, a, b, chosen) for a, b, chosen in parts])
 
-    _name_arguments(of_sets, "a", "b", "options")
+    _name_arguments(of_sets, "a", "b", "within", "options")
     _name_arguments(of_meshes, "mesh", "other", "options")
     pair = {name: kind for name, kind in udf.returns.items() if name not in ("a", "b")}
     return (
         SqlFunction(
             f"{udf.name}_udf",
-            (f"{ELEMENT}[]", f"{ELEMENT}[]", options_type(udf)),
+            (f"{ELEMENT}[]", f"{ELEMENT}[]", "BOOLEAN", options_type(udf)),
             f"{_struct_type({**udf.returns, 'flags': 'VARCHAR[]'})}[]",
             of_sets,
         ),
@@ -80,13 +87,10 @@ class _Set:
 
 
 def _sets(udf: Udf, argument: str, column: Any) -> Any:
-    """Give the set of each row; for NULL None as `b`, no elements as `a`."""
+    """Give the set of each row; NULL, as list() gives for no rows at all, has no elements."""
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()
         for k, valid in enumerate(chunk.is_valid().to_pylist()):
-            if not valid and argument == "b":
-                yield None
-                continue
             stop = offsets[k + 1] if valid else offsets[k]
             rows = chunk.values.slice(offsets[k], stop - offsets[k])
             global_id = rows.field("global_id")

@@ -13,7 +13,8 @@ NO_PAIRS = "SELECT NULL::VARCHAR AS a, NULL::VARCHAR AS b WHERE false"
 def sets_sql(functions: Any, firsts: Any, seconds: Any) -> pa.Array:
     """Write the query for two sets: one row, `a` and `b` are lists of elements.
 
-    `b` is NULL for pairs within `a`, and an empty list for a table without rows.
+    `within` says that there is no second set. The lists are not coalesced, which would copy all
+    meshes: NULL is a table without rows.
 
     Raises
     ------
@@ -29,11 +30,11 @@ def _sets(function: str, a: str | None, b: str | None) -> str:
         message = f"{function}: a must be the name of a table of elements, got NULL"
         raise ValueError(message)
     second = "NULL" if b is None else _elements(b)
-    return f"SELECT {_elements(a)} AS a, {second} AS b"
+    return f"SELECT {_elements(a)} AS a, {second} AS b, {b is None} AS within"
 
 
 def _elements(name: str) -> str:
-    return f"coalesce((SELECT list({ROW}) FROM spatial_elements({_text(name)})), [])"
+    return f"(SELECT list({ROW}) FROM spatial_elements({_text(name)}))"
 
 
 def related_sql(excludes: Any, firsts: Any, relations: Any) -> pa.Array:

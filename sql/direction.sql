@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO above(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'above',
             model: model,
@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO below(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'below',
             model: model,
@@ -78,7 +78,7 @@ CREATE OR REPLACE MACRO north_of(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'north',
             model: model,
@@ -107,7 +107,7 @@ CREATE OR REPLACE MACRO south_of(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'south',
             model: model,
@@ -136,7 +136,7 @@ CREATE OR REPLACE MACRO east_of(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'east',
             model: model,
@@ -165,7 +165,7 @@ CREATE OR REPLACE MACRO west_of(
 ) AS TABLE
 SELECT unnest(
     direction_udf(
-        s.a, s.b,
+        s.a, s.b, s.within,
         {
             direction: 'west',
             model: model,

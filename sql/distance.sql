@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO distance(
 SELECT p.*
 FROM (
     SELECT unnest(
-        distance_udf(s.a, s.b, {max_distance: max_distance, k: NULL, device: device}),
+        distance_udf(s.a, s.b, s.within, {max_distance: max_distance, k: NULL, device: device}),
         max_depth := 2
     )
     FROM query(spatialq_sets_sql('distance', a, b)) AS s
@@ -69,7 +69,7 @@ FROM (
     SELECT unnest(
         -- one more, since an element that is in both sets is not its own neighbour
         distance_udf(
-            s.a, s.b,
+            s.a, s.b, s.within,
             {
                 max_distance: NULL,
                 k: CASE WHEN k >= 1 THEN k + 1 ELSE coalesce(k, 0) END,

@@ -25,7 +25,7 @@ SELECT p.* EXCLUDE (distance)
 FROM (
     SELECT unnest(
         intersects_with_udf(
-            s.a, s.b,
+            s.a, s.b, s.within,
             {
                 tolerance: tolerance,
                 method: method,
@@ -60,7 +60,7 @@ SELECT p.*
 FROM (
     SELECT unnest(
         intersects_with_udf(
-            s.a, s.b,
+            s.a, s.b, s.within,
             {
                 tolerance: tolerance,
                 method: method,
