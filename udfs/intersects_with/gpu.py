@@ -125,7 +125,7 @@ class Scene:
         """Find the relations of pairs of elements, see `narrow.relate`."""
         device, xp = self.device, self.device.xp
         n = len(rows_a)
-        relation = xp.empty(n, np.int8)
+        relation = xp.zeros(n, np.int8)
         measures = xp.empty((n, 5))
         if n == 0:
             return relation, measures
@@ -163,12 +163,15 @@ class Scene:
         event_key = event_key[:events][order]
         event_kind = event_kind[:events][order]
         event_starts = xp.searchsorted(event_pair, xp.arange(n + 1, dtype=np.int32)).astype(np.int64)
-        blocks = min(device.multiprocessors * BLOCKS, -(-n // WARPS))
+        evidence = (self.words, examination, self._words(event_starts, event_key, event_kind))
+        chosen = xp.empty(n, np.int8)
+        self._launch("choose", -(-n // 128), 128, *evidence, n, chosen)
+        chosen = xp.flatnonzero(chosen)
+        blocks = min(device.multiprocessors * BLOCKS, -(-len(chosen) // WARPS))
         scratch = xp.empty(blocks * WARPS * max(self.most_vertices, 1), np.int8)
         self._launch(
-            "judge", blocks, 32 * WARPS, self.words, examination,
-            self._words(event_starts, event_key, event_kind), n, xp.zeros(1, np.uint64),
-            scratch, self.most_vertices, relation, measures,
+            "judge", blocks, 32 * WARPS, *evidence, chosen, len(chosen),
+            xp.zeros(1, np.uint64), scratch, self.most_vertices, relation, measures,
         )  # fmt: skip
         return relation, measures
 

@@ -122,7 +122,7 @@ __device__ inline void cut(double p, double q, double d, double e, double& low, 
     }
 }
 
-__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, double t) {
+__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, double t, int turn) {
     double d0 = dot(a.n, b.p0 - a.p0), d1 = dot(a.n, b.p1 - a.p0), d2 = dot(a.n, b.p2 - a.p0);
     double blow = least(d0, d1, d2), bhigh = most(d0, d1, d2);
     if (blow > t || bhigh < -t) return APART;
@@ -132,6 +132,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, doubl
     double cosine = dot(a.n, b.n);
     if ((cosine > 0.999 || cosine < -0.999) &&
         ((blow >= -t && bhigh <= t) || (alow >= -t && ahigh <= t))) {
+        if (cosine * turn < 0.0) return NEAR;
         double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
         if (w < -t) return APART;
         w = least(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
@@ -290,15 +291,41 @@ __device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
     return (i64)floor(arc_tangent(above, below) / (2.0 * PI) * TURN + 0.5);
 }
 
+// Which face a lane looks at: four clusters at once, eight lanes each, taken out of `hits`, which
+// has a bit for each of the 32 clusters from `start` on. The end of the faces if none.
+__device__ inline i64 face_of_lane(
+    unsigned& hits, i64 start, i64 first_cluster, i64 f0, i64 f1, int lane) {
+    int mine = -1;
+    for (int k = 0; k < 32 / CLUSTER && hits; ++k) {
+        int bit = __ffs(hits) - 1;
+        hits &= hits - 1;
+        if (lane / CLUSTER == k) mine = bit;
+    }
+    i64 f = f0 + (start - first_cluster + mine) * CLUSTER + lane % CLUSTER;
+    return mine < 0 || f >= f1 ? f1 : f;
+}
+
 // Whether a point is inside an element, asked by a whole warp.
 __device__ __noinline__ bool is_inside(const Scene& s, Vec p, i64 e, int lane) {
-    i64 v0 = s.vertex_starts[e], f1 = s.face_starts[e + 1], total = 0;
+    i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1], total = 0;
+    i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1];
     bool closed = s.side[e] != 0;
-    for (i64 f = s.face_starts[e] + lane; f < f1; f += 32) {
-        Vec a = corner(s.vertices, v0 + s.faces[3 * f]);
-        Vec b = corner(s.vertices, v0 + s.faces[3 * f + 1]);
-        Vec c = corner(s.vertices, v0 + s.faces[3 * f + 2]);
-        total += closed ? winding_of(p, a, b, c) : solid_angle(a - p, b - p, c - p);
+    for (i64 start = first; start < stop; start += 32) {
+        bool near = start + lane < stop;
+        if (near && closed) {  // the ray upwards passes the box
+            Box box = box_at(s.clusters, start + lane);
+            near = box.low.x <= p.x && p.x <= box.high.x && box.low.y <= p.y &&
+                   p.y <= box.high.y && p.z <= box.high.z;
+        }
+        unsigned hits = __ballot_sync(ALL, near);
+        while (hits) {
+            i64 f = face_of_lane(hits, start, first, f0, f1, lane);
+            if (f == f1) continue;
+            Vec a = corner(s.vertices, v0 + s.faces[3 * f]);
+            Vec b = corner(s.vertices, v0 + s.faces[3 * f + 1]);
+            Vec c = corner(s.vertices, v0 + s.faces[3 * f + 2]);
+            total += closed ? winding_of(p, a, b, c) : solid_angle(a - p, b - p, c - p);
+        }
     }
     for (int away = 16; away > 0; away /= 2) total += __shfl_xor_sync(ALL, total, away);
     if (closed) return s.side[e] * total > 0;
@@ -319,21 +346,32 @@ __device__ inline double far_squared(Vec p, const Box& b) {
 __device__ __noinline__ double nearest(const Scene& s, Vec p, double bound, i64 e, int lane, Vec& q) {
     i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1];
     i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1], at = f1;
-    double best = bound;
+    double best = bound, all_best = bound;
     q = p;
-    for (i64 c = first + lane; c < stop; c += 32) {
-        if (far_squared(p, box_at(s.clusters, c)) >= best) continue;
-        i64 begin = f0 + (c - first) * CLUSTER;
-        for (i64 f = begin; f < min(begin + CLUSTER, f1); ++f) {
-            Vec found;
-            double d2 = distance_of_point(
-                p, corner(s.vertices, v0 + s.faces[3 * f]),
-                corner(s.vertices, v0 + s.faces[3 * f + 1]),
-                corner(s.vertices, v0 + s.faces[3 * f + 2]), found);
-            if (d2 < best) {
-                best = d2;
-                at = f;
-                q = found;
+    for (i64 start = first; start < stop; start += 32) {
+        double lower = INFINITE;
+        if (start + lane < stop) lower = far_squared(p, box_at(s.clusters, start + lane));
+        unsigned hits = __ballot_sync(ALL, lower < all_best);
+        while (hits) {
+            i64 f = face_of_lane(hits, start, first, f0, f1, lane);
+            if (f < f1) {
+                Vec found;
+                double d2 = distance_of_point(
+                    p, corner(s.vertices, v0 + s.faces[3 * f]),
+                    corner(s.vertices, v0 + s.faces[3 * f + 1]),
+                    corner(s.vertices, v0 + s.faces[3 * f + 2]), found);
+                if (d2 < best) {
+                    best = d2;
+                    at = f;
+                    q = found;
+                }
+            }
+            if (hits) {
+                double d2 = best;
+                for (int away = 16; away > 0; away /= 2)
+                    d2 = least(d2, d2, __shfl_xor_sync(ALL, d2, away));
+                all_best = d2;
+                hits &= __ballot_sync(ALL, lower < all_best);
             }
         }
     }
@@ -644,7 +682,7 @@ __device__ void weigh(const Scene& s, const Examination& x, i64 p, i64 a, i64 b,
     Triangle other;
     i64 b0 = s.face_starts[b];
     load(s, s.vertex_starts[b], b0 + fb, other);
-    int kind = classify(one, other, x.t);
+    int kind = classify(one, other, x.t, x.touches ? 0 : s.side[a] * s.side[b]);
     if (kind == APART) return;
     u64 key = (u64)fa << 32 | (u64)fb;
     if (!again) {
@@ -669,7 +707,7 @@ __device__ void weigh(const Scene& s, const Examination& x, i64 p, i64 a, i64 b,
 }
 
 // A warp a task. Once more (`again`) to find which triangles have the least distance.
-extern "C" __global__ void __launch_bounds__(32 * WARPS) examine(
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
     const Scene* scene, const Examination* examination, const int* task_pair,
     const int* task_cluster, i64 tasks, i64 again) {
     __shared__ double kept[WARPS][CLUSTER][18];
@@ -744,14 +782,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) examine(
         }
         unsigned hits = __ballot_sync(ALL, near);
         while (hits) {
-            // four clusters at once, eight lanes each
-            int mine_at = -1;
-            for (int k = 0; k < 4 && hits; ++k) {
-                int bit = __ffs(hits) - 1;
-                hits &= hits - 1;
-                if (lane / CLUSTER == k) mine_at = bit;
-            }
-            i64 f = mine_at < 0 ? b1 : b0 + (start - c0 + mine_at) * CLUSTER + lane % CLUSTER;
+            i64 f = face_of_lane(hits, start, c0, b0, b1, lane);
             Box own = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
             if (f < b1) {
                 Vec q0 = corner(s.vertices, vb + s.faces[3 * f]);
@@ -792,10 +823,26 @@ struct Events {
     const int* kind;
 };
 
+// A thread a pair: whether there is anything to judge. The others are disjoint, or touch and
+// nobody asked.
+extern "C" __global__ void choose(
+    const Scene* scene, const Examination* examination, const Events* events, i64 pairs,
+    signed char* chosen) {
+    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (p >= pairs) return;
+    const Scene s = *scene;
+    const Examination x = *examination;
+    const i64 a = x.pairs_a[p], b = x.pairs_b[p];
+    double d2;
+    memcpy(&d2, x.evidence.d2 + p, 8);
+    chosen[p] = x.evidence.crossing[p] != NONE || events->starts[p] < events->starts[p + 1] ||
+                (x.touches && d2 <= x.t * x.t) || is_measured(s, a, b, x.t, false);
+}
+
 // Warps that take one pair after the other: name the relation, find the depth.
-extern "C" __global__ void __launch_bounds__(32 * WARPS) judge(
-    const Scene* scene, const Examination* examination, const Events* all_events, i64 pairs,
-    u64* next, signed char* scratch, i64 most_vertices, signed char* relation, double* measures) {
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
+    const Scene* scene, const Examination* examination, const Events* all_events,
+    const i64* chosen, i64 pairs, u64* next, signed char* scratch, i64 most_vertices, signed char* relation, double* measures) {
     const int lane = threadIdx.x % 32;
     const i64 warp = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
     const Scene s = *scene;
@@ -804,10 +851,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) judge(
     signed char* state = scratch + warp * most_vertices;
     const double t = x.t;
     for (;;) {
-        u64 p = 0;
-        if (lane == 0) p = atomicAdd(next, 1ull);
-        p = __shfl_sync(ALL, p, 0);
-        if (p >= (u64)pairs) return;
+        u64 turn = 0;
+        if (lane == 0) turn = atomicAdd(next, 1ull);
+        turn = __shfl_sync(ALL, turn, 0);
+        if (turn >= (u64)pairs) return;
+        const i64 p = chosen[turn];
         const i64 a = x.pairs_a[p], b = x.pairs_b[p];
         const bool solid = s.side[a] != 0 && s.side[b] != 0;
         const Box box_a = box_at(s.boxes, a), box_b = box_at(s.boxes, b);

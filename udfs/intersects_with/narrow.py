@@ -222,6 +222,7 @@ def relate(
                 b, box, vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
                 other, other_face,
             )  # fmt: skip
+        turn = 0 if touches else side[a] * side[b]
         # What the triangles say: the first crossing, in the order of the faces, decides.
         crossing = False
         flush = False
@@ -251,7 +252,7 @@ def relate(
                     one[i, 6], one[i, 7], one[i, 8], one[i, 9], one[i, 10], one[i, 11],
                     other[j, 0], other[j, 1], other[j, 2], other[j, 3], other[j, 4], other[j, 5],
                     other[j, 6], other[j, 7], other[j, 8], other[j, 9], other[j, 10], other[j, 11],
-                    t,
+                    t, turn,
                 )  # fmt: skip
                 if kind == APART:
                     continue
@@ -269,9 +270,9 @@ def relate(
                 if kind == FLUSH and solid and not flush:
                     px, py, pz = below(one, i, other, j, side[a], side[b], t, polygon, spare)
                     flush = not np.isnan(px) and is_inside(
-                        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side
+                        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
                     ) and is_inside(
-                        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side
+                        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
                     )
             if crossing:
                 break
