@@ -151,11 +151,15 @@ def as_meshes(place: str, given: Any) -> Meshes:
     Raises
     ------
     ValueError
-        If arrays have another shape or type, or a mesh is broken.
+        If arrays have another shape or type or are in different memories, or a mesh is broken.
     """
     if isinstance(given, Meshes):
         parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
-        if any(on_gpu(part) for part in parts):
+        there = [on_gpu(part) for part in parts]
+        if any(there):
+            if not all(there):
+                message = f"{place}: all arrays of the meshes must be in one memory"
+                raise ValueError(message)
             view = cuda.device().view
             given = Meshes(*(view(part) for part in parts))
     else:
