@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .boxes import Boxes, somewhere
-from .found import Rows, gather
+from .found import Pairs, Rows, gather
 
 FAN_OUT = 8
 SURELY = 1.0 - 2.0**-49
@@ -53,7 +53,7 @@ class Tree:
         return cls(packed, starts, rows)
 
 
-def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> tuple[Rows, Rows]:
+def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
 
     Parameters
@@ -88,7 +88,7 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> tuple[Rows, Row
     return gather(between, len(queries) if tree.rows.size else 0)
 
 
-def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> tuple[Rows, Rows]:
+def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
     """Find for each box of boxes_a those that may be among its k nearest.
 
     Parameters
