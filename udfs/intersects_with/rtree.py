@@ -15,6 +15,7 @@ from .boxes import Boxes, somewhere
 from .found import Pairs, Rows, gather
 
 FAN_OUT = 8
+AXIS_BITS = 21  # of a place along the curve
 SURELY = 1.0 - 2.0**-49
 """Times a lower bound, squared: more than the roundings of two bounds can move them apart."""
 
@@ -43,14 +44,19 @@ class Tree:
         """Build the tree of float64[n, 6], n < 2^31."""
         rows = somewhere(boxes)
         rows = rows[_along_curve(boxes, rows)]
-        sizes = [rows.size]
-        while sizes[-1] > 1:
-            sizes.append(-(-sizes[-1] // FAN_OUT))
-        starts = np.cumsum([0, *sizes])
+        starts = level_starts(rows.size)
         packed = np.empty((starts[-1], 6))
         np.take(boxes, rows, axis=0, out=packed[: rows.size])
         _fill(packed, starts)
         return cls(packed, starts, rows)
+
+
+def level_starts(n: int) -> NDArray[np.int64]:
+    """Where the levels of a tree of n elements begin, and the last one ends."""
+    sizes = [n]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // FAN_OUT))
+    return np.cumsum([0, *sizes])
 
 
 def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> Pairs:
@@ -117,7 +123,7 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
 def _along_curve(boxes: Boxes, rows: Rows) -> Rows:
     """Order rows by the place of their boxes' centres on a Morton curve."""
     row_bits = max(1, rows.size - 1).bit_length()
-    bits = min(21, (64 - row_bits) // 3)
+    bits = min(AXIS_BITS, (64 - row_bits) // 3)
     keys = np.empty(rows.size, np.uint64)
     _morton(boxes, rows, bits, row_bits, keys)
     keys.sort()  # code and number in one key: all are different, and this sort is the fastest
