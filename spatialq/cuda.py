@@ -73,7 +73,9 @@ class Device:
             with self._lock:
                 if source not in self._modules:
                     text = source.read_text(encoding="utf-8")
-                    self._modules[source] = self.xp.RawModule(code=text, options=OPTIONS)
+                    # `#include "<function>/<file>.cuh"`
+                    options = (*OPTIONS, f"-I{source.parents[1]}")
+                    self._modules[source] = self.xp.RawModule(code=text, options=options)
                 found = self._kernels[source, name] = self._modules[source].get_function(name)
         return found
 

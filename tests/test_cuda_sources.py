@@ -25,7 +25,8 @@ def nvrtc():
 def compile_cuda(nvrtc, text, name, arch):
     """Return the compiler's log; empty when all is well."""
     program = ctypes.c_void_p()
-    options = (ctypes.c_char_p * 2)(f"--gpu-architecture={arch}".encode(), b"--std=c++17")
+    words = f"--gpu-architecture={arch}", "--std=c++17", f"-I{ROOT / 'udfs'}"
+    options = (ctypes.c_char_p * 3)(*map(str.encode, words))
     nvrtc.nvrtcCreateProgram(
         ctypes.byref(program), text.encode(), str(name).encode(), 0, None, None
     )

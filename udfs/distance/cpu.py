@@ -13,7 +13,9 @@ from .candidates import candidates, table
 from .search import measure_nearest, measure_pairs
 
 
-def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, Any]:
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
     """Measure how far elements are from each other, and where.
 
     Parameters
@@ -22,6 +24,8 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
         Pairs of an element of each; without `b` all pairs within `a`, and with `k` each element
         of `a` and all others.
     options : Options
+    pairs : int64[], int64[], optional
+        Rows of the pairs that are asked for, without `k`.
 
     Returns
     -------
@@ -37,7 +41,10 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
     """
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
-    rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
+    if pairs is None:
+        rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
+    else:
+        rows_a, rows_b = pairs[0], pairs[1] + (0 if b is None else len(a))
     scene = Scene(both, limits)
     arrays = (
         both.vertices, both.faces, both.vertex_starts, both.face_starts,

@@ -27,9 +27,18 @@ NOISE = 0.05
 def classify(
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
-    t,
+    t, turn,
 ):  # fmt: skip
     """Classify a pair of triangles: corners and normal of one, then of the other.
+
+    Parameters
+    ----------
+    a0x ... bnz : float
+    t : float
+        The tolerance.
+    turn : int
+        1 or -1: triangles of one plane whose bodies lie on opposite sides of it, by the sign of
+        this times the cosine of their normals, need no closer look, they are `NEAR`. 0: they do.
 
     Returns
     -------
@@ -55,6 +64,8 @@ def classify(
     if (cosine > PARALLEL or cosine < -PARALLEL) and (
         (blow >= -t and bhigh <= t) or (alow >= -t and ahigh <= t)
     ):
+        if cosine * turn < 0.0:
+            return NEAR
         # Overlap in the plane: the least over the six edges as separating axes.
         w = beside(a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
                    b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z)  # fmt: skip
@@ -83,10 +94,10 @@ def classify(
     ux = any_ * bnz - anz * bny
     uy = anz * bnx - anx * bnz
     uz = anx * bny - any_ * bnx
-    size = np.sqrt(ux * ux + uy * uy + uz * uz)
-    ux /= size
-    uy /= size
-    uz /= size
+    unit = 1.0 / np.sqrt(ux * ux + uy * uy + uz * uz)
+    ux *= unit
+    uy *= unit
+    uz *= unit
     alo, ahi = interval(
         0.0,
         ux * (a1x - a0x) + uy * (a1y - a0y) + uz * (a1z - a0z),
@@ -132,10 +143,10 @@ def beside(
     mx = (vy - uy) * nz - (vz - uz) * ny
     my = (vz - uz) * nx - (vx - ux) * nz
     mz = (vx - ux) * ny - (vy - uy) * nx
-    size = np.sqrt(mx * mx + my * my + mz * mz)
-    mx /= size
-    my /= size
-    mz /= size
+    unit = 1.0 / np.sqrt(mx * mx + my * my + mz * mz)
+    mx *= unit
+    my *= unit
+    mz *= unit
     far = mx * (wx - ux) + my * (wy - uy) + mz * (wz - uz)  # < 0: m points out of the triangle
     p0 = mx * (b0x - ux) + my * (b0y - uy) + mz * (b0z - uz)
     p1 = mx * (b1x - ux) + my * (b1y - uy) + mz * (b1z - uz)

@@ -16,14 +16,26 @@ TRIES = 48
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_inside(px, py, pz, e, vertices, faces, vertex_starts, face_starts, side):
+def is_inside(
+    px, py, pz, e, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+):
     """Tell whether a point is inside an element; an open one is closed in thought."""
     v0 = vertex_starts[e]
     f0 = face_starts[e]
     f1 = face_starts[e + 1]
     if side[e] == 0:
         return abs(open_winding(px, py, pz, vertices, faces, v0, f0, f1)) > 0.5
-    return side[e] * winding(px, py, pz, vertices, faces, v0, f0, f1) > 0
+    turns = 0
+    for c in range(cluster_starts[e], cluster_starts[e + 1]):
+        if (  # the ray upwards passes the box
+            clusters[c, 0] <= px <= clusters[c, 3]
+            and clusters[c, 1] <= py <= clusters[c, 4]
+            and pz <= clusters[c, 5]
+        ):
+            begin = f0 + (c - cluster_starts[e]) * CLUSTER
+            end = min(begin + CLUSTER, f1)
+            turns += winding(px, py, pz, vertices, faces, v0, begin, end)
+    return side[e] * turns > 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -169,7 +181,9 @@ def sides(
         )  # fmt: skip
         if d2 <= t * t:
             continue
-        if is_inside(px, py, pz, a, vertices, faces, vertex_starts, face_starts, side):
+        if is_inside(
+            px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+        ):
             state[r] = 2
             if not inside:
                 x = px
@@ -194,9 +208,13 @@ def depth_at(
     toward : float64[6]
         Out: from the nearest point of a's surface to p, from that of b's to p.
     """
-    if not is_inside(px, py, pz, a, vertices, faces, vertex_starts, face_starts, side):
+    if not is_inside(
+            px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+        ):
         return -1.0
-    if not is_inside(px, py, pz, b, vertices, faces, vertex_starts, face_starts, side):
+    if not is_inside(
+        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+    ):
         return -1.0
     da, qx, qy, qz = nearest(
         px, py, pz, np.inf, a,

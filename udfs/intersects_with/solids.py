@@ -10,6 +10,8 @@ TWO = np.uint64(0xC2B2AE3D27D4EB4F)
 THREE = np.uint64(0x165667B19E3779F9)
 HALF = np.uint64(32)
 SHORT = np.uint64(29)
+PARTS = float(1 << 36)
+"""Volumes are added as whole parts of a cube round the element: their order does not matter."""
 MINUS_ZERO = np.uint64(1 << 63)
 
 
@@ -20,6 +22,7 @@ def describe(
     faces: Any,
     vertex_starts: Any,
     face_starts: Any,
+    boxes: Any,
     first: int,
     stop: int,
     side: Any,
@@ -35,6 +38,7 @@ def describe(
         The same memory.
     faces, vertex_starts, face_starts
         See `Meshes`.
+    boxes : float64[k, 6]
     first, stop : int
     side : int8[k]
         Out: 1 for a closed mesh, -1 for a closed mesh with its inside out, 0 for an open one.
@@ -57,8 +61,13 @@ def describe(
         for v in range(v0, vertex_starts[e + 1]):
             label[v] = -1
         balance = np.uint64(0)
-        volume = 0.0
+        volume = np.int64(0)
+        unit = 0.0
         if f1 > f0:
+            size = max(
+                boxes[e, 3] - boxes[e, 0], boxes[e, 4] - boxes[e, 1], boxes[e, 5] - boxes[e, 2]
+            )
+            unit = PARTS / (size * size * size) if size > 0.0 else 0.0
             ox = vertices[v0 + faces[f0, 0], 0]
             oy = vertices[v0 + faces[f0, 0], 1]
             oz = vertices[v0 + faces[f0, 0], 2]
@@ -79,12 +88,11 @@ def describe(
             cx = vertices[c, 0] - ox
             cy = vertices[c, 1] - oy
             cz = vertices[c, 2] - oz
-            volume += (
-                ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
-            )
+            six = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+            volume += np.int64(np.floor(six * unit + 0.5))
             join(label, v0, a - v0, b - v0)
             join(label, v0, a - v0, c - v0)
-        side[e] = 0 if balance != 0 or f1 == f0 else (-1 if volume < 0.0 else 1)
+        side[e] = 0 if balance != 0 or f1 == f0 else (-1 if volume < 0 else 1)
         count = 0
         for v in range(v0, vertex_starts[e + 1]):
             if label[v] >= 0:

@@ -1,0 +1,231 @@
+"""Whether an element lies over another one, as their facets have it."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .polygons import FULL, ROOM, area, cut, half_plane, wider
+from .view import CLUSTER, FINEST
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def may_lie_over(b: Any, i: int, a: Any, j: int, tolerance: float) -> Any:
+    """Whether the box b[i] reaches beyond the box a[j] where both are, seen from above."""
+    return (
+        min(b[i, 3], a[j, 3]) - max(b[i, 0], a[j, 0]) > tolerance
+        and min(b[i, 4], a[j, 4]) - max(b[i, 1], a[j, 1]) > tolerance
+        and b[i, 5] - a[j, 2] > tolerance
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def facet_may_lie_over(facets: Any, t: int, box: Any, j: int, tolerance: float) -> Any:
+    """Whether a facet reaches beyond the box where both are, seen from above."""
+    x0 = facets[t, 0]
+    x1 = facets[t, 2]
+    x2 = facets[t, 4]
+    y0 = facets[t, 1]
+    y1 = facets[t, 3]
+    y2 = facets[t, 5]
+    return (
+        min(max(x0, x1, x2), box[j, 3]) - max(min(x0, x1, x2), box[j, 0]) > tolerance
+        and min(max(y0, y1, y2), box[j, 4]) - max(min(y0, y1, y2), box[j, 1]) > tolerance
+        and facets[t, 10] - box[j, 2] > tolerance
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def some_over(
+    a: int, b: int,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
+    tolerance: float, x: Any, y: Any,
+) -> bool:  # fmt: skip
+    """Whether some points of the element b lie over points of the element a.
+
+    Parameters
+    ----------
+    a, b : int
+    facets, starts, clusters, cluster_starts, boxes
+        See `View`.
+    tolerance : float
+    x, y : float64[3 * ROOM]
+        Scratch.
+    """
+    for cb in range(cluster_starts[b], cluster_starts[b + 1]):
+        if not may_lie_over(clusters, cb, boxes, a, tolerance):
+            continue
+        t0 = starts[b] + (cb - cluster_starts[b]) * CLUSTER
+        t1 = min(t0 + CLUSTER, starts[b + 1])
+        for ca in range(cluster_starts[a], cluster_starts[a + 1]):
+            if not may_lie_over(clusters, cb, clusters, ca, tolerance):
+                continue
+            s0 = starts[a] + (ca - cluster_starts[a]) * CLUSTER
+            s1 = min(s0 + CLUSTER, starts[a + 1])
+            for t in range(t0, t1):
+                if facets[t, 12] > tolerance and facet_may_lie_over(
+                    facets, t, clusters, ca, tolerance
+                ):
+                    for s in range(s0, s1):
+                        if lies_over(facets, t, s, tolerance, x, y):
+                            return True
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any) -> Any:
+    """Whether the facet t is over the facet s where both are, seen from above."""
+    if facets[s, 12] <= tolerance or facets[t, 10] - facets[s, 9] <= tolerance:
+        return False
+    low = min(facets[t, 0], facets[t, 2], facets[t, 4])
+    high = max(facets[t, 0], facets[t, 2], facets[t, 4])
+    if (
+        high - min(facets[s, 0], facets[s, 2], facets[s, 4]) <= tolerance
+        or max(facets[s, 0], facets[s, 2], facets[s, 4]) - low <= tolerance
+    ):
+        return False
+    for k in range(3):
+        x[k] = facets[t, 2 * k]
+        y[k] = facets[t, 2 * k + 1]
+    n = 3
+    at = 0
+    for side in range(4):
+        a, b, c, px, py = half_plane(facets, t, s, side, tolerance)
+        to = ROOM - at
+        n, _ = cut(x, y, at, n, a, b, c, px, py, to, 2 * ROOM)
+        at = to
+        if n < 3:
+            return False
+    return wider(x, y, at, n, tolerance)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def all_over(
+    a: int, b: int,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any,
+    tolerance: float, below: Any,
+) -> bool:  # fmt: skip
+    """Whether all points of the element b lie over points of the element a.
+
+    What some facet of `a` lies under is cut away from every facet of b: if something wider than
+    the tolerance is left, or many narrow pieces, there are points of b that lie over none.
+
+    Parameters
+    ----------
+    a, b, facets, starts, clusters, cluster_starts, tolerance
+        See `some_over`.
+    below : int64[]
+        Scratch, with room for all facets of a.
+    """
+    room = 64
+    x = np.empty(room * ROOM)
+    y = np.empty(room * ROOM)
+    sizes = np.empty(room, np.int64)
+    turns = np.empty(room, np.int64)
+    for t in range(starts[b], starts[b + 1]):
+        if facets[t, 12] <= tolerance:
+            continue
+        count = 0
+        for ca in range(cluster_starts[a], cluster_starts[a + 1]):
+            if facet_may_lie_over(facets, t, clusters, ca, 0.0):
+                s0 = starts[a] + (ca - cluster_starts[a]) * CLUSTER
+                for s in range(s0, min(s0 + CLUSTER, starts[a + 1])):
+                    below[count] = s
+                    count += 1
+        left = 0.0
+        for k in range(3):
+            x[k] = facets[t, 2 * k]
+            y[k] = facets[t, 2 * k + 1]
+        sizes[0] = 3
+        turns[0] = 0
+        top = 0
+        while top >= 0:
+            n = sizes[top]
+            at = top * ROOM
+            if top + 7 > room:
+                room *= 2
+                x = grown(x)
+                y = grown(y)
+                sizes = grown(sizes)
+                turns = grown(turns)
+            if not wider(x, y, at, n, FINEST):
+                top -= 1
+            elif n > FULL:
+                halve(x, y, sizes, turns, top)
+                top += 1
+            elif turns[top] == count:
+                left += area(x, y, at, n)
+                if wider(x, y, at, n, tolerance) or left > tolerance * facets[t, 11]:
+                    return False
+                top -= 1
+            else:
+                top = cut_away(facets, t, below[turns[top]], tolerance, x, y, sizes, turns, top)
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def grown(values: Any) -> Any:
+    """Copy an array into one of twice the size."""
+    more = np.empty(2 * values.size, values.dtype)
+    more[: values.size] = values
+    return more
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def halve(x: Any, y: Any, sizes: Any, turns: Any, top: int) -> None:
+    """Cut the topmost polygon in two, from its first corner to the one opposite."""
+    at = top * ROOM
+    n = sizes[top]
+    middle = n // 2
+    new = at + ROOM
+    x[new] = x[at]
+    y[new] = y[at]
+    for k in range(middle, n):
+        x[new + k - middle + 1] = x[at + k]
+        y[new + k - middle + 1] = y[at + k]
+    sizes[top] = middle + 1
+    sizes[top + 1] = n - middle + 1
+    turns[top + 1] = turns[top]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cut_away(
+    facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any, sizes: Any, turns: Any, top: int
+) -> int:
+    """Take the part of the topmost polygon away that the facet s lies under.
+
+    The parts that are left take its place. Places `top + 1` to `top + 6` are written to.
+
+    Returns
+    -------
+    int
+        Which polygon is topmost now.
+    """
+    turn = turns[top] + 1
+    at = top * ROOM
+    n = sizes[top]
+    inner = at + 5 * ROOM
+    spare = at + 6 * ROOM
+    for k in range(n):
+        x[inner + k] = x[at + k]
+        y[inner + k] = y[at + k]
+    last = top
+    for side in range(4):
+        a, b, c, px, py = half_plane(facets, t, s, side, tolerance)
+        n, outside = cut(x, y, inner, n, a, b, c, px, py, spare, (last + 1) * ROOM)
+        inner, spare = spare, inner
+        if not wider(x, y, inner, n, FINEST):
+            turns[top] = turn  # nothing to take away
+            return top
+        if outside >= 3:
+            last += 1
+            sizes[last] = outside
+            turns[last] = turn
+    if last == top:
+        return top - 1
+    for k in range(sizes[last]):
+        x[at + k] = x[last * ROOM + k]
+        y[at + k] = y[last * ROOM + k]
+    sizes[top] = sizes[last]
+    turns[top] = turn
+    return last - 1

@@ -1,0 +1,185 @@
+"""Runs `direction` on the CPU (Numba)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from spatialq.parallel import n_threads, spans
+
+from ..intersects_with.meshes import Meshes
+from . import Options
+from .beyond import all_over, may_lie_over, some_over
+from .polygons import ROOM
+from .view import FINEST, View, axes, corners, look
+
+TURNS = 16
+"""A thread takes pairs so many times: they differ much in size."""
+
+
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
+    """Find the pairs of elements of which the second lies in a direction from the first.
+
+    Parameters
+    ----------
+    a, b : Meshes
+        Pairs of an element of each; without `b` all pairs of two different elements of `a`.
+    options : Options
+    pairs : int64[], int64[], optional
+        Rows of the pairs that are asked for, instead of all.
+
+    Returns
+    -------
+    dict of arrays
+        `a b` (int64, the rows): b lies above a, or whatever the direction is. Sorted by a, then b.
+
+    Raises
+    ------
+    ValueError
+        If a corner of a triangle is not finite.
+
+    Notes
+    -----
+    An element without triangles lies nowhere; in the model 'projection' neither does one that
+    looks like a line, such as a single upright surface from above.
+    """
+    t = max(options.tolerance, FINEST)
+    view, split = view_of(a, b, options)
+    if pairs is not None:
+        rows_a, rows_b = pairs[0], pairs[1] + split
+        keep = _may_be(view.boxes, rows_a, rows_b, t, options)
+        rows_a, rows_b = rows_a[keep], rows_b[keep]
+    elif options.model == "halfspace":
+        rows_a, rows_b = _beyond_extremes(view.boxes, split, t, strict=options.strict)
+    else:
+        rows_a, rows_b = _candidates(view.boxes, split, t)
+    if options.model == "projection":
+        for strict in (False, True)[: 1 + options.strict]:
+            keep = _decide(view, rows_a, rows_b, t, strict=strict)
+            rows_a, rows_b = rows_a[keep], rows_b[keep]
+    return {"a": rows_a, "b": rows_b if b is None else rows_b - split}
+
+
+def view_of(a: Meshes, b: Meshes | None, options: Options) -> tuple[View, int]:
+    """View the elements of a, and behind them those of b, along the direction.
+
+    Returns
+    -------
+    View, int
+        And where the elements of b begin: 0 if they are those of a.
+    """
+    triangles, starts = corners(a, "a"), a.face_starts
+    if b is not None:
+        triangles = np.concatenate([triangles, corners(b, "b")])
+        starts = np.concatenate([starts, starts[-1] + b.face_starts[1:]])
+    if len(triangles):
+        triangles = triangles - triangles.min(axis=(0, 1))
+    u, v, w = axes(options)
+    x, y, z = (np.ascontiguousarray(triangles[:, :, axis]) for axis in range(3))
+    turned = np.stack([x * d[0] + y * d[1] + z * d[2] for d in (u, v, w)], axis=-1)
+    return look(turned, starts), 0 if b is None else len(a)
+
+
+def _may_be(boxes: Any, rows_a: Any, rows_b: Any, t: float, options: Options) -> Any:
+    """Tell which pairs may be wanted, by their boxes; in the model 'halfspace', which are."""
+    a, b = boxes[rows_a], boxes[rows_b]
+    if options.model == "halfspace":
+        place, top = b[:, 2 if options.strict else 5], a[:, 5]
+        beyond = place >= top - t if options.strict else place > top + t
+        return beyond & np.isfinite(place) & np.isfinite(top)
+    common = np.minimum(a[:, 3:5], b[:, 3:5]) - np.maximum(a[:, :2], b[:, :2])
+    return (common > t).all(axis=1) & (b[:, 5] - a[:, 2] > t)
+
+
+def _beyond_extremes(boxes: Any, split: int, t: float, *, strict: bool) -> tuple[Any, Any]:
+    there = np.isfinite(boxes[:, 2])
+    rows_a = np.flatnonzero(there[: split or len(boxes)])
+    rows_b = split + np.flatnonzero(there[split:])
+    place, top = boxes[rows_b, 2 if strict else 5], boxes[:, 5]
+    parts = [np.empty(0, np.int64)]
+    for i in rows_a:
+        beyond = rows_b[place >= top[i] - t if strict else place > top[i] + t]
+        parts.append(beyond[beyond != i])
+    return np.repeat(rows_a, [len(part) for part in parts[1:]]), np.concatenate(parts)
+
+
+def _candidates(boxes: Any, split: int, t: float) -> tuple[Any, Any]:
+    """Find the pairs that may be wanted, by their boxes."""
+    rows_b = split + np.argsort(boxes[split:, 0], kind="stable")
+    size = split or len(boxes)
+    counts = np.empty(size, np.int64)
+    last = np.searchsorted(boxes[rows_b, 0], boxes[:size, 3])
+    _in_threads(lambda span: _count(boxes, rows_b, last, t, *span, counts), size)
+    stops = np.cumsum(counts)
+    found = np.empty(counts.sum(), np.int64)
+    _in_threads(lambda span: _fill(boxes, rows_b, last, t, *span, stops, found), size)
+    return np.repeat(np.arange(size), counts), found
+
+
+def _decide(view: View, rows_a: Any, rows_b: Any, t: float, *, strict: bool) -> Any:
+    keep = np.empty(len(rows_a), np.bool_)
+    most = int(np.diff(view.starts).max(initial=0))
+    _in_threads(
+        lambda span: _compare(
+            rows_a, rows_b, *span,
+            view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes,
+            t, strict, most, keep,
+        ),
+        len(rows_a),
+    )  # fmt: skip
+    return keep
+
+
+def _in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
+    threads = n_threads()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, spans(size, min(size, TURNS * threads))))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(
+    boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, counts: Any
+) -> None:
+    for i in range(first, stop):
+        count = 0
+        for k in range(last[i]):
+            j = rows_b[k]
+            count += j != i and may_lie_over(boxes, j, boxes, i, t)
+        counts[i] = count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill(
+    boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, stops: Any, found: Any
+) -> None:
+    for i in range(first, stop):
+        begin = stops[i - 1] if i else 0
+        at = begin
+        for k in range(last[i]):
+            j = rows_b[k]
+            if j != i and may_lie_over(boxes, j, boxes, i, t):
+                found[at] = j
+                at += 1
+        found[begin:at].sort()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _compare(
+    rows_a: Any, rows_b: Any, first: int, stop: int,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
+    t: float, strict: bool, most: int, keep: Any,  # noqa: FBT001
+) -> None:  # fmt: skip
+    x = np.empty(3 * ROOM)
+    y = np.empty(3 * ROOM)
+    below = np.empty(most, np.int64)
+    for p in range(first, stop):
+        a = rows_a[p]
+        b = rows_b[p]
+        if strict:
+            keep[p] = all_over(a, b, facets, starts, clusters, cluster_starts, t, below)
+        else:
+            keep[p] = some_over(a, b, facets, starts, clusters, cluster_starts, boxes, t, x, y)

@@ -1,0 +1,975 @@
+// Relations of elements at a tolerance. The rules of `pair.py`, `probe.py`, `winding.py` and
+// `narrow.py` once more, operation by operation; what is a loop there is a warp here.
+#include "distance/triangles.cuh"
+
+typedef long long i64;
+typedef unsigned long long u64;
+
+const unsigned ALL = 0xffffffffu;
+#define INFINITE __longlong_as_double(0x7FF0000000000000ll)
+#define NOTHING __longlong_as_double(0x7FF8000000000000ll)
+const u64 NONE = ~0ull;
+const int CLUSTER = 8;
+const int WARPS = 4;  // of a block, where a warp works alone
+const int GRAZES = 4;
+const int TRIES = 48;
+
+enum { APART, CROSS, GRAZE, FLUSH, NEAR };
+enum { EVIDENCE, DISTANCE, CLOSEST };
+enum { ASKED = 1, ASKED_LATER = 2 };
+enum { DISJOINT, TOUCH, OVERLAP, CONTAINS, INSIDE, COVERS, COVERED_BY, EQUALS };
+
+// Everything about the elements of a scene.
+struct Scene {
+    const double* vertices;
+    const int* faces;
+    const i64* vertex_starts;
+    const i64* face_starts;
+    const double* boxes;
+    const signed char* side;
+    const int* label;
+    const int* parts;
+    const i64* cluster_starts;
+    const double* clusters;
+};
+
+// What the examination of the triangles leaves behind, a place for each pair of elements.
+struct Evidence {
+    u64* crossing;   // the first pair of triangles that cross
+    u64* d2;         // bits of the least squared distance
+    u64* closest;    // the first pair of triangles at that distance
+    signed char* ask;  // whether the distance is needed
+};
+
+struct Box {
+    Vec low, high;
+};
+
+struct Triangle {
+    Vec p0, p1, p2, n;
+};
+
+__device__ inline Vec corner(const double* vertices, i64 v) {
+    return {vertices[3 * v], vertices[3 * v + 1], vertices[3 * v + 2]};
+}
+__device__ inline double least(double a, double b, double c) {
+    double m = a < b ? a : b;
+    return m < c ? m : c;
+}
+__device__ inline double most(double a, double b, double c) {
+    double m = a > b ? a : b;
+    return m > c ? m : c;
+}
+__device__ inline Box box_at(const double* boxes, i64 k) {
+    const double* b = boxes + 6 * k;
+    return {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
+}
+__device__ inline Box box_of(Vec a, Vec b, Vec c) {
+    return {{least(a.x, b.x, c.x), least(a.y, b.y, c.y), least(a.z, b.z, c.z)},
+            {most(a.x, b.x, c.x), most(a.y, b.y, c.y), most(a.z, b.z, c.z)}};
+}
+__device__ inline bool meet(const Box& a, const Box& b) {
+    return !(a.low.x > b.high.x || a.high.x < b.low.x || a.low.y > b.high.y ||
+             a.high.y < b.low.y || a.low.z > b.high.z || a.high.z < b.low.z);
+}
+__device__ inline bool within(const Box& a, const Box& b, double t) {
+    return !(b.low.x - a.high.x > t || a.low.x - b.high.x > t || b.low.y - a.high.y > t ||
+             a.low.y - b.high.y > t || b.low.z - a.high.z > t || a.low.z - b.high.z > t);
+}
+__device__ inline bool sticks_out(const Box& a, const Box& b, double t) {
+    return a.low.x < b.low.x - t || a.low.y < b.low.y - t || a.low.z < b.low.z - t ||
+           a.high.x > b.high.x + t || a.high.y > b.high.y + t || a.high.z > b.high.z + t;
+}
+__device__ inline bool beyond(Vec p, const Box& b, double t) {
+    return p.x < b.low.x - t || p.x > b.high.x + t || p.y < b.low.y - t ||
+           p.y > b.high.y + t || p.z < b.low.z - t || p.z > b.high.z + t;
+}
+// What two boxes share, and t around it.
+__device__ inline Box shared_box(const Box& a, const Box& b, double t) {
+    Box s;
+    s.low.x = (a.low.x > b.low.x ? a.low.x : b.low.x) - t;
+    s.low.y = (a.low.y > b.low.y ? a.low.y : b.low.y) - t;
+    s.low.z = (a.low.z > b.low.z ? a.low.z : b.low.z) - t;
+    s.high.x = (a.high.x < b.high.x ? a.high.x : b.high.x) + t;
+    s.high.y = (a.high.y < b.high.y ? a.high.y : b.high.y) + t;
+    s.high.z = (a.high.z < b.high.z ? a.high.z : b.high.z) + t;
+    return s;
+}
+// Corners and normal of a face; false if it has no area.
+__device__ inline bool load(const Scene& s, i64 v0, i64 f, Triangle& t) {
+    t.p0 = corner(s.vertices, v0 + s.faces[3 * f]);
+    t.p1 = corner(s.vertices, v0 + s.faces[3 * f + 1]);
+    t.p2 = corner(s.vertices, v0 + s.faces[3 * f + 2]);
+    Vec n = cross(t.p1 - t.p0, t.p2 - t.p0);
+    double size = sqrt(dot(n, n));
+    t.n = (1.0 / size) * n;
+    return size != 0.0;
+}
+
+// ---------------------------------------------------------------- pairs of triangles (pair.py)
+
+__device__ __noinline__ double beside(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1, Vec b2) {
+    Vec m = cross(v - u, n);
+    m = (1.0 / sqrt(dot(m, m))) * m;
+    double far = dot(m, w - u), p0 = dot(m, b0 - u), p1 = dot(m, b1 - u), p2 = dot(m, b2 - u);
+    double low = least(p0, p1, p2), high = most(p0, p1, p2);
+    return (high > 0.0 ? 0.0 : high) - (far > low ? far : low);
+}
+
+__device__ inline void cut(double p, double q, double d, double e, double& low, double& high) {
+    if ((d < 0.0) != (e < 0.0)) {
+        double at = p + (q - p) * (d / (d - e));
+        low = at < low ? at : low;
+        high = at > high ? at : high;
+    }
+}
+
+__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, double t, int turn) {
+    double d0 = dot(a.n, b.p0 - a.p0), d1 = dot(a.n, b.p1 - a.p0), d2 = dot(a.n, b.p2 - a.p0);
+    double blow = least(d0, d1, d2), bhigh = most(d0, d1, d2);
+    if (blow > t || bhigh < -t) return APART;
+    double e0 = dot(b.n, a.p0 - b.p0), e1 = dot(b.n, a.p1 - b.p0), e2 = dot(b.n, a.p2 - b.p0);
+    double alow = least(e0, e1, e2), ahigh = most(e0, e1, e2);
+    if (alow > t || ahigh < -t) return APART;
+    double cosine = dot(a.n, b.n);
+    if ((cosine > 0.999 || cosine < -0.999) &&
+        ((blow >= -t && bhigh <= t) || (alow >= -t && ahigh <= t))) {
+        if (cosine * turn < 0.0) return NEAR;
+        double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
+        if (w < -t) return APART;
+        w = least(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
+        w = least(w, w, beside(a.p2, a.p0, a.p1, a.n, b.p0, b.p1, b.p2));
+        if (w < -t) return APART;
+        w = least(w, w, beside(b.p0, b.p1, b.p2, b.n, a.p0, a.p1, a.p2));
+        w = least(w, w, beside(b.p1, b.p2, b.p0, b.n, a.p0, a.p1, a.p2));
+        w = least(w, w, beside(b.p2, b.p0, b.p1, b.n, a.p0, a.p1, a.p2));
+        if (w < -t) return APART;
+        return w > t ? FLUSH : NEAR;
+    }
+    double asides = least(ahigh, ahigh, -alow), bsides = least(bhigh, bhigh, -blow);
+    if (asides <= 0.05 * t || bsides <= 0.05 * t) return NEAR;
+    Vec u = cross(a.n, b.n);
+    u = (1.0 / sqrt(dot(u, u))) * u;
+    double p1 = dot(u, a.p1 - a.p0), p2 = dot(u, a.p2 - a.p0);
+    double alo = INFINITE, ahi = -INFINITE, blo = INFINITE, bhi = -INFINITE;
+    cut(0.0, p1, e0, e1, alo, ahi);
+    cut(p1, p2, e1, e2, alo, ahi);
+    cut(p2, 0.0, e2, e0, alo, ahi);
+    double q0 = dot(u, b.p0 - a.p0), q1 = dot(u, b.p1 - a.p0), q2 = dot(u, b.p2 - a.p0);
+    cut(q0, q1, d0, d1, blo, bhi);
+    cut(q1, q2, d1, d2, blo, bhi);
+    cut(q2, q0, d2, d0, blo, bhi);
+    double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
+    if (length < -t) return APART;
+    if (length <= 0.0) return NEAR;
+    if (length > t && asides > t && bsides > t) return CROSS;
+    return GRAZE;
+}
+
+// A point inside the overlap of two triangles of one plane.
+__device__ Vec flush_middle(const Triangle& a, const Triangle& b) {
+    Vec polygon[9] = {b.p0, b.p1, b.p2}, spare[9];
+    const Vec corners[4] = {a.p0, a.p1, a.p2, a.p0};
+    int n = 3;
+    for (int edge = 0; edge < 3; ++edge) {
+        Vec u = corners[edge], m = cross(corners[edge + 1] - u, a.n);
+        int kept = 0;
+        for (int k = 0; k < n; ++k) {
+            Vec next = polygon[k + 1 < n ? k + 1 : 0];
+            double p = dot(m, polygon[k] - u), q = dot(m, next - u);
+            if (p <= 0.0) spare[kept++] = polygon[k];
+            if ((p <= 0.0) != (q <= 0.0)) spare[kept++] = polygon[k] + (p / (p - q)) * (next - polygon[k]);
+        }
+        n = kept;
+        for (int k = 0; k < n; ++k) polygon[k] = spare[k];
+    }
+    Vec sum = {0.0, 0.0, 0.0};
+    for (int k = 0; k < n; ++k) sum = sum + polygon[k];
+    return {sum.x / n, sum.y / n, sum.z / n};
+}
+
+// A point in both bodies if they have their flush faces on the same side.
+__device__ Vec below(const Triangle& a, const Triangle& b, int side, double t) {
+    Vec p = flush_middle(a, b);
+    double d = dot(a.n, p - a.p0);
+    double down = -side * (t + fabs(d));
+    return p + down * a.n;
+}
+
+__device__ inline void ends(const Triangle& by, const Triangle& t, Vec u, Vec origin,
+                            double& first, double& last, Vec& at_first, Vec& at_last) {
+    const Vec corners[4] = {t.p0, t.p1, t.p2, t.p0};
+    first = INFINITE;
+    last = -INFINITE;
+    for (int k = 0; k < 3; ++k) {
+        double d = dot(by.n, corners[k] - by.p0), e = dot(by.n, corners[k + 1] - by.p0);
+        if ((d < 0.0) != (e < 0.0)) {
+            Vec p = corners[k] + (d / (d - e)) * (corners[k + 1] - corners[k]);
+            double along = dot(u, p - origin);
+            if (along < first) {
+                first = along;
+                at_first = p;
+            }
+            if (along > last) {
+                last = along;
+                at_last = p;
+            }
+        }
+    }
+}
+
+// The middle of the line along which two triangles cross.
+__device__ Vec cross_middle(const Triangle& a, const Triangle& b) {
+    Vec u = cross(a.n, b.n), a_first, a_last, b_first, b_last;
+    double alo, ahi, blo, bhi;
+    ends(b, a, u, a.p0, alo, ahi, a_first, a_last);
+    ends(a, b, u, a.p0, blo, bhi, b_first, b_last);
+    return 0.5 * ((blo > alo ? b_first : a_first) + (bhi < ahi ? b_last : a_last));
+}
+
+// From a point of that line into what is behind both faces.
+__device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, int other_side, double step) {
+    double sa = -side, sb = other_side;
+    Vec u = sa * a.n - sb * b.n;
+    double size = sqrt(dot(u, u));
+    if (size == 0.0) return p;
+    return {p.x + step * u.x / size, p.y + step * u.y / size, p.z + step * u.z / size};
+}
+
+// ---------------------------------------------------------------- inside or outside (winding.py)
+
+__device__ inline int crossing(double px, double py, double ux, double uy, double vx, double vy) {
+    if (uy < vy) return (vx - ux) * (py - uy) - (vy - uy) * (px - ux) > 0.0 ? 1 : 0;
+    return (ux - vx) * (py - vy) - (uy - vy) * (px - vx) > 0.0 ? -1 : 0;
+}
+
+__device__ inline double height(double px, double py, Vec a, Vec b, Vec c) {
+    Vec u = b - a, v = c - a;
+    double nx = u.y * v.z - u.z * v.y, ny = u.z * v.x - u.x * v.z, nz = u.x * v.y - u.y * v.x;
+    double low = least(a.z, b.z, c.z), high = most(a.z, b.z, c.z);
+    if (nz == 0.0) return high;
+    double z = a.z - (nx * (px - a.x) + ny * (py - a.y)) / nz;
+    return z < low ? low : (z > high ? high : z);
+}
+
+// How often a face of a closed mesh is met by a ray upwards, with its sign.
+__device__ inline int winding_of(Vec p, Vec a, Vec b, Vec c) {
+    bool over_a = a.y > p.y, over_b = b.y > p.y, over_c = c.y > p.y;
+    if (over_a == over_b && over_b == over_c) return 0;
+    if ((a.x < p.x && b.x < p.x && c.x < p.x) || (a.x > p.x && b.x > p.x && c.x > p.x)) return 0;
+    if (a.z < p.z && b.z < p.z && c.z < p.z) return 0;
+    int turn = 0;
+    if (over_a != over_b) turn += crossing(p.x, p.y, a.x, a.y, b.x, b.y);
+    if (over_b != over_c) turn += crossing(p.x, p.y, b.x, b.y, c.x, c.y);
+    if (over_c != over_a) turn += crossing(p.x, p.y, c.x, c.y, a.x, a.y);
+    return turn != 0 && height(p.x, p.y, a, b, c) > p.z ? turn : 0;
+}
+
+__device__ inline double arc_tangent(double y, double x) {
+    const double PI = 3.141592653589793;
+    double up = fabs(y), along = fabs(x);
+    double t = up < along ? up / along : along / up;
+    double s = t * t, r = 0.0028662257;
+    r = r * s - 0.0161657367;
+    r = r * s + 0.0429096138;
+    r = r * s - 0.0752896400;
+    r = r * s + 0.1065626393;
+    r = r * s - 0.1420889944;
+    r = r * s + 0.1999355085;
+    r = r * s - 0.3333314528;
+    double angle = t + t * s * r;
+    if (up >= along) angle = 0.5 * PI - angle;
+    if (x < 0.0) angle = PI - angle;
+    return y > 0.0 ? angle : -angle;
+}
+
+__device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
+    const double PI = 3.141592653589793, TURN = 17592186044416.0;
+    double la = sqrt(dot(a, a)), lb = sqrt(dot(b, b)), lc = sqrt(dot(c, c));
+    double above = dot(a, cross(b, c));
+    double below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb;
+    if (above == 0.0) return 0;
+    return (i64)floor(arc_tangent(above, below) / (2.0 * PI) * TURN + 0.5);
+}
+
+// Which face a lane looks at: four clusters at once, eight lanes each, taken out of `hits`, which
+// has a bit for each of the 32 clusters from `start` on. The end of the faces if none.
+__device__ inline i64 face_of_lane(
+    unsigned& hits, i64 start, i64 first_cluster, i64 f0, i64 f1, int lane) {
+    int mine = -1;
+    for (int k = 0; k < 32 / CLUSTER && hits; ++k) {
+        int bit = __ffs(hits) - 1;
+        hits &= hits - 1;
+        if (lane / CLUSTER == k) mine = bit;
+    }
+    i64 f = f0 + (start - first_cluster + mine) * CLUSTER + lane % CLUSTER;
+    return mine < 0 || f >= f1 ? f1 : f;
+}
+
+// Whether a point is inside an element, asked by a whole warp.
+__device__ __noinline__ bool is_inside(const Scene& s, Vec p, i64 e, int lane) {
+    i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1], total = 0;
+    i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1];
+    bool closed = s.side[e] != 0;
+    for (i64 start = first; start < stop; start += 32) {
+        bool near = start + lane < stop;
+        if (near && closed) {  // the ray upwards passes the box
+            Box box = box_at(s.clusters, start + lane);
+            near = box.low.x <= p.x && p.x <= box.high.x && box.low.y <= p.y &&
+                   p.y <= box.high.y && p.z <= box.high.z;
+        }
+        unsigned hits = __ballot_sync(ALL, near);
+        while (hits) {
+            i64 f = face_of_lane(hits, start, first, f0, f1, lane);
+            if (f == f1) continue;
+            Vec a = corner(s.vertices, v0 + s.faces[3 * f]);
+            Vec b = corner(s.vertices, v0 + s.faces[3 * f + 1]);
+            Vec c = corner(s.vertices, v0 + s.faces[3 * f + 2]);
+            total += closed ? winding_of(p, a, b, c) : solid_angle(a - p, b - p, c - p);
+        }
+    }
+    for (int away = 16; away > 0; away /= 2) total += __shfl_xor_sync(ALL, total, away);
+    if (closed) return s.side[e] * total > 0;
+    return fabs(total / 17592186044416.0) > 0.5;
+}
+
+__device__ inline double gap(double x, double low, double high) {
+    return x < low ? low - x : (x > high ? x - high : 0.0);
+}
+
+__device__ inline double far_squared(Vec p, const Box& b) {
+    double x = gap(p.x, b.low.x, b.high.x), y = gap(p.y, b.low.y, b.high.y);
+    double z = gap(p.z, b.low.z, b.high.z);
+    return (x * x + y * y + z * z) * (1.0 - 1e-12);
+}
+
+// The least squared distance of p from the surface of e, below a bound, and the nearest point.
+__device__ __noinline__ double nearest(const Scene& s, Vec p, double bound, i64 e, int lane, Vec& q) {
+    i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1];
+    i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1], at = f1;
+    double best = bound, all_best = bound;
+    q = p;
+    for (i64 start = first; start < stop; start += 32) {
+        double lower = INFINITE;
+        if (start + lane < stop) lower = far_squared(p, box_at(s.clusters, start + lane));
+        unsigned hits = __ballot_sync(ALL, lower < all_best);
+        while (hits) {
+            i64 f = face_of_lane(hits, start, first, f0, f1, lane);
+            if (f < f1) {
+                Vec found;
+                double d2 = distance_of_point(
+                    p, corner(s.vertices, v0 + s.faces[3 * f]),
+                    corner(s.vertices, v0 + s.faces[3 * f + 1]),
+                    corner(s.vertices, v0 + s.faces[3 * f + 2]), found);
+                if (d2 < best) {
+                    best = d2;
+                    at = f;
+                    q = found;
+                }
+            }
+            if (hits) {
+                double d2 = best;
+                for (int away = 16; away > 0; away /= 2)
+                    d2 = least(d2, d2, __shfl_xor_sync(ALL, d2, away));
+                all_best = d2;
+                hits &= __ballot_sync(ALL, lower < all_best);
+            }
+        }
+    }
+    // of several lanes the nearest, then the first face
+    double least_d2 = best;
+    i64 least_at = at;
+    for (int away = 16; away > 0; away /= 2) {
+        double d2 = __shfl_xor_sync(ALL, least_d2, away);
+        i64 f = __shfl_xor_sync(ALL, least_at, away);
+        if (d2 < least_d2 || (d2 == least_d2 && f < least_at)) {
+            least_d2 = d2;
+            least_at = f;
+        }
+    }
+    int from = __ffs(__ballot_sync(ALL, at == least_at)) - 1;
+    q = {__shfl_sync(ALL, q.x, from), __shfl_sync(ALL, q.y, from), __shfl_sync(ALL, q.z, from)};
+    return least_d2;
+}
+
+struct Sides {
+    bool inside, outside;
+    Vec first;
+};
+
+// Where the surface of b is, seen from a (`probe.sides`).
+__device__ __noinline__ Sides sides(const Scene& s, i64 b, i64 a, double t, bool whole, signed char* state, int lane) {
+    i64 v0 = s.vertex_starts[b], n = s.vertex_starts[b + 1] - v0;
+    i64 f0 = s.face_starts[b], points = n + s.face_starts[b + 1] - f0;
+    Box box = box_at(s.boxes, a);
+    Sides found = {false, false, {0.0, 0.0, 0.0}};
+    for (i64 v = lane; v < n; v += 32) state[v] = 0;
+    __syncwarp();
+    bool out = false;
+    for (i64 v = lane; v < n; v += 32) {
+        int r = s.label[v0 + v];
+        if (r >= 0 && beyond(corner(s.vertices, v0 + v), box, t)) {
+            state[r] = 1;
+            out = true;
+        }
+    }
+    found.outside = __any_sync(ALL, out);
+    __syncwarp();
+    for (i64 start = 0; start < points; start += 32) {
+        i64 k = start + lane;
+        int r = -1;
+        Vec p = {0.0, 0.0, 0.0};
+        if (k < n) {
+            r = s.label[v0 + k];
+            p = corner(s.vertices, v0 + k);
+        } else if (k < points) {
+            i64 f = f0 + k - n;
+            r = s.label[v0 + s.faces[3 * f]];
+            Vec sum = corner(s.vertices, v0 + s.faces[3 * f]) +
+                      corner(s.vertices, v0 + s.faces[3 * f + 1]) +
+                      corner(s.vertices, v0 + s.faces[3 * f + 2]);
+            p = {sum.x / 3.0, sum.y / 3.0, sum.z / 3.0};
+        }
+        unsigned ask = __ballot_sync(ALL, r >= 0 && !beyond(p, box, t) && !(whole && state[r] != 0));
+        while (ask) {
+            if (found.inside && found.outside && !whole) return found;
+            int from = __ffs(ask) - 1;
+            ask &= ask - 1;
+            int part = __shfl_sync(ALL, r, from);
+            Vec q = {__shfl_sync(ALL, p.x, from), __shfl_sync(ALL, p.y, from),
+                     __shfl_sync(ALL, p.z, from)};
+            Vec unused;
+            if (whole && state[part] != 0) continue;
+            if (nearest(s, q, t * t * (1.0 + 1e-9), a, lane, unused) <= t * t) continue;
+            bool in = is_inside(s, q, a, lane);
+            if (lane == 0) state[part] = in ? 2 : 1;
+            __syncwarp();
+            if (in && !found.inside) found.first = q;
+            found.inside = found.inside || in;
+            found.outside = found.outside || !in;
+        }
+    }
+    return found;
+}
+
+// The radius of the largest ball round p that lies in both bodies; negative if none.
+__device__ double depth_at(const Scene& s, Vec p, i64 a, i64 b, int lane, Vec& to_a, Vec& to_b) {
+    if (!is_inside(s, p, a, lane) || !is_inside(s, p, b, lane)) return -1.0;
+    Vec q;
+    double da = nearest(s, p, INFINITE, a, lane, q);
+    to_a = p - q;
+    double db = nearest(s, p, INFINITE, b, lane, q);
+    to_b = p - q;
+    return sqrt(da < db ? da : db);
+}
+
+// The largest ball in both bodies, from p uphill (`probe.climb`); p becomes its middle.
+__device__ __noinline__ double climb(const Scene& s, Vec& p, double step, double enough, i64 a, i64 b, int lane) {
+    Vec to_a, to_b, next_a, next_b;
+    double radius = depth_at(s, p, a, b, lane, to_a, to_b);
+    if (radius < 0.0) return radius;
+    double smallest = 0.02 * step;
+    int tries = 0;
+    while (tries < TRIES && radius < enough && step > smallest && step > 0.05 * radius) {
+        bool moved = false;
+        double la = sqrt(dot(to_a, to_a)), lb = sqrt(dot(to_b, to_b));
+        for (int way = 0; way < 8 && !moved; ++way) {
+            Vec u = {0.0, 0.0, 0.0};
+            if (way < 2) {
+                if ((way == 1 || la <= lb) && la > 0.0)
+                    u = {u.x + to_a.x / la, u.y + to_a.y / la, u.z + to_a.z / la};
+                if ((way == 1 || lb < la) && lb > 0.0)
+                    u = {u.x + to_b.x / lb, u.y + to_b.y / lb, u.z + to_b.z / lb};
+                double size = sqrt(dot(u, u));
+                if (size < 0.1) continue;
+                u = {u.x / size, u.y / size, u.z / size};
+            } else {
+                double sign = way % 2 == 0 ? 1.0 : -1.0;
+                if (way < 4) u.x = sign;
+                else if (way < 6) u.y = sign;
+                else u.z = sign;
+            }
+            Vec q = p + step * u;
+            ++tries;
+            double found = depth_at(s, q, a, b, lane, next_a, next_b);
+            if (found > radius + 0.1 * step) {
+                p = q;
+                radius = found;
+                to_a = next_a;
+                to_b = next_b;
+                moved = true;
+            }
+        }
+        if (!moved) step *= 0.5;
+    }
+    return radius;
+}
+
+// ---------------------------------------------------------------- what a mesh is (solids.py)
+
+__device__ inline u64 place(Vec p) {
+    u64 x, y, z;
+    memcpy(&x, &p.x, 8);
+    memcpy(&y, &p.y, 8);
+    memcpy(&z, &p.z, 8);
+    if (x == 1ull << 63) x = 0;
+    if (y == 1ull << 63) y = 0;
+    if (z == 1ull << 63) z = 0;
+    u64 k = (x ^ (x >> 32)) * 0x9E3779B97F4A7C15ull;
+    k = ((k + y) ^ (k >> 29)) * 0xC2B2AE3D27D4EB4Full;
+    k = ((k + z) ^ (k >> 32)) * 0x165667B19E3779F9ull;
+    return k ^ (k >> 29);
+}
+
+__device__ inline u64 edge(u64 tail, u64 head) {
+    if (tail == head) return 0;
+    u64 low = tail < head ? tail : head, high = tail < head ? head : tail;
+    u64 k = (low * 0x9E3779B97F4A7C15ull) ^ (high * 0xC2B2AE3D27D4EB4Full + 0x165667B19E3779F9ull);
+    k = (k ^ (k >> 32)) * 0x165667B19E3779F9ull;
+    k ^= k >> 29;
+    return tail < head ? k : ~k + 1;
+}
+
+// A warp an element: closed or open, which side is out, connected parts.
+extern "C" __global__ void describe(
+    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
+    const double* boxes, i64 elements, signed char* side, int* label, int* parts) {
+    const int lane = threadIdx.x % 32;
+    const i64 e = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
+    if (e >= elements) return;
+    const i64 v0 = vertex_starts[e], v1 = vertex_starts[e + 1];
+    const i64 f0 = face_starts[e], f1 = face_starts[e + 1];
+    int* mine = label + v0;
+    for (i64 v = lane; v < v1 - v0; v += 32) mine[v] = -1;
+    __syncwarp();
+    u64 balance = 0;
+    i64 volume = 0;
+    Box box = box_at(boxes, e);
+    Vec o = f1 > f0 ? corner(vertices, v0 + faces[3 * f0]) : Vec{0.0, 0.0, 0.0};
+    double unit = 0.0;
+    if (f1 > f0) {
+        Vec d = box.high - box.low;
+        double size = most(d.x, d.y, d.z);
+        unit = size > 0.0 ? 68719476736.0 / (size * size * size) : 0.0;
+    }
+    for (i64 f = f0 + lane; f < f1; f += 32) {
+        int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
+        Vec a = corner(vertices, v0 + i), b = corner(vertices, v0 + j), c = corner(vertices, v0 + k);
+        u64 ka = place(a), kb = place(b), kc = place(c);
+        balance += edge(ka, kb) + edge(kb, kc) + edge(kc, ka);
+        volume += (i64)floor(dot(a - o, cross(b - o, c - o)) * unit + 0.5);
+        mine[i] = i;  // several lanes may write the same
+        mine[j] = j;
+        mine[k] = k;
+    }
+    for (int away = 16; away > 0; away /= 2) {
+        balance += __shfl_xor_sync(ALL, balance, away);
+        volume += __shfl_xor_sync(ALL, volume, away);
+    }
+    __syncwarp();
+    // Each vertex takes the least number around it, until nothing changes.
+    bool again = f1 > f0;
+    while (again) {
+        bool changed = false;
+        for (i64 f = f0 + lane; f < f1; f += 32) {
+            int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
+            int a = mine[i], b = mine[j], c = mine[k];
+            int m = min(a, min(b, c));
+            if (a != m || b != m || c != m) {
+                atomicMin(mine + i, m);
+                atomicMin(mine + j, m);
+                atomicMin(mine + k, m);
+                // and the roots, so that whole parts join at once
+                atomicMin(mine + a, m);
+                atomicMin(mine + b, m);
+                atomicMin(mine + c, m);
+                changed = true;
+            }
+        }
+        __syncwarp();
+        for (i64 v = lane; v < v1 - v0; v += 32) {
+            if (mine[v] < 0) continue;
+            int r = mine[v];
+            while (mine[r] < r) r = mine[r];
+            mine[v] = r;
+        }
+        __syncwarp();
+        again = __any_sync(ALL, changed);
+    }
+    int count = 0;
+    for (i64 v = lane; v < v1 - v0; v += 32) count += mine[v] == v;
+    for (int away = 16; away > 0; away /= 2) count += __shfl_xor_sync(ALL, count, away);
+    if (lane == 0) {
+        side[e] = balance != 0 || f1 == f0 ? 0 : (volume < 0 ? -1 : 1);
+        parts[e] = count;
+    }
+}
+
+// The boxes of the clusters, a thread each.
+extern "C" __global__ void box_faces(
+    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
+    const i64* cluster_starts, i64 elements, i64 clusters, double* boxes) {
+    const i64 c = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (c >= clusters) return;
+    i64 e = 0, above = elements;  // the element: the last that begins at c or before, with clusters
+    while (above - e > 1) {
+        i64 middle = (e + above) / 2;
+        if (cluster_starts[middle] <= c) e = middle;
+        else above = middle;
+    }
+    const i64 v0 = vertex_starts[e], begin = face_starts[e] + (c - cluster_starts[e]) * CLUSTER;
+    const i64 end = min(begin + CLUSTER, face_starts[e + 1]);
+    Box box = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
+    for (i64 k = 3 * begin; k < 3 * end; ++k) {
+        Vec p = corner(vertices, v0 + faces[k]);
+        box.low = {min(p.x, box.low.x), min(p.y, box.low.y), min(p.z, box.low.z)};
+        box.high = {max(p.x, box.high.x), max(p.y, box.high.y), max(p.z, box.high.z)};
+    }
+    double* out = boxes + 6 * c;
+    out[0] = box.low.x;
+    out[1] = box.low.y;
+    out[2] = box.low.z;
+    out[3] = box.high.x;
+    out[4] = box.high.y;
+    out[5] = box.high.z;
+}
+
+// ---------------------------------------------------------------- pairs of elements (narrow.py)
+
+// Whether a part of one may be inside the other though nothing crosses.
+__device__ inline bool may_contain(const Scene& s, i64 a, i64 b, double t) {
+    return s.parts[a] > 1 || s.parts[b] > 1 ||
+           !sticks_out(box_at(s.boxes, a), box_at(s.boxes, b), t) ||
+           !sticks_out(box_at(s.boxes, b), box_at(s.boxes, a), t);
+}
+
+struct Examination {
+    const int *pairs_a, *pairs_b;
+    double t;
+    bool touches;
+    Evidence evidence;
+    i64 room;     // of the list of events
+    u64* events;  // how many
+    int* event_pair;
+    u64* event_key;
+    int* event_kind;
+};
+
+// A thread a pair: how many clusters of a come near b, or which, from starts on. A cluster of a
+// and the whole of b are the work of one warp.
+extern "C" __global__ void list_tasks(
+    const Scene* scene, const Examination* examination, i64 pairs, const i64* starts, i64* counts,
+    int* task_pair, int* task_cluster) {
+    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (p >= pairs) return;
+    const Scene s = *scene;
+    const Examination x = *examination;
+    const i64 a = x.pairs_a[p], b = x.pairs_b[p];
+    const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
+    i64 n = starts ? starts[p] : 0;
+    for (i64 c = s.cluster_starts[a]; c < s.cluster_starts[a + 1]; ++c) {
+        if (!meet(box_at(s.clusters, c), box)) continue;
+        if (starts) {
+            task_pair[n] = (int)p;
+            task_cluster[n] = (int)(c - s.cluster_starts[a]);
+        }
+        ++n;
+    }
+    if (starts) return;
+    counts[p] = n;
+    const bool solid = s.side[a] != 0 && s.side[b] != 0;
+    x.evidence.ask[p] = x.touches || (!solid && may_contain(s, a, b, x.t)) ? ASKED : 0;
+}
+
+// Classify one pair of triangles of pair p and write down what it says.
+__device__ __noinline__ void weigh(const Scene& s, const Examination& x, int pass, i64 p, i64 a,
+                                   i64 b, const Triangle& one, i64 fa, i64 fb) {
+    Triangle other;
+    load(s, s.vertex_starts[b], s.face_starts[b] + fb, other);
+    const int turn = s.side[a] * s.side[b];
+    const int kind = classify(one, other, x.t, x.touches ? 0 : turn);
+    if (kind == APART) return;
+    const u64 key = (u64)fa << 32 | (u64)fb;
+    if (pass == EVIDENCE) {
+        if (kind == CROSS) atomicMin(x.evidence.crossing + p, key);
+        bool flush = kind == FLUSH && dot(one.n, other.n) * turn >= 0.0;
+        if (turn != 0 && (kind == GRAZE || flush)) {
+            u64 k = atomicAdd(x.events, 1ull);
+            if (k < (u64)x.room) {
+                x.event_pair[k] = (int)p;
+                x.event_key[k] = key;
+                x.event_kind[k] = kind;
+            }
+        }
+    }
+    if (x.evidence.ask[p]) {
+        Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
+        u64 bits;
+        memcpy(&bits, &found.d2, 8);
+        if (pass != CLOSEST) atomicMin(x.evidence.d2 + p, bits);
+        else if (bits == x.evidence.d2[p]) atomicMin(x.evidence.closest + p, key);
+    }
+}
+
+// A warp a task. Pass EVIDENCE finds what crosses and what is flush, and distances where they are
+// needed; pass DISTANCE distances that a verdict asked for; pass CLOSEST which triangles have them.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
+    const Scene* scene, const Examination* examination, const int* task_pair,
+    const int* task_cluster, i64 tasks, i64 pass) {
+    __shared__ double kept[WARPS][CLUSTER][18];
+    __shared__ unsigned queue[WARPS][64];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const i64 task = blockIdx.x * (i64)WARPS + warp;
+    if (task >= tasks) return;
+    const Scene& s = *scene;
+    const Examination& x = *examination;
+    const i64 p = task_pair[task], a = x.pairs_a[p], b = x.pairs_b[p];
+    const i64 va = s.vertex_starts[a], vb = s.vertex_starts[b];
+    const i64 first = (i64)task_cluster[task] * CLUSTER;  // face of a, counted from its own first
+    // What comes after a crossing has no say.
+    // Other warps find crossings meanwhile, so that one lane reads for all.
+    const u64 crossing = __shfl_sync(ALL, x.evidence.crossing[p], 0);
+    if (crossing < (u64)first << 32) return;
+    if (pass == DISTANCE && x.evidence.ask[p] != ASKED_LATER) return;
+    if (pass == CLOSEST) {
+        double d2;
+        memcpy(&d2, x.evidence.d2 + p, 8);
+        if (crossing != NONE || !(d2 <= x.t * x.t)) return;
+    }
+    const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
+
+    // The triangles of a that meet the shared box; the others get a box that meets nothing.
+    Box mine = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
+    if (lane < CLUSTER) {
+        double* row = kept[warp][lane];
+        i64 f = s.face_starts[a] + first + lane;
+        Triangle one = {};
+        if (f < s.face_starts[a + 1]) {
+            bool has_area = load(s, va, f, one);
+            Box own = box_of(one.p0, one.p1, one.p2);
+            if (has_area && meet(own, box)) mine = own;
+        }
+        const double values[18] = {
+            one.p0.x, one.p0.y, one.p0.z, one.p1.x, one.p1.y, one.p1.z,
+            one.p2.x, one.p2.y, one.p2.z, one.n.x, one.n.y, one.n.z,
+            mine.low.x, mine.low.y, mine.low.z, mine.high.x, mine.high.y, mine.high.z};
+        for (int k = 0; k < 18; ++k) row[k] = values[k];
+    }
+    for (int away = CLUSTER / 2; away > 0; away /= 2) {
+        mine.low.x = min(mine.low.x, __shfl_xor_sync(ALL, mine.low.x, away));
+        mine.low.y = min(mine.low.y, __shfl_xor_sync(ALL, mine.low.y, away));
+        mine.low.z = min(mine.low.z, __shfl_xor_sync(ALL, mine.low.z, away));
+        mine.high.x = max(mine.high.x, __shfl_xor_sync(ALL, mine.high.x, away));
+        mine.high.y = max(mine.high.y, __shfl_xor_sync(ALL, mine.high.y, away));
+        mine.high.z = max(mine.high.z, __shfl_xor_sync(ALL, mine.high.z, away));
+    }
+    mine.low = {__shfl_sync(ALL, mine.low.x, 0), __shfl_sync(ALL, mine.low.y, 0),
+                __shfl_sync(ALL, mine.low.z, 0)};
+    mine.high = {__shfl_sync(ALL, mine.high.x, 0), __shfl_sync(ALL, mine.high.y, 0),
+                 __shfl_sync(ALL, mine.high.z, 0)};
+    __syncwarp();
+    if (mine.low.x > mine.high.x) return;
+
+    auto entry = [&](unsigned word) {
+        int i = word >> 29;
+        const double* row = kept[warp][i];
+        Triangle one = {{row[0], row[1], row[2]}, {row[3], row[4], row[5]},
+                        {row[6], row[7], row[8]}, {row[9], row[10], row[11]}};
+        weigh(s, x, (int)pass, p, a, b, one, first + i, word & 0x1fffffffu);
+    };
+
+    int waiting = 0;
+    const i64 b0 = s.face_starts[b], b1 = s.face_starts[b + 1];
+    const i64 c0 = s.cluster_starts[b], c1 = s.cluster_starts[b + 1];
+    for (i64 start = c0; start < c1; start += 32) {
+        bool near = false;
+        if (start + lane < c1) {
+            Box other = box_at(s.clusters, start + lane);
+            near = meet(other, box) && within(mine, other, x.t);
+        }
+        unsigned hits = __ballot_sync(ALL, near);
+        while (hits) {
+            i64 f = face_of_lane(hits, start, c0, b0, b1, lane);
+            Box own = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
+            if (f < b1) {
+                Vec q0 = corner(s.vertices, vb + s.faces[3 * f]);
+                Vec q1 = corner(s.vertices, vb + s.faces[3 * f + 1]);
+                Vec q2 = corner(s.vertices, vb + s.faces[3 * f + 2]);
+                Vec n = cross(q1 - q0, q2 - q0);
+                Box whole = box_of(q0, q1, q2);
+                if (dot(n, n) != 0.0 && meet(whole, box)) own = whole;
+            }
+            for (int i = 0; i < CLUSTER; ++i) {
+                const double* row = kept[warp][i];
+                Box one = {{row[12], row[13], row[14]}, {row[15], row[16], row[17]}};
+                bool pass = within(one, own, x.t);
+                unsigned passing = __ballot_sync(ALL, pass);
+                if (!passing) continue;
+                if (pass)
+                    queue[warp][waiting + __popc(passing & ((1u << lane) - 1u))] =
+                        (unsigned)i << 29 | (unsigned)(f - b0);
+                waiting += __popc(passing);
+                __syncwarp();
+                if (waiting >= 32) {
+                    entry(queue[warp][lane]);
+                    __syncwarp();
+                    waiting -= 32;
+                    if (lane < waiting) queue[warp][lane] = queue[warp][32 + lane];
+                    __syncwarp();
+                }
+            }
+        }
+    }
+    if (lane < waiting) entry(queue[warp][lane]);
+}
+
+// The events of a pair, in the order of their keys.
+struct Events {
+    const i64* starts;
+    const u64* key;
+    const int* kind;
+};
+
+// A thread a pair: whether there is anything to judge. The others are disjoint, or touch and
+// nobody asked.
+extern "C" __global__ void choose(
+    const Scene* scene, const Examination* examination, const Events* events, i64 pairs,
+    signed char* chosen) {
+    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (p >= pairs) return;
+    const Scene s = *scene;
+    const Examination x = *examination;
+    const i64 a = x.pairs_a[p], b = x.pairs_b[p];
+    double d2;
+    memcpy(&d2, x.evidence.d2 + p, 8);
+    chosen[p] = x.evidence.crossing[p] != NONE || events->starts[p] < events->starts[p + 1] ||
+                (x.touches && d2 <= x.t * x.t) || may_contain(s, a, b, x.t);
+}
+
+// Warps that take one pair after the other: name the relation, find the depth.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
+    const Scene* scene, const Examination* examination, const Events* all_events,
+    const i64* chosen, i64 pairs, u64* next, signed char* scratch, i64 most_vertices, signed char* relation, double* measures) {
+    const int lane = threadIdx.x % 32;
+    const i64 warp = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
+    const Scene& s = *scene;
+    const Examination& x = *examination;
+    const Events& events = *all_events;
+    signed char* state = scratch + warp * most_vertices;
+    const double t = x.t;
+    for (;;) {
+        u64 turn = 0;
+        if (lane == 0) turn = atomicAdd(next, 1ull);
+        turn = __shfl_sync(ALL, turn, 0);
+        if (turn >= (u64)pairs) return;
+        const i64 p = chosen[turn];
+        const i64 a = x.pairs_a[p], b = x.pairs_b[p];
+        const bool solid = s.side[a] != 0 && s.side[b] != 0;
+        const Box box_a = box_at(s.boxes, a), box_b = box_at(s.boxes, b);
+        const Box box = shared_box(box_a, box_b, t);
+        int code = DISJOINT;
+        double radius = 0.0, d2 = INFINITE;
+        Vec at = {NOTHING, NOTHING, NOTHING}, seed = at;
+        Triangle one, other;
+        auto triangles = [&](u64 key) {
+            load(s, s.vertex_starts[a], s.face_starts[a] + (i64)(key >> 32), one);
+            load(s, s.vertex_starts[b], s.face_starts[b] + (i64)(key & ALL), other);
+        };
+        const u64 crossing = x.evidence.crossing[p];
+        const bool asked = x.evidence.ask[p] != 0;
+        __syncwarp();
+        if (crossing != NONE) {
+            code = OVERLAP;
+            triangles(crossing);
+            at = cross_middle(one, other);
+            if (solid) seed = between(at, one, other, s.side[a], s.side[b], t);
+        } else {
+            bool inner = false;
+            for (i64 k = events.starts[p]; k < events.starts[p + 1] && !inner; ++k) {
+                if (events.kind[k] != FLUSH) continue;
+                triangles(events.key[k]);
+                seed = below(one, other, s.side[a], t);
+                inner = is_inside(s, seed, a, lane) && is_inside(s, seed, b, lane);
+            }
+            int grazes = 0;
+            for (i64 k = events.starts[p]; k < events.starts[p + 1] && !inner && grazes < GRAZES; ++k) {
+                if (events.kind[k] != GRAZE) continue;
+                ++grazes;
+                triangles(events.key[k]);
+                seed = between(cross_middle(one, other), one, other, s.side[a], s.side[b], 0.25 * t);
+                inner = 2.0 * climb(s, seed, t, t, a, b, lane) > t;
+            }
+            memcpy(&d2, x.evidence.d2 + p, 8);
+            if (x.evidence.d2[p] == NONE) d2 = INFINITE;
+            bool touching = inner || d2 <= t * t;
+            Sides of_b = {false, true, at}, of_a = {false, true, at};
+            const bool a_out = sticks_out(box_a, box_b, t), b_out = sticks_out(box_b, box_a, t);
+            if ((solid || !touching) && !(inner && a_out && b_out)) {
+                if (inner || s.parts[b] > 1 || !b_out) {
+                    of_b = sides(s, b, a, t, !inner, state, lane);
+                    if (of_b.inside && !inner) seed = of_b.first;
+                }
+                if (inner || s.parts[a] > 1 || !a_out) {
+                    of_a = sides(s, a, b, t, !inner, state, lane);
+                    if (of_a.inside && !inner && !of_b.inside) seed = of_a.first;
+                }
+            }
+            if ((of_b.inside || of_a.inside) && !inner && !asked) {
+                // contains or covers: that takes the distance
+                if (lane == 0) x.evidence.ask[p] = ASKED_LATER;
+                continue;
+            }
+            if (touching && !solid) {
+                code = TOUCH;  // a surface has no inside
+            } else if (inner || of_b.inside || of_a.inside) {
+                if (touching) {
+                    const bool a_sticks = of_a.outside || of_b.inside;
+                    const bool b_sticks = of_b.outside || of_a.inside;
+                    code = a_sticks ? (b_sticks ? OVERLAP : COVERS) : (b_sticks ? COVERED_BY : EQUALS);
+                } else if (of_b.inside && !of_b.outside) {
+                    code = CONTAINS;
+                } else if (of_a.inside && !of_a.outside) {
+                    code = INSIDE;
+                } else {
+                    code = OVERLAP;
+                }
+            } else if (touching) {
+                code = TOUCH;
+            }
+            if (code == TOUCH && x.touches) {
+                triangles(x.evidence.closest[p]);
+                Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
+                at = 0.5 * (found.a + found.b);
+            }
+            if (code >= OVERLAP && !solid) at = seed;
+        }
+        if (code >= OVERLAP) {
+            d2 = 0.0;
+            radius = NOTHING;
+            if (solid) {
+                double room = least(box.high.x - box.low.x, box.high.y - box.low.y,
+                                    box.high.z - box.low.z) - 2.0 * t;
+                double enough = 0.49 * room, step = 0.25 * room;
+                at = 0.5 * (box.low + box.high);
+                radius = climb(s, at, step, enough, a, b, lane);
+                if (radius < enough) {
+                    double found = climb(s, seed, step, enough, a, b, lane);
+                    if (found > radius) {
+                        radius = found;
+                        at = seed;
+                    }
+                }
+            }
+        }
+        if (lane == 0) {
+            relation[p] = (signed char)code;
+            double* out = measures + 5 * p;
+            out[0] = 2.0 * radius;
+            out[1] = sqrt(d2);
+            out[2] = at.x;
+            out[3] = at.y;
+            out[4] = at.z;
+        }
+        __syncwarp();
+    }
+}
