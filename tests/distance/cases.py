@@ -108,8 +108,7 @@ CASES = {
         {},
     ),
     "equal ones": ([cube(0, 0, 0), cube(0, 0, 0)], None, {}),
-    "balls": ([ball(0, 0, 0, 1), ball(0.3, 0.1, 0, 0.3), ball(1.5, 1.7, 1.9, 1)], None, {}),
-    "tetrahedra": (tetrahedra(10, 1, 4), None, {}),
-    "tetrahedra, the nearest": (tetrahedra(6, 2, 9), tetrahedra(9, 3, 9), {"k": 2}),
+    "tetrahedra": (tetrahedra(4, 1, 3), None, {}),
+    "tetrahedra, the nearest": (tetrahedra(2, 2, 9), tetrahedra(3, 3, 9), {"k": 2}),
     "far from the origin": ([moved(beam, 714947, 4286501, 600) for beam in BEAMS], None, {}),
 }

@@ -1,16 +1,18 @@
 """`distance` against exact fractions, other programs' results, and what must not matter."""
 
 import csv
+import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from spatialq.udfs.distance import Options, cpu
+from spatialq.udfs.distance.triangles import squared_distance
 from spatialq.udfs.intersects_with.meshes import Meshes
 
 from ..conftest import real_file
 from . import oracle
-from .cases import BEAMS, CASES, LATTICE, ball, cube, tetrahedra
+from .cases import BEAMS, CASES, LATTICE, ball, cube, joined, tetrahedra
 
 POINTS = ("ax", "ay", "az", "bx", "by", "bz")
 MANY = [*LATTICE, *tetrahedra(30, 5, 4), ball(1, 1, 1, 0.7), ball(3, 2, 1, 1.5), cube(1, 1, 1, 9)]
@@ -56,6 +58,20 @@ def test_the_points_are_on_the_elements_and_as_far_apart(case):
                 for t in triangles
             )
             assert on_it or (distance == 0 and oracle.is_inside(point, triangles))
+
+
+@pytest.mark.parametrize("apart", [0.3, 1.2, 3.0])
+def test_no_pair_of_triangles_is_missed_and_the_first_of_several_counts(apart):
+    one = joined(ball(0, 0, 0, 1), cube(-0.5, 5, 0))
+    other = joined(ball(apart, 0.1 * apart, 0, 1.2), cube(-0.5, 5, apart + 1))
+    found = min(
+        (squared_distance(*(x for corner in p + q for x in corner))
+        for p in oracle.corners(one) for q in oracle.corners(other)),
+        key=lambda measure: measure[0],
+    )  # fmt: skip
+    result = run([one], [other])
+    assert result["distance"][0] == math.sqrt(found[0])
+    assert tuple(result[name][0] for name in POINTS) == found[1:]
 
 
 def test_crossing_beams_are_0_1_apart_at_their_crossing():
