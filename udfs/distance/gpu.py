@@ -39,8 +39,10 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
-        both = bring(device, a if b is None else a.followed_by(b))
-        limits = device.download(boxes.of(both))
+        both = a if b is None else a.followed_by(b)
+        arrays = both.vertices, both.faces, both.vertex_starts, both.face_starts
+        limits = boxes.of(Meshes(*map(device.download, arrays)) if here else both)
+        both = bring(device, both)
         shift = 0 if b is None else len(a)
         if pairs is None:
             rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
