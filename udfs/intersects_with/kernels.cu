@@ -1,6 +1,7 @@
 // Relations of elements at a tolerance. The rules of `pair.py`, `probe.py`, `winding.py` and
 // `narrow.py` once more, operation by operation; what is a loop there is a warp here.
 #include "distance/triangles.cuh"
+#include "intersects_with/winding.cuh"
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -51,17 +52,6 @@ struct Triangle {
     Vec p0, p1, p2, n;
 };
 
-__device__ inline Vec corner(const double* vertices, i64 v) {
-    return {vertices[3 * v], vertices[3 * v + 1], vertices[3 * v + 2]};
-}
-__device__ inline double least(double a, double b, double c) {
-    double m = a < b ? a : b;
-    return m < c ? m : c;
-}
-__device__ inline double most(double a, double b, double c) {
-    double m = a > b ? a : b;
-    return m > c ? m : c;
-}
 __device__ inline Box box_at(const double* boxes, i64 k) {
     const double* b = boxes + 6 * k;
     return {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
@@ -254,33 +244,6 @@ __device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, in
 }
 
 // ---------------------------------------------------------------- inside or outside (winding.py)
-
-__device__ inline int crossing(double px, double py, double ux, double uy, double vx, double vy) {
-    if (uy < vy) return (vx - ux) * (py - uy) - (vy - uy) * (px - ux) > 0.0 ? 1 : 0;
-    return (ux - vx) * (py - vy) - (uy - vy) * (px - vx) > 0.0 ? -1 : 0;
-}
-
-__device__ inline double height(double px, double py, Vec a, Vec b, Vec c) {
-    Vec u = b - a, v = c - a;
-    double nx = u.y * v.z - u.z * v.y, ny = u.z * v.x - u.x * v.z, nz = u.x * v.y - u.y * v.x;
-    double low = least(a.z, b.z, c.z), high = most(a.z, b.z, c.z);
-    if (nz == 0.0) return high;
-    double z = a.z - (nx * (px - a.x) + ny * (py - a.y)) / nz;
-    return z < low ? low : (z > high ? high : z);
-}
-
-// How often a face of a closed mesh is met by a ray upwards, with its sign.
-__device__ inline int winding_of(Vec p, Vec a, Vec b, Vec c) {
-    bool over_a = a.y > p.y, over_b = b.y > p.y, over_c = c.y > p.y;
-    if (over_a == over_b && over_b == over_c) return 0;
-    if ((a.x < p.x && b.x < p.x && c.x < p.x) || (a.x > p.x && b.x > p.x && c.x > p.x)) return 0;
-    if (a.z < p.z && b.z < p.z && c.z < p.z) return 0;
-    int turn = 0;
-    if (over_a != over_b) turn += crossing(p.x, p.y, a.x, a.y, b.x, b.y);
-    if (over_b != over_c) turn += crossing(p.x, p.y, b.x, b.y, c.x, c.y);
-    if (over_c != over_a) turn += crossing(p.x, p.y, c.x, c.y, a.x, a.y);
-    return turn != 0 && height(p.x, p.y, a, b, c) > p.z ? turn : 0;
-}
 
 __device__ inline double arc_tangent(double y, double x) {
     const double PI = 3.141592653589793;
