@@ -144,7 +144,7 @@ def relation(a, b, tolerance=0.001):
 def common_part(a, b):
     """The common part of two closed meshes, as a mesh."""
     made = (solid(a) ^ solid(b)).to_mesh64()
-    return made.vert_properties[:, :3], made.tri_verts.astype(np.int64)
+    return made.vert_properties[:, :3].copy(), made.tri_verts.astype(np.int64)
 
 
 def winding(mesh, points):
