@@ -61,6 +61,7 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
             (MESH, MESH, options_type(udf)),
             _struct_type({"found": "BOOLEAN", **pair}),
             of_meshes,
+            volatile=False,  # so that a query may name a result, and it is not computed twice
         ),
     )
 
