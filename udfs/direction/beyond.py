@@ -10,7 +10,7 @@ from .view import CLUSTER, FINEST
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def may_lie_over(b: Any, i: int, a: Any, j: int, tolerance: float):
+def may_lie_over(b: Any, i: int, a: Any, j: int, tolerance: float) -> Any:
     """Whether the box b[i] reaches beyond the box a[j] where both are, seen from above."""
     return (
         min(b[i, 3], a[j, 3]) - max(b[i, 0], a[j, 0]) > tolerance
@@ -20,7 +20,7 @@ def may_lie_over(b: Any, i: int, a: Any, j: int, tolerance: float):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def facet_may_lie_over(facets: Any, t: int, box: Any, j: int, tolerance: float):
+def facet_may_lie_over(facets: Any, t: int, box: Any, j: int, tolerance: float) -> Any:
     """Whether a facet reaches beyond the box where both are, seen from above."""
     x0 = facets[t, 0]
     x1 = facets[t, 2]
@@ -40,7 +40,7 @@ def some_over(
     a: int, b: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
     tolerance: float, x: Any, y: Any,
-):  # fmt: skip
+) -> bool:  # fmt: skip
     """Whether some points of the element b lie over points of the element a.
 
     Parameters
@@ -73,7 +73,7 @@ def some_over(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any):
+def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any) -> Any:
     """Whether the facet t is over the facet s where both are, seen from above."""
     if facets[s, 12] <= tolerance or facets[t, 10] - facets[s, 9] <= tolerance:
         return False
@@ -104,7 +104,7 @@ def all_over(
     a: int, b: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any,
     tolerance: float, below: Any,
-):  # fmt: skip
+) -> bool:  # fmt: skip
     """Whether all points of the element b lie over points of the element a.
 
     What some facet of `a` lies under is cut away from every facet of b: if something wider than
@@ -164,7 +164,7 @@ def all_over(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grown(values: Any):
+def grown(values: Any) -> Any:
     """Copy an array into one of twice the size."""
     more = np.empty(2 * values.size, values.dtype)
     more[: values.size] = values
@@ -172,7 +172,7 @@ def grown(values: Any):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def halve(x: Any, y: Any, sizes: Any, turns: Any, top: int):
+def halve(x: Any, y: Any, sizes: Any, turns: Any, top: int) -> None:
     """Cut the topmost polygon in two, from its first corner to the one opposite."""
     at = top * ROOM
     n = sizes[top]
@@ -191,7 +191,7 @@ def halve(x: Any, y: Any, sizes: Any, turns: Any, top: int):
 @njit(cache=True, nogil=True, error_model="numpy")
 def cut_away(
     facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any, sizes: Any, turns: Any, top: int
-):
+) -> int:
     """Take the part of the topmost polygon away that the facet s lies under.
 
     The parts that are left take its place. Places `top + 1` to `top + 6` are written to.

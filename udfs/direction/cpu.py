@@ -141,7 +141,9 @@ def _in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count(boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, counts: Any):
+def _count(
+    boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, counts: Any
+) -> None:
     for i in range(first, stop):
         count = 0
         for k in range(last[i]):
@@ -153,7 +155,7 @@ def _count(boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fill(
     boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, stops: Any, found: Any
-):
+) -> None:
     for i in range(first, stop):
         begin = stops[i - 1] if i else 0
         at = begin
@@ -170,7 +172,7 @@ def _compare(
     rows_a: Any, rows_b: Any, first: int, stop: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
     t: float, strict: bool, most: int, keep: Any,  # noqa: FBT001
-):  # fmt: skip
+) -> None:  # fmt: skip
     x = np.empty(3 * ROOM)
     y = np.empty(3 * ROOM)
     below = np.empty(most, np.int64)

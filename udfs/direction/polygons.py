@@ -22,7 +22,7 @@ def cut(
     x: Any, y: Any, at: int, n: int,
     a: float, b: float, c: float, px: float, py: float,
     inner: int, outer: int,
-):  # fmt: skip
+) -> tuple[int, int]:  # fmt: skip
     """Cut a polygon by a line.
 
     Parameters
@@ -77,7 +77,7 @@ def cut(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def wider(x: Any, y: Any, at: int, n: int, limit: float):
+def wider(x: Any, y: Any, at: int, n: int, limit: float) -> bool:
     """Whether a polygon is wider than a limit in every direction."""
     if n < 3:
         return False
@@ -101,7 +101,7 @@ def wider(x: Any, y: Any, at: int, n: int, limit: float):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def area(x: Any, y: Any, at: int, n: int):
+def area(x: Any, y: Any, at: int, n: int) -> float:
     """Measure a polygon."""
     double = 0.0
     for k in range(1, n - 1):
@@ -112,7 +112,7 @@ def area(x: Any, y: Any, at: int, n: int):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def half_plane(facets: Any, t: int, s: int, side: int, tolerance: float):
+def half_plane(facets: Any, t: int, s: int, side: int, tolerance: float) -> tuple[float, ...]:
     """Give one of the four half-planes where the facet t is over the facet s.
 
     Sides 0 to 2 are the edges of s; 3 is where t is higher by more than the tolerance.
