@@ -72,6 +72,18 @@ def test_the_summary_and_its_limit(world):
     assert len(found["clashes"]) == 1
 
 
+def test_the_summary_says_how_the_first_class_stands_to_the_other(world):
+    found = rows("clash", world.ifc, "--limit", 0)
+    assert found["clashes"] == []
+    assert {tuple(row.values())[:4] for row in found["counts"]} == {
+        ("IfcBeam", "IfcPipeSegment", "overlap", 1),
+        ("IfcColumn", "IfcColumn", "equals", 1),
+        ("IfcDuctSegment", "IfcWall", "overlap", 1),
+        ("IfcPipeSegment", "IfcWall", "inside", 1),
+        ("IfcWall", "IfcWall", "overlap", 1),
+    }
+
+
 def crossing(tmp_path, name, unit="metre", *, shift=0.0, place=None):
     """A model of one beam; beams of two models cross when nothing is shifted."""
     builder = Builder(unit=unit)
