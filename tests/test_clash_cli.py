@@ -39,6 +39,7 @@ def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
         assert row["a_file"] == row["b_file"] == str(world.ifc)
         assert row["flags"] == []
         assert row["distance"] == 0
+        assert row["depth"] > 0.001
 
 
 def test_pairs_that_are_near(world):
