@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
 
 if TYPE_CHECKING:
-    from spatialq.call import run
+    from spatialq.call import run, run_elements
     from spatialq.connection import connect, install
     from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
     from spatialq.loading import load
+    from spatialq.udfs.intersects_with.meshes import Meshes
 
 __all__ = [
     "CrsError",
     "DeviceError",
     "FileError",
     "FileWarning",
+    "Meshes",
     "SpatialqError",
     "__version__",
     "connect",
@@ -31,10 +33,12 @@ __all__ = [
     "read_ifc",
     "read_las",
     "run",
+    "run_elements",
     "write_ground",
 ]
 
 _LAZY = {
+    "Meshes": "spatialq.udfs.intersects_with.meshes",
     "connect": "spatialq.connection",
     "install": "spatialq.connection",
     "load": "spatialq.loading",
@@ -42,6 +46,7 @@ _LAZY = {
     "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",
     "run": "spatialq.call",
+    "run_elements": "spatialq.call",
     "write_ground": "spatialq.ground",
 }
 

@@ -1,6 +1,6 @@
 """From DuckDB to a kernel and back: lists in, plan, run, log, lists of structs out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
 from typing import Any, get_args, get_type_hints
 
@@ -36,7 +36,7 @@ def kernel_function(udf: Udf) -> SqlFunction:
             _run(udf, dict(zip(("point_id", *udf.columns), arrays, strict=True)), chosen)
             for *arrays, chosen in zip(*lists, options.to_pylist(), strict=True)
         ]
-        return _list_of_structs(udf, results)
+        return list_of_structs([structs(udf, result) for result in results])
 
     # DuckDB counts the arguments of a function by its signature.
     names = ["ids", *udf.columns, "options"]
@@ -44,13 +44,14 @@ def kernel_function(udf: Udf) -> SqlFunction:
     returns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
     return SqlFunction(
         f"{udf.name}_udf",
-        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), _options_type(udf)),
+        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), options_type(udf)),
         f"STRUCT({returns})[]",
         answer,
     )
 
 
-def _options_type(udf: Udf) -> str:
+def options_type(udf: Udf) -> str:
+    """Give the SQL type of the options of a function, and the device."""
     hints = get_type_hints(udf.options)
     fields = [f"{name} {SQL_TYPES[_value_type(hint)]}" for name, hint in hints.items()]
     return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
@@ -73,13 +74,23 @@ def _lists(column: Any) -> Iterator[Any]:
 
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     wish = chosen.pop("device")
+    require_values(udf, chosen)
+    result, _ = call(udf, _numpy(udf, columns), chosen, wish)
+    return result
+
+
+def require_values(udf: Udf, chosen: dict[str, Any]) -> None:
+    """Refuse NULL for an option that must have a value.
+
+    Raises
+    ------
+    ValueError
+    """
     hints = get_type_hints(udf.options)
     for name, value in chosen.items():
         if value is None and type(None) not in get_args(hints[name]):
             message = f"{udf.name}: {name} must not be NULL"
             raise ValueError(message)
-    result, _ = call(udf, _numpy(udf, columns), chosen, wish)
-    return result
 
 
 def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
@@ -109,14 +120,21 @@ def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
     return {name: values.to_numpy(zero_copy_only=True) for name, values in columns.items()}
 
 
-def _list_of_structs(udf: Udf, results: list[dict[str, Any]]) -> Any:
-    types = [ARROW_TYPES[kind] for kind in udf.returns.values()]
-    children = [
+def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> Any:
+    """Make an Arrow array of structs of what a kernel gave."""
+    columns = udf.returns if columns is None else columns
+    arrays = []
+    for name, kind in columns.items():
+        values = result[name]
+        if name in udf.values:
+            names = pa.array(udf.values[name], pa.string())
+            values = names.take(pa.array(values))
         # from_pandas: a kernel says "no value" with NaN, SQL with NULL
-        pa.array(np.concatenate([result[name] for result in results]), type=kind, from_pandas=True)
-        for name, kind in zip(udf.returns, types, strict=True)
-    ]
-    first = next(iter(udf.returns))
-    offsets = np.cumsum([0, *(len(result[first]) for result in results)])
-    structs = pa.StructArray.from_arrays(children, names=list(udf.returns))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)
+        arrays.append(pa.array(values, type=ARROW_TYPES[kind], from_pandas=True))
+    return pa.StructArray.from_arrays(arrays, names=list(columns))
+
+
+def list_of_structs(rows: list[Any]) -> Any:
+    """Make an Arrow array of lists: each row's structs are a list."""
+    offsets = np.cumsum([0, *map(len, rows)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.concat_arrays(rows))

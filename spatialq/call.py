@@ -54,6 +54,9 @@ def run(
     >>> seeds = spatialq.run("owm_ground", x, y, z, window_size=5.0)  # doctest: +SKIP
     """
     udf = find("run", function)
+    if not udf.columns:
+        message = f"run: {function} is a function of elements: use spatialq.run_elements"
+        raise ValueError(message)
     columns = {"x": x, "y": y, "z": z, "point_id": point_id}
     if any(on_gpu(values) for values in columns.values()):
         gpu = cuda.device()
@@ -72,16 +75,67 @@ def run(
     return call(udf, columns, options, device)[0]
 
 
+def run_elements(
+    function: str, a: Any, b: Any = None, *, device: str = "auto", **options: Any
+) -> dict[str, Any]:
+    """Run a spatial function of elements on meshes, without a database.
+
+    Parameters
+    ----------
+    function : str
+        Such as 'intersects_with', 'distance' or 'direction'.
+    a, b : Meshes, or sequence of (vertices, faces)
+        Vertices float64[n, 3] in metres, faces int[m, 3], counter-clockwise seen from outside.
+        Without `b` all pairs within `a`. A `spatialq.Meshes` may hold arrays of the GPU, of any
+        library that has `__cuda_array_interface__` or DLPack, which stay there.
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's named arguments.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the meshes are; `a` and `b` are positions,
+        `relation` is a code: 0 disjoint, 1 touch, 2 overlap, 3 contains, 4 inside, 5 covers,
+        6 covered_by, 7 equals.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, or an option or a mesh is wrong.
+
+    Examples
+    --------
+    >>> pairs = spatialq.run_elements("intersects_with", ducts, beams)  # doctest: +SKIP
+    """
+    from spatialq.bridge_elements import as_meshes
+
+    udf = find("run_elements", function)
+    if udf.columns:
+        message = f"run_elements: {function} is a function of points: use spatialq.run"
+        raise ValueError(message)
+    sets = {
+        "a": as_meshes(f"{function}: a", a),
+        "b": None if b is None else as_meshes(f"{function}: b", b),
+    }
+    if any(meshes is not None and on_gpu(meshes.faces) for meshes in sets.values()):
+        with cuda.device().use():
+            return call(udf, sets, options, "gpu")[0]
+    return call(udf, sets, options, device)[0]
+
+
 def call(
-    udf: Udf, columns: dict[str, Any], options: dict[str, Any], wish: str
+    udf: Udf, arguments: dict[str, Any], options: dict[str, Any], wish: str
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
     Parameters
     ----------
     udf : Udf
-    columns : dict of arrays
-        `point_id` and the columns of the function.
+    arguments : dict
+        What the kernel gets, by name: `point_id` and the columns of the function, or the meshes
+        `a` and `b`.
     options : dict
         Its options, by name.
     wish : 'auto', 'cpu' or 'gpu'
@@ -99,17 +153,17 @@ def call(
         message = f"{udf.name}: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
     chosen = udf.options(**options)
-    rows = len(columns["point_id"])
+    rows = _rows(udf, arguments)
     plan = route.plan(udf, rows, chosen, wish)
     device, reason, error = plan.device, plan.reason, None
     try:
         try:
-            return udf.kernel(device)(**columns, options=chosen), device
+            return udf.kernel(device)(**arguments, options=chosen), device
         except MemoryError as full:
             if device == "cpu" or wish == "gpu":
                 raise
             device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**columns, options=chosen), device
+            return udf.kernel(device)(**arguments, options=chosen), device
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
@@ -126,3 +180,10 @@ def call(
                 error=error,
             )
         )
+
+
+def _rows(udf: Udf, arguments: dict[str, Any]) -> int:
+    """How much a call gets: points, or triangles of all elements."""
+    if udf.columns:
+        return len(arguments["point_id"])
+    return sum(len(meshes.faces) for meshes in arguments.values() if meshes is not None)

@@ -1,4 +1,4 @@
-"""The command line: `spatialq info | load | sql | ground | devices`."""
+"""The command line: `spatialq info | load | sql | ground | clash | devices`."""
 
 import json
 import math
@@ -155,6 +155,70 @@ def ground(
 
 
 @app.command()
+def clash(
+    models: Annotated[list[str], typer.Argument(help="IFC files or patterns.")],
+    a: Annotated[
+        str | None, typer.Option("--a", help="SQL, such as \"ifc_class = 'IfcBeam'\".")
+    ] = None,
+    b: Annotated[
+        str | None, typer.Option("--b", help="SQL; without it all pairs within a.")
+    ] = None,
+    tolerance: Annotated[
+        str, typer.Option(help="Length: what overlaps less only touches.")
+    ] = "1mm",
+    closer_than: Annotated[
+        str | None, typer.Option(help="Length, such as 50mm: also pairs that are that near.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="exact or pairmesh.")] = "exact",
+    device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".parquet, .csv or .json file.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Pairs to print at most.")] = 20,
+    *,
+    exclude_related: Annotated[
+        bool, typer.Option("--exclude-related", help="Leave out what belongs together.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find what clashes in building models: common interiors, or distances below a limit."""
+    from spatialq.clash import counts, find_clashes
+    from spatialq.export.table import require_table, write_table
+    from spatialq.units import metres
+
+    if output is not None:
+        require_table(output)
+    con = find_clashes(
+        models,
+        a=a,
+        b=b,
+        tolerance=metres("clash", "tolerance", tolerance),
+        closer_than=None if closer_than is None else metres("clash", "closer_than", closer_than),
+        exclude_related=exclude_related,
+        method=method,
+        device=device,
+    )
+    if output is not None:
+        rows = write_table(con, "FROM clashes", output)
+        _show([{"output": str(output), "rows": rows}], as_json=as_json)
+        return
+    result = con.execute("FROM clashes")
+    names = [column[0] for column in result.description or []]
+    shown = [dict(zip(names, row, strict=True)) for row in result.fetchmany(limit)]
+    more = result.fetchone() is not None
+    summary = counts(con)
+    if as_json:
+        typer.echo(json.dumps(_for_json({"counts": summary, "clashes": shown}), allow_nan=False))
+    else:
+        _show(summary, as_json=False)
+        if shown:
+            brief = ("a_class", "a_name", "b_class", "b_name", "relation", "depth", "distance")
+            _show([{name: _rounded(row[name]) for name in brief} for row in shown], as_json=False)
+    if more:
+        _note(f"only the first {limit} pairs are shown (--limit); -o writes all")
+
+
+@app.command()
 def demo(
     las: Annotated[Path | None, typer.Argument(help="A point cloud of yours.")] = None,
     ifc: Annotated[Path | None, typer.Argument(help="A building model of yours.")] = None,
@@ -298,6 +362,11 @@ def _for_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_for_json(each) for each in value]
     return value
+
+
+def _rounded(value: Any) -> Any:
+    """Cut lengths in metres off at a tenth of a millimetre, to be read."""
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _text(value: Any) -> str:

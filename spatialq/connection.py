@@ -91,15 +91,18 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    from spatialq import ground_sql
+    from spatialq import element_sets, ground_sql
     from spatialq.bridge import kernel_function
+    from spatialq.bridge_elements import kernel_functions
     from spatialq.io import grid_sql, ifc_sql, las_sql
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
-    kernels = tuple(kernel_function(udf) for udf in catalog().values() if udf.columns)
+    udfs = catalog().values()
     return (
-        *kernels,
+        *(kernel_function(udf) for udf in udfs if udf.columns),
+        *(each for udf in udfs if not udf.columns for each in kernel_functions(udf)),
+        *element_sets.SQL_FUNCTIONS,
         *planner.SQL_FUNCTIONS,
         *las_sql.SQL_FUNCTIONS,
         *grid_sql.SQL_FUNCTIONS,
@@ -110,8 +113,8 @@ def sql_functions() -> tuple[SqlFunction, ...]:
 
 @cache
 def macros() -> tuple[Macro, ...]:
-    """All statements of `sql/*.sql`."""
-    found = []
+    """All statements of `sql/*.sql`, each after those whose macros it calls."""
+    found: list[Macro] = []
     pattern = re.compile(
         r"((?:^--[^\n]*\n)+)^(CREATE OR REPLACE MACRO (\w+)\(.*?;)$", re.DOTALL | re.MULTILINE
     )
@@ -121,7 +124,16 @@ def macros() -> tuple[Macro, ...]:
                 is_table = re.search(r"\)\s*AS TABLE\b", statement) is not None
                 text = re.sub(r"^-- ?", "", comment.strip(), flags=re.MULTILINE)
                 found.append(Macro(name, is_table, text, statement))
-    return tuple(found)
+    ordered: list[Macro] = []
+    while found:
+        names = {macro.name for macro in found}
+        for macro in found:
+            called = set(re.findall(r"(\w+)\(", macro.statement)) - {macro.name}
+            if not called & names:
+                break
+        found.remove(macro)
+        ordered.append(macro)
+    return tuple(ordered)
 
 
 def _install_functions(con: duckdb.DuckDBPyConnection) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spatialq.io import crs as crs_text
+from spatialq.io import georeference
 
 if TYPE_CHECKING:
     import duckdb
@@ -73,6 +74,7 @@ class Loaded(NamedTuple):
     path: str
     kind: str
     crs: str | None
+    georeference: str | None
 
 
 def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
@@ -90,19 +92,23 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     Raises
     ------
     CrsError
-        If it names tables of different CRS.
+        If it names tables of different CRS, or models at different places on the map.
     """
-    known = [loaded for loaded in _all(con) if loaded.crs is not None]
+    known = [loaded for loaded in _all(con) if loaded.crs or loaded.georeference]
     if not known:
         return None
     names = _tables(con, query)
-    return crs_text.require_same(
+    read = [loaded for loaded in known if loaded.table.lower() in names]
+    georeference.require_same(
         "query",
         [
-            (f"table {loaded.table}", loaded.crs)
-            for loaded in known
-            if loaded.table.lower() in names
+            (f"'{loaded.path}' in table {loaded.table}", json.loads(loaded.georeference))
+            for loaded in read
+            if loaded.georeference
         ],
+    )
+    return crs_text.require_same(
+        "query", [(f"table {loaded.table}", loaded.crs) for loaded in read if loaded.crs]
     )
 
 
@@ -114,9 +120,9 @@ def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     if not exists:
         return []
     rows = con.execute(
-        "SELECT table_name, path, kind, crs FROM spatialq_sources WHERE table_name IN "
-        "(SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
-        "AND schema_name = current_schema())"
+        "SELECT table_name, path, kind, crs, georeference FROM spatialq_sources "
+        "WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
+        "WHERE database_name = current_database() AND schema_name = current_schema())"
     ).fetchall()
     return [Loaded(*row) for row in rows]
 

@@ -3,8 +3,8 @@
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
@@ -33,7 +33,8 @@ class Udf:
     """One spatial function over the rows of a relation.
 
     A function of points gets float64 columns of one length, and `point_id` (int64) before them.
-    A function of elements has no columns: it gets the meshes of one or two relations.
+    A function of elements has no columns: it gets the meshes of one or two relations as `a` and
+    `b`, and its result has columns `a` and `b`, rows of theirs.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Udf:
     returns: Mapping[str, str]
     """Out: column -> SQL type."""
     work: Callable[[int, Any], Work]
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Names behind the codes of a column: what the kernel gives as 0, 1, 2 ..."""
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

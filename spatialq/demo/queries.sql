@@ -53,6 +53,23 @@ FROM relations
 GROUP BY kind
 ORDER BY pairs DESC, kind;
 
+-- What clashes in the building model, how deep
+SELECT a.name AS element, c.relation, b.name AS other, round(c.depth, 3) AS depth
+FROM intersects_with('elements', tolerance := 0.001) AS c
+JOIN elements AS a ON a.global_id = c.a
+JOIN elements AS b ON b.global_id = c.b
+ORDER BY depth DESC;
+
+-- Pipes and ducts that come closer to a wall than 5 cm, but do not meet it
+WITH walls AS (FROM elements WHERE ifc_class = 'IfcWall'),
+pipes AS (FROM elements WHERE ifc_class IN ('IfcPipeSegment', 'IfcDuctSegment'))
+SELECT p.name AS pipe, w.name AS wall, round(c.distance, 3) AS distance
+FROM closer_than('pipes', 'walls', 0.05) AS c
+JOIN elements AS p ON p.global_id = c.a
+JOIN elements AS w ON w.global_id = c.b
+WHERE c.distance > 0.001
+ORDER BY distance;
+
 -- Which files are in which table, and in which coordinate reference system
 SELECT table_name, row_count, crs_name, georeference IS NOT NULL AS has_map_conversion
 FROM spatialq_sources;

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.errors import FileError
-from spatialq.export.atomic import WRITER, whole
+from spatialq.export.atomic import WRITER, require_writable, whole
 from spatialq.export.raster import from_cells, write_hillshade, write_terrain
 from spatialq.sources import require_one_crs
 
@@ -62,6 +62,22 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
             reason = f"cannot be written: {str(error).replace(str(partial), str(path))}"
             raise FileError.of(WRITER, path, reason) from error
     return int(rows)
+
+
+def require_table(path: Path) -> None:
+    """Refuse a path that no table can be written to, before work is done for it.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    ValueError
+        If the ending is not that of a table.
+    """
+    if path.suffix.lower() not in FORMATS:
+        message = f"{WRITER}: '{path}' must end in one of {', '.join(FORMATS)}"
+        raise ValueError(message)
+    require_writable(path)
 
 
 def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:

@@ -26,7 +26,7 @@ THIN = 1e-10
 """Squared sine of an angle between edges below which a triangle is more of a segment."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def squared_distance(
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
@@ -85,7 +85,7 @@ def squared_distance(
     return best, pax, pay, paz, pbx, pby, pbz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):
     """Measure the least distance of a point and a triangle (Ericson 2005, section 5.1.5).
 
@@ -142,7 +142,7 @@ def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2
     return rx * rx + ry * ry + rz * rz, qx, qy, qz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _nearest_of_segments(dax, day, daz, da2, dbx, dby, dbz, db2, rx, ry, rz):
     """Where along two segments they are nearest: shares of da and db; r from start to start."""
     along_a = dax * rx + day * ry + daz * rz
@@ -162,14 +162,14 @@ def _nearest_of_segments(dax, day, daz, da2, dbx, dby, dbz, db2, rx, ry, rz):
     return s, t / db2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _share(part, whole):
     if part >= whole:
         return 1.0 if whole > 0.0 else 0.0
     return part / whole if part > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _over_face(
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
@@ -210,7 +210,7 @@ def _over_face(
     return best, pax, pay, paz, pbx, pby, pbz
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _foot(rx, ry, rz, ux, uy, uz, vx, vy, vz, nx, ny, nz, n2):
     """Where the perpendicular of a point meets a face, with its square: infinite if outside."""
     u = (ry * vz - rz * vy) * nx + (rz * vx - rx * vz) * ny + (rx * vy - ry * vx) * nz

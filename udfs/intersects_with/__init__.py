@@ -71,4 +71,5 @@ UDF = Udf(
         "z": "DOUBLE",
     },
     work=work,
+    values={"relation": RELATIONS},
 )

@@ -28,6 +28,11 @@ def of(meshes: Meshes) -> Boxes:
     return found
 
 
+def somewhere(boxes: Boxes) -> NDArray[np.int64]:
+    """Rows of the boxes that are not inf .. -inf."""
+    return np.flatnonzero((boxes[:, :3] <= boxes[:, 3:]).all(axis=1))
+
+
 @njit(cache=True, nogil=True)
 def _boxes(vertices, faces, vertex_starts, face_starts, boxes):  # type: ignore[no-untyped-def]
     for mesh in range(boxes.shape[0]):

@@ -1,11 +1,35 @@
-import numpy as np
-def pairs(a,b,grow,method):
-    same=b is None
-    if same: b=a
-    I=[];J=[]
-    for i in range(len(a)):
-        ok=((b[:,:3]-a[i,3:]<=grow)&(a[i,:3]-b[:,3:]<=grow)).all(1)
-        j=np.flatnonzero(ok)
-        if same: j=j[j>i]
-        I.append(np.full(len(j),i)); J.append(j)
-    return np.concatenate(I).astype(np.int64),np.concatenate(J).astype(np.int64)
+"""Broad phase: which elements are near each other by their boxes."""
+
+from typing import TYPE_CHECKING
+
+from . import grid, rtree
+from .boxes import Boxes
+from .found import Rows
+
+if TYPE_CHECKING:
+    from . import BroadPhase
+
+
+def pairs(
+    boxes_a: Boxes, boxes_b: Boxes | None, grow: float, method: "BroadPhase" = "auto"
+) -> tuple[Rows, Rows]:
+    """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
+
+    Parameters
+    ----------
+    boxes_a, boxes_b : float64[n, 6], metres
+        xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf meets nothing. Without boxes_b pairs
+        within boxes_a, i < j.
+    grow : float, metres
+    method : 'auto', 'rtree' or 'grid'
+        The result is the same. 'auto' takes the R-tree: on copies of a building it is the faster
+        of the two, and it stays so where sizes differ much (`benchmarks/broad_phase.py`).
+
+    Returns
+    -------
+    i, j : int64[m]
+        Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with a.min - b.max <= grow and
+        b.min - a.max <= grow along x, y and z, in doubles.
+    """
+    search = grid.pairs if method == "grid" else rtree.pairs
+    return search(boxes_a, boxes_b, grow)

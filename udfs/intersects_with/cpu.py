@@ -19,7 +19,9 @@ TURNS = 16
 """A thread takes pairs so many times: they differ much in size."""
 
 
-def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, Any]:
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
     """Find the pairs of elements that meet, and how.
 
     Parameters
@@ -27,6 +29,8 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
     a, b : Meshes
         Pairs of an element of each; without `b` all pairs within `a`.
     options : Options
+    pairs : int64[], int64[], optional
+        Rows of the pairs that are asked for, instead of all whose boxes meet.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
     split = len(a)
-    rows_a, rows_b = broad.pairs(
+    rows_a, rows_b = pairs or broad.pairs(
         limits[:split], None if b is None else limits[split:], t, options.broad_phase
     )
     if b is not None:

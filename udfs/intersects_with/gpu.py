@@ -15,7 +15,8 @@ SOURCE = Path(__file__).parent / "kernels.cu"
 FINEST = 1e-6
 WARPS = 4  # of a block
 BLOCKS = 8  # of `judge`, a multiprocessor
-MAX_TASKS = 1 << 31
+EVIDENCE, DISTANCE, CLOSEST = range(3)  # passes of `examine`
+ASKED_LATER = 2
 EVENTS = 1 << 20  # places in the list of events, at first
 
 
@@ -120,6 +121,7 @@ class Scene:
             *arrays, limits, self.side, self.label, self.parts, self.cluster_starts, self.clusters,
         ]  # fmt: skip
         self.words = self._words(*words)
+        self._kept = words
 
     def relate(self, rows_a: Any, rows_b: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
         """Find the relations of pairs of elements, see `narrow.relate`."""
@@ -129,50 +131,59 @@ class Scene:
         measures = xp.empty((n, 5))
         if n == 0:
             return relation, measures
-        counts = xp.empty(n, np.int64)
-        tasks = (rows_a, rows_b, n, self.limits, self.cluster_starts, self.clusters, np.float64(t))
-        self._launch("list_tasks", -(-n // 128), 128, *tasks, 0, counts, 0, 0)
-        ends = xp.cumsum(counts)
-        starts = ends - counts
-        total = int(ends[-1])
-        task_pair = xp.empty(total, np.int32)
-        task_cluster = xp.empty(total, np.int32)
-        self._launch("list_tasks", -(-n // 128), 128, *tasks, starts, 0, task_pair, task_cluster)
-
         crossing, d2, closest = (device.filled(0xFF, 8 * n).view(np.uint64) for _ in range(3))
+        ask = xp.empty(n, np.int8)
+        evidence = (rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest, ask)
         room = max(EVENTS, 2 * n)
-        while True:
-            count = xp.zeros(1, np.uint64)
-            event_pair = xp.empty(room, np.int32)
-            event_key = xp.empty(room, np.uint64)
-            event_kind = xp.empty(room, np.int32)
-            examination = self._words(
-                rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest,
-                room, count, event_pair, event_key, event_kind,
-            )  # fmt: skip
-            listed = (self.words, examination, task_pair, task_cluster, total)
-            self._launch("examine", -(-total // WARPS), 32 * WARPS, *listed, 0)
-            events = int(count[0])
-            if events <= room:
-                break
-            room = events
+        events = xp.empty(room, np.int32), xp.empty(room, np.uint64), xp.empty(room, np.int32)
+        count = xp.zeros(1, np.uint64)
+        examination = self._words(*evidence, room, count, *events)
+
+        counts = xp.empty(n, np.int64)
+        everything = -(-n // 128), 128, self.words, examination, n
+        self._launch("list_tasks", *everything, 0, counts, 0, 0)
+        ends = xp.cumsum(counts)
+        total = int(ends[-1])
+        tasks = xp.empty(total, np.int32), xp.empty(total, np.int32)
+        self._launch("list_tasks", *everything, ends - counts, 0, *tasks)
+
+        def examine(step: int) -> None:
+            blocks = -(-total // WARPS), 32 * WARPS
+            self._launch("examine", *blocks, self.words, examination, *tasks, total, step)
+
+        examine(EVIDENCE)
+        found = int(count[0])
+        if found > room:  # seldom: once more, with room for all
+            events = tuple(xp.empty(found, values.dtype) for values in events)
+            count[:] = 0
+            examination = self._words(*evidence, found, count, *events)
+            examine(EVIDENCE)
         if touches:
-            self._launch("examine", -(-total // WARPS), 32 * WARPS, *listed, 1)
-        order = xp.lexsort(xp.stack([event_key[:events], event_pair[:events].astype(np.uint64)]))
-        event_pair = event_pair[:events][order]
-        event_key = event_key[:events][order]
-        event_kind = event_kind[:events][order]
-        event_starts = xp.searchsorted(event_pair, xp.arange(n + 1, dtype=np.int32)).astype(np.int64)
-        evidence = (self.words, examination, self._words(event_starts, event_key, event_kind))
+            examine(CLOSEST)
+        event_pair, event_key, event_kind = (values[:found] for values in events)
+        order = xp.lexsort(xp.stack([event_key, event_pair.astype(np.uint64)]))
+        event_starts = xp.searchsorted(event_pair[order], xp.arange(n + 1, dtype=np.int32))
+        event_starts = event_starts.astype(np.int64)
+        event_key, event_kind = event_key[order], event_kind[order]
+        listed = self._words(event_starts, event_key, event_kind)
         chosen = xp.empty(n, np.int8)
-        self._launch("choose", -(-n // 128), 128, *evidence, n, chosen)
+        self._launch("choose", -(-n // 128), 128, self.words, examination, listed, n, chosen)
         chosen = xp.flatnonzero(chosen)
         blocks = min(device.multiprocessors * BLOCKS, -(-len(chosen) // WARPS))
         scratch = xp.empty(blocks * WARPS * max(self.most_vertices, 1), np.int8)
-        self._launch(
-            "judge", blocks, 32 * WARPS, *evidence, chosen, len(chosen),
-            xp.zeros(1, np.uint64), scratch, self.most_vertices, relation, measures,
-        )  # fmt: skip
+
+        def judge(chosen: Any) -> None:
+            self._launch(
+                "judge", blocks, 32 * WARPS, self.words, examination, listed, chosen,
+                len(chosen), xp.zeros(1, np.uint64), scratch, self.most_vertices,
+                relation, measures,
+            )  # fmt: skip
+
+        judge(chosen)
+        open_verdicts = xp.flatnonzero(ask == ASKED_LATER)
+        if len(open_verdicts):
+            examine(DISTANCE)
+            judge(open_verdicts)
         return relation, measures
 
     def _launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
@@ -180,7 +191,7 @@ class Scene:
             self.device.launch(SOURCE, name, (blocks,), threads, *arguments)
 
     def _words(self, *values: Any) -> Any:
-        """A struct of 8-byte members on the device."""
+        """A struct of 8-byte members on the device; its arrays are the caller's to keep."""
         words = [
             value.view(np.int64) if isinstance(value, np.float64)
             else value if isinstance(value, int)

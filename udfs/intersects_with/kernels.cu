@@ -15,6 +15,8 @@ const int GRAZES = 4;
 const int TRIES = 48;
 
 enum { APART, CROSS, GRAZE, FLUSH, NEAR };
+enum { EVIDENCE, DISTANCE, CLOSEST };
+enum { ASKED = 1, ASKED_LATER = 2 };
 enum { DISJOINT, TOUCH, OVERLAP, CONTAINS, INSIDE, COVERS, COVERED_BY, EQUALS };
 
 // Everything about the elements of a scene.
@@ -36,6 +38,7 @@ struct Evidence {
     u64* crossing;   // the first pair of triangles that cross
     u64* d2;         // bits of the least squared distance
     u64* closest;    // the first pair of triangles at that distance
+    signed char* ask;  // whether the distance is needed
 };
 
 struct Box {
@@ -99,16 +102,15 @@ __device__ inline bool load(const Scene& s, i64 v0, i64 f, Triangle& t) {
     t.p2 = corner(s.vertices, v0 + s.faces[3 * f + 2]);
     Vec n = cross(t.p1 - t.p0, t.p2 - t.p0);
     double size = sqrt(dot(n, n));
-    t.n = {n.x / size, n.y / size, n.z / size};
+    t.n = (1.0 / size) * n;
     return size != 0.0;
 }
 
 // ---------------------------------------------------------------- pairs of triangles (pair.py)
 
-__device__ inline double beside(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1, Vec b2) {
+__device__ __noinline__ double beside(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1, Vec b2) {
     Vec m = cross(v - u, n);
-    double size = sqrt(dot(m, m));
-    m = {m.x / size, m.y / size, m.z / size};
+    m = (1.0 / sqrt(dot(m, m))) * m;
     double far = dot(m, w - u), p0 = dot(m, b0 - u), p1 = dot(m, b1 - u), p2 = dot(m, b2 - u);
     double low = least(p0, p1, p2), high = most(p0, p1, p2);
     return (high > 0.0 ? 0.0 : high) - (far > low ? far : low);
@@ -147,8 +149,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, doubl
     double asides = least(ahigh, ahigh, -alow), bsides = least(bhigh, bhigh, -blow);
     if (asides <= 0.05 * t || bsides <= 0.05 * t) return NEAR;
     Vec u = cross(a.n, b.n);
-    double size = sqrt(dot(u, u));
-    u = {u.x / size, u.y / size, u.z / size};
+    u = (1.0 / sqrt(dot(u, u))) * u;
     double p1 = dot(u, a.p1 - a.p0), p2 = dot(u, a.p2 - a.p0);
     double alo = INFINITE, ahi = -INFINITE, blo = INFINITE, bhi = -INFINITE;
     cut(0.0, p1, e0, e1, alo, ahi);
@@ -635,33 +636,11 @@ extern "C" __global__ void box_faces(
 
 // ---------------------------------------------------------------- pairs of elements (narrow.py)
 
-// Whether the least distance of a pair of elements is needed to name their relation.
-__device__ inline bool is_measured(const Scene& s, i64 a, i64 b, double t, bool touches) {
-    return touches || s.side[a] == 0 || s.side[b] == 0 || s.parts[a] > 1 || s.parts[b] > 1 ||
+// Whether a part of one may be inside the other though nothing crosses.
+__device__ inline bool may_contain(const Scene& s, i64 a, i64 b, double t) {
+    return s.parts[a] > 1 || s.parts[b] > 1 ||
            !sticks_out(box_at(s.boxes, a), box_at(s.boxes, b), t) ||
            !sticks_out(box_at(s.boxes, b), box_at(s.boxes, a), t);
-}
-
-// A thread a pair: how many clusters of a come near b, or which, from starts on. A cluster of a
-// and the whole of b are the work of one warp.
-extern "C" __global__ void list_tasks(
-    const int* pairs_a, const int* pairs_b, i64 pairs, const double* boxes,
-    const i64* cluster_starts, const double* clusters, double t, const i64* starts, i64* counts,
-    int* task_pair, int* task_cluster) {
-    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
-    if (p >= pairs) return;
-    const i64 a = pairs_a[p], b = pairs_b[p];
-    const Box box = shared_box(box_at(boxes, a), box_at(boxes, b), t);
-    i64 n = starts ? starts[p] : 0;
-    for (i64 c = cluster_starts[a]; c < cluster_starts[a + 1]; ++c) {
-        if (!meet(box_at(clusters, c), box)) continue;
-        if (starts) {
-            task_pair[n] = (int)p;
-            task_cluster[n] = (int)(c - cluster_starts[a]);
-        }
-        ++n;
-    }
-    if (!starts) counts[p] = n;
 }
 
 struct Examination {
@@ -676,19 +655,45 @@ struct Examination {
     int* event_kind;
 };
 
+// A thread a pair: how many clusters of a come near b, or which, from starts on. A cluster of a
+// and the whole of b are the work of one warp.
+extern "C" __global__ void list_tasks(
+    const Scene* scene, const Examination* examination, i64 pairs, const i64* starts, i64* counts,
+    int* task_pair, int* task_cluster) {
+    const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (p >= pairs) return;
+    const Scene s = *scene;
+    const Examination x = *examination;
+    const i64 a = x.pairs_a[p], b = x.pairs_b[p];
+    const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
+    i64 n = starts ? starts[p] : 0;
+    for (i64 c = s.cluster_starts[a]; c < s.cluster_starts[a + 1]; ++c) {
+        if (!meet(box_at(s.clusters, c), box)) continue;
+        if (starts) {
+            task_pair[n] = (int)p;
+            task_cluster[n] = (int)(c - s.cluster_starts[a]);
+        }
+        ++n;
+    }
+    if (starts) return;
+    counts[p] = n;
+    const bool solid = s.side[a] != 0 && s.side[b] != 0;
+    x.evidence.ask[p] = x.touches || (!solid && may_contain(s, a, b, x.t)) ? ASKED : 0;
+}
+
 // Classify one pair of triangles of pair p and write down what it says.
-__device__ void weigh(const Scene& s, const Examination& x, i64 p, i64 a, i64 b, bool solid,
-                      bool measured, bool again, const Triangle& one, i64 fa, i64 fb) {
+__device__ __noinline__ void weigh(const Scene& s, const Examination& x, int pass, i64 p, i64 a,
+                                   i64 b, const Triangle& one, i64 fa, i64 fb) {
     Triangle other;
-    i64 b0 = s.face_starts[b];
-    load(s, s.vertex_starts[b], b0 + fb, other);
-    int kind = classify(one, other, x.t, x.touches ? 0 : s.side[a] * s.side[b]);
+    load(s, s.vertex_starts[b], s.face_starts[b] + fb, other);
+    const int turn = s.side[a] * s.side[b];
+    const int kind = classify(one, other, x.t, x.touches ? 0 : turn);
     if (kind == APART) return;
-    u64 key = (u64)fa << 32 | (u64)fb;
-    if (!again) {
+    const u64 key = (u64)fa << 32 | (u64)fb;
+    if (pass == EVIDENCE) {
         if (kind == CROSS) atomicMin(x.evidence.crossing + p, key);
-        bool event = solid && (kind == GRAZE || (kind == FLUSH && dot(one.n, other.n) * s.side[a] * s.side[b] >= 0.0));
-        if (event) {
+        bool flush = kind == FLUSH && dot(one.n, other.n) * turn >= 0.0;
+        if (turn != 0 && (kind == GRAZE || flush)) {
             u64 k = atomicAdd(x.events, 1ull);
             if (k < (u64)x.room) {
                 x.event_pair[k] = (int)p;
@@ -697,38 +702,40 @@ __device__ void weigh(const Scene& s, const Examination& x, i64 p, i64 a, i64 b,
             }
         }
     }
-    if (measured) {
+    if (x.evidence.ask[p]) {
         Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
         u64 bits;
         memcpy(&bits, &found.d2, 8);
-        if (!again) atomicMin(x.evidence.d2 + p, bits);
+        if (pass != CLOSEST) atomicMin(x.evidence.d2 + p, bits);
         else if (bits == x.evidence.d2[p]) atomicMin(x.evidence.closest + p, key);
     }
 }
 
-// A warp a task. Once more (`again`) to find which triangles have the least distance.
+// A warp a task. Pass EVIDENCE finds what crosses and what is flush, and distances where they are
+// needed; pass DISTANCE distances that a verdict asked for; pass CLOSEST which triangles have them.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
     const Scene* scene, const Examination* examination, const int* task_pair,
-    const int* task_cluster, i64 tasks, i64 again) {
+    const int* task_cluster, i64 tasks, i64 pass) {
     __shared__ double kept[WARPS][CLUSTER][18];
     __shared__ unsigned queue[WARPS][64];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const i64 task = blockIdx.x * (i64)WARPS + warp;
     if (task >= tasks) return;
-    const Scene s = *scene;
-    const Examination x = *examination;
+    const Scene& s = *scene;
+    const Examination& x = *examination;
     const i64 p = task_pair[task], a = x.pairs_a[p], b = x.pairs_b[p];
     const i64 va = s.vertex_starts[a], vb = s.vertex_starts[b];
     const i64 first = (i64)task_cluster[task] * CLUSTER;  // face of a, counted from its own first
     // What comes after a crossing has no say.
-    if (x.evidence.crossing[p] < (u64)first << 32) return;
-    if (again) {
+    // Other warps find crossings meanwhile, so that one lane reads for all.
+    const u64 crossing = __shfl_sync(ALL, x.evidence.crossing[p], 0);
+    if (crossing < (u64)first << 32) return;
+    if (pass == DISTANCE && x.evidence.ask[p] != ASKED_LATER) return;
+    if (pass == CLOSEST) {
         double d2;
         memcpy(&d2, x.evidence.d2 + p, 8);
-        if (x.evidence.crossing[p] != NONE || !(d2 <= x.t * x.t)) return;
+        if (crossing != NONE || !(d2 <= x.t * x.t)) return;
     }
-    const bool solid = s.side[a] != 0 && s.side[b] != 0;
-    const bool measured = is_measured(s, a, b, x.t, x.touches);
     const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
 
     // The triangles of a that meet the shared box; the others get a box that meets nothing.
@@ -768,7 +775,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
         const double* row = kept[warp][i];
         Triangle one = {{row[0], row[1], row[2]}, {row[3], row[4], row[5]},
                         {row[6], row[7], row[8]}, {row[9], row[10], row[11]}};
-        weigh(s, x, p, a, b, solid, measured, again, one, first + i, word & 0x1fffffffu);
+        weigh(s, x, (int)pass, p, a, b, one, first + i, word & 0x1fffffffu);
     };
 
     int waiting = 0;
@@ -836,7 +843,7 @@ extern "C" __global__ void choose(
     double d2;
     memcpy(&d2, x.evidence.d2 + p, 8);
     chosen[p] = x.evidence.crossing[p] != NONE || events->starts[p] < events->starts[p + 1] ||
-                (x.touches && d2 <= x.t * x.t) || is_measured(s, a, b, x.t, false);
+                (x.touches && d2 <= x.t * x.t) || may_contain(s, a, b, x.t);
 }
 
 // Warps that take one pair after the other: name the relation, find the depth.
@@ -845,9 +852,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
     const i64* chosen, i64 pairs, u64* next, signed char* scratch, i64 most_vertices, signed char* relation, double* measures) {
     const int lane = threadIdx.x % 32;
     const i64 warp = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
-    const Scene s = *scene;
-    const Examination x = *examination;
-    const Events events = *all_events;
+    const Scene& s = *scene;
+    const Examination& x = *examination;
+    const Events& events = *all_events;
     signed char* state = scratch + warp * most_vertices;
     const double t = x.t;
     for (;;) {
@@ -869,6 +876,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             load(s, s.vertex_starts[b], s.face_starts[b] + (i64)(key & ALL), other);
         };
         const u64 crossing = x.evidence.crossing[p];
+        const bool asked = x.evidence.ask[p] != 0;
+        __syncwarp();
         if (crossing != NONE) {
             code = OVERLAP;
             triangles(crossing);
@@ -905,6 +914,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
                     if (of_a.inside && !inner && !of_b.inside) seed = of_a.first;
                 }
             }
+            if ((of_b.inside || of_a.inside) && !inner && !asked) {
+                // contains or covers: that takes the distance
+                if (lane == 0) x.evidence.ask[p] = ASKED_LATER;
+                continue;
+            }
             if (touching && !solid) {
                 code = TOUCH;  // a surface has no inside
             } else if (inner || of_b.inside || of_a.inside) {
@@ -933,15 +947,17 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             d2 = 0.0;
             radius = NOTHING;
             if (solid) {
-                double step = 0.25 * least(box.high.x - box.low.x, box.high.y - box.low.y,
-                                           box.high.z - box.low.z);
-                at = seed;
-                radius = climb(s, at, step, INFINITE, a, b, lane);
-                Vec middle = 0.5 * (box.low + box.high);
-                double found = climb(s, middle, step, INFINITE, a, b, lane);
-                if (found > radius) {
-                    radius = found;
-                    at = middle;
+                double room = least(box.high.x - box.low.x, box.high.y - box.low.y,
+                                    box.high.z - box.low.z) - 2.0 * t;
+                double enough = 0.49 * room, step = 0.25 * room;
+                at = 0.5 * (box.low + box.high);
+                radius = climb(s, at, step, enough, a, b, lane);
+                if (radius < enough) {
+                    double found = climb(s, seed, step, enough, a, b, lane);
+                    if (found > radius) {
+                        radius = found;
+                        at = seed;
+                    }
                 }
             }
         }

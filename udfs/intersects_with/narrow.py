@@ -133,9 +133,10 @@ def gather(
             size = np.sqrt(nx * nx + ny * ny + nz * nz)
             if size == 0.0:
                 continue
-            kept[n, 9] = nx / size
-            kept[n, 10] = ny / size
-            kept[n, 11] = nz / size
+            unit = 1.0 / size
+            kept[n, 9] = nx * unit
+            kept[n, 10] = ny * unit
+            kept[n, 11] = nz * unit
             number[n] = f
             n += 1
     return n
@@ -367,22 +368,26 @@ def relate(
                 y = py
                 z = pz
         if code >= OVERLAP and solid:
-            step = 0.25 * least(box[3] - box[0], box[4] - box[1], box[5] - box[2])
+            # The ball can be no larger than what the boxes share: mostly it is about as large,
+            # in the middle. Else it is looked for from where the common part was found as well.
+            room = least(box[3] - box[0], box[4] - box[1], box[5] - box[2]) - 2.0 * t
+            enough = 0.49 * room
+            step = 0.25 * room
             radius, x, y, z = climb(
-                px, py, pz, step, np.inf, a, b,
-                vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
-            )  # fmt: skip
-            # from the middle of both boxes as well: a hill seen from one place may be a foothill
-            found, px, py, pz = climb(
                 0.5 * (box[0] + box[3]), 0.5 * (box[1] + box[4]), 0.5 * (box[2] + box[5]),
-                step, np.inf, a, b,
+                step, enough, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
             )  # fmt: skip
-            if found > radius:
-                radius = found
-                x = px
-                y = py
-                z = pz
+            if radius < enough:
+                found, px, py, pz = climb(
+                    px, py, pz, step, enough, a, b,
+                    vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+                )  # fmt: skip
+                if found > radius:
+                    radius = found
+                    x = px
+                    y = py
+                    z = pz
         relation[p] = code
         measures[p, 0] = 2.0 * radius
         measures[p, 1] = np.sqrt(d2)

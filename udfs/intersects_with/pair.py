@@ -94,10 +94,10 @@ def classify(
     ux = any_ * bnz - anz * bny
     uy = anz * bnx - anx * bnz
     uz = anx * bny - any_ * bnx
-    size = np.sqrt(ux * ux + uy * uy + uz * uz)
-    ux /= size
-    uy /= size
-    uz /= size
+    unit = 1.0 / np.sqrt(ux * ux + uy * uy + uz * uz)
+    ux *= unit
+    uy *= unit
+    uz *= unit
     alo, ahi = interval(
         0.0,
         ux * (a1x - a0x) + uy * (a1y - a0y) + uz * (a1z - a0z),
@@ -143,10 +143,10 @@ def beside(
     mx = (vy - uy) * nz - (vz - uz) * ny
     my = (vz - uz) * nx - (vx - ux) * nz
     mz = (vx - ux) * ny - (vy - uy) * nx
-    size = np.sqrt(mx * mx + my * my + mz * mz)
-    mx /= size
-    my /= size
-    mz /= size
+    unit = 1.0 / np.sqrt(mx * mx + my * my + mz * mz)
+    mx *= unit
+    my *= unit
+    mz *= unit
     far = mx * (wx - ux) + my * (wy - uy) + mz * (wz - uz)  # < 0: m points out of the triangle
     p0 = mx * (b0x - ux) + my * (b0y - uy) + mz * (b0z - uz)
     p1 = mx * (b1x - ux) + my * (b1y - uy) + mz * (b1z - uz)

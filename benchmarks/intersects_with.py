@@ -1,0 +1,216 @@
+"""`intersects_with` against IfcOpenShell's tree of the same meshes; ratios in one run.
+
+    python benchmarks/intersects_with.py [MODEL.ifc ...] [--copies 1 50] [--growth 1 10 50 200]
+
+All pairs of elements with a common interior, on models and on copies of them on a grid. Reading
+and tessellation are not counted, building the tree and everything else is. IfcOpenShell's
+intersection (2 mm, all pairs) answers the same question, if less exactly; its collision only finds
+surfaces that cross. SQL is the macro over a table of the same elements. `--growth` adds copies of
+the last model without the rival; its last column is the time over n log n, n triangles, relative
+to the first line. Without a model, the demo's house is taken.
+"""
+
+import argparse
+import math
+import tempfile
+import time
+from pathlib import Path
+
+import ifcopenshell
+import ifcopenshell.geom
+import ifcopenshell.guid
+import ifcopenshell.ifcopenshell_wrapper as wrapper
+import numpy as np
+import pyarrow as pa
+from spatialq.udfs.intersects_with import Options, cpu
+from spatialq.udfs.intersects_with.meshes import Meshes
+
+import spatialq
+from spatialq.demo.house import write_house
+from spatialq.io.ifc import read_model
+from spatialq.io.ifc_worker import SETTINGS
+from spatialq.parallel import n_threads
+
+ALLEY = 5.0
+"""Metres between copies."""
+
+
+def elements(path):
+    """Meshes of all elements but openings and spaces."""
+    model = read_model(path)
+    schema = ifcopenshell.schema_by_name(model.schema)
+    meshes = []
+    for ifc_class, mesh in zip(*model.elements.select(["ifc_class", "mesh"]), strict=True):
+        declaration = schema.declaration_by_name(ifc_class.as_py())
+        if declaration._is("IfcElement") and not declaration._is("IfcFeatureElement"):
+            vertices, faces = (mesh[name].values.to_numpy() for name in ("vertices", "faces"))
+            meshes.append((vertices.reshape(-1, 3), faces.reshape(-1, 3)))
+    return Meshes.of(meshes)
+
+
+def copies(meshes, n):
+    """Put n copies on a square grid."""
+    size = np.ptp(meshes.vertices, axis=0) + ALLEY
+    side = math.ceil(math.sqrt(n))
+    shifts = np.array([(i % side, i // side, 0) for i in range(n)]) * size
+
+    def starts(values):
+        counts = np.tile(np.diff(values), n)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    return Meshes(
+        (meshes.vertices[None] + shifts[:, None]).reshape(-1, 3),
+        np.tile(meshes.faces, (n, 1)),
+        starts(meshes.vertex_starts),
+        starts(meshes.face_starts),
+    )
+
+
+class Rival:
+    """The same meshes as elements of IfcOpenShell."""
+
+    def __init__(self, meshes):
+        settings = ifcopenshell.geom.settings()
+        for name, value in SETTINGS.items():
+            settings.set(name, value)
+        file = ifcopenshell.file(schema="IFC4")
+        ifc_class = "IfcBuildingElementProxy"
+        here = wrapper.matrix4()
+        self.products, self.elements = [], []
+        for i in range(len(meshes)):
+            product = file.create_entity(ifc_class, GlobalId=ifcopenshell.guid.new())
+            (v0, v1), (f0, f1) = meshes.vertex_starts[i : i + 2], meshes.face_starts[i : i + 2]
+            vertices = meshes.vertices[v0:v1].ravel().tolist()
+            faces = meshes.faces[f0:f1].ravel().tolist()
+            edges, normals, uvs, materials, edge_items = [], [], [], [], []
+            one_item, no_material = [0] * int(f1 - f0), [-1] * int(f1 - f0)
+            shape = wrapper.triangulation(
+                settings, ifc_class, str(i), vertices, faces, edges, normals, uvs, no_material,
+                materials, one_item, edge_items,
+            )  # fmt: skip
+            element = wrapper.element(
+                settings, product.id(), -1, "", ifc_class, product.GlobalId, "Body", here,
+                product,
+            )  # fmt: skip
+            self.products.append(product)
+            self.elements.append(wrapper.triangulation_element(element, shape))
+
+    def tree(self):
+        tree = ifcopenshell.geom.tree(backend="opencascade.trianglebvh")
+        for element in self.elements:
+            tree.add_element(element)
+        return tree
+
+    def intersection(self):
+        return self.tree().clash_intersection_many(
+            self.products, self.products, tolerance=0.002, check_all=True
+        )
+
+    def collision(self):
+        return self.tree().clash_collision_many(self.products, self.products, allow_touching=False)
+
+
+def table(con, meshes):
+    """Make the table `elements`."""
+    vertices = pa.ListArray.from_arrays(3 * meshes.vertex_starts, meshes.vertices.ravel())
+    faces = pa.ListArray.from_arrays(3 * meshes.face_starts, meshes.faces.ravel())
+    mesh = pa.StructArray.from_arrays([vertices, faces], ["vertices", "faces"])
+    rows = range(len(meshes))
+    arrow = pa.table(
+        {
+            "global_id": [f"{row:022}" for row in rows],
+            "ifc_class": ["IfcBuildingElementProxy" for _ in rows],
+            "mesh": mesh,
+        }
+    )
+    con.from_arrow(arrow).create("elements")
+
+
+def best(repeat, *tasks):
+    """Least time of each task, and its result; they take turns, to meet the same machine."""
+    times, results = [[] for _ in tasks], [None for _ in tasks]
+    for _ in range(repeat):
+        for i, task in enumerate(tasks):
+            clock = time.perf_counter()
+            results[i] = task()
+            times[i].append(time.perf_counter() - clock)
+    return [min(seen) for seen in times], results
+
+
+def line(name, seconds, kernel, pairs=""):
+    print(f"    {name:32} {seconds:9.4f} s {seconds / kernel:8.2f} of kernel   {pairs}")
+
+
+def compare(meshes, arguments):
+    def kernel():
+        return cpu.run(meshes, options=Options())
+
+    tasks = {
+        "kernel": kernel,
+        "kernel, touching too": lambda: cpu.run(meshes, options=Options(relations=True)),
+    }
+    with spatialq.connect() as con:
+        if arguments.sql:
+            con.execute("SET enable_progress_bar = false")
+            table(con, meshes)
+            query = "FROM intersects_with('elements', device := 'cpu')"
+            tasks["SQL"] = lambda: con.sql(query).fetchall()
+        if arguments.rival:
+            rival = Rival(meshes)
+            tasks["IfcOpenShell, tree"] = rival.tree
+            tasks["IfcOpenShell, intersection"] = rival.intersection
+            tasks["IfcOpenShell, collision"] = rival.collision
+        seconds, results = best(arguments.repeat, *tasks.values())
+    for name, each, result in zip(tasks, seconds, results, strict=True):
+        if isinstance(result, dict):
+            line(name, each, seconds[0], f"{result['a'].size:,} pairs")
+        elif name == "IfcOpenShell, tree":
+            line(name, each, seconds[0])
+        else:
+            line(name, each, seconds[0], f"{len(result):,} pairs")
+
+
+def grow(meshes, counts, repeat):
+    print(f"growth, {n_threads()} threads")
+    first = None
+    for n in counts:
+        many = copies(meshes, n)
+        (seconds,), (result,) = best(repeat, lambda many=many: cpu.run(many, options=Options()))
+        triangles = len(many.faces)
+        rate = seconds / (triangles * math.log(triangles))
+        first = first or rate
+        print(
+            f"    {len(many):9,} elements {triangles:12,} triangles {len(result['a']):9,} pairs "
+            f"{seconds:9.4f} s {rate / first:6.2f} of n log n"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--copies", type=int, nargs="+", default=[1])
+    parser.add_argument("--growth", type=int, nargs="+", default=[])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rival", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--sql", action=argparse.BooleanOptionalAction, default=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if not arguments.models:
+            arguments.models = [Path(folder) / "house.ifc"]
+            write_house(arguments.models[0])
+        models = [(path.stem, elements(path)) for path in arguments.models]
+    for relations in (False, True):  # compiles
+        cpu.run(models[0][1], options=Options(relations=relations))
+    for n in arguments.copies:
+        for name, meshes in models:
+            many = copies(meshes, n)
+            print(f"{name} x {n}: {len(many):,} elements, {len(many.faces):,} triangles")
+            compare(many, arguments)
+    if arguments.growth:
+        grow(models[-1][1], arguments.growth, arguments.repeat)
+
+
+if __name__ == "__main__":
+    main()

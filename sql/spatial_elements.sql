@@ -1,0 +1,83 @@
+-- Whether elements of a class take no part in spatial operators by default: they are no bodies
+-- but spaces, openings, annotations and the like.
+-- ifc_class: such as 'IfcWall'; NULL takes part
+-- example: SELECT name FROM elements WHERE NOT is_no_body(ifc_class)
+CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
+    ifc_class IN (
+        -- spatial structure
+        'IfcSite', 'IfcBuilding', 'IfcBuildingStorey', 'IfcSpace', 'IfcSpatialZone',
+        'IfcExternalSpatialElement', 'IfcFacility', 'IfcBridge', 'IfcRoad', 'IfcRailway',
+        'IfcMarineFacility', 'IfcFacilityPartCommon', 'IfcBridgePart', 'IfcRoadPart',
+        'IfcRailwayPart', 'IfcMarinePart',
+        -- IfcFeatureElement: what is cut out of elements, or is a part of them already
+        'IfcOpeningElement', 'IfcOpeningStandardCase', 'IfcVoidingFeature', 'IfcEarthworksCut',
+        'IfcEdgeFeature', 'IfcChamferEdgeFeature', 'IfcRoundedEdgeFeature',
+        'IfcProjectionElement', 'IfcSurfaceFeature',
+        -- signs, references, analysis
+        'IfcVirtualElement', 'IfcAnnotation', 'IfcGrid', 'IfcReferent', 'IfcAlignment',
+        'IfcLinearPositioningElement', 'IfcDistributionPort', 'IfcStructuralCurveMember',
+        'IfcStructuralCurveMemberVarying', 'IfcStructuralSurfaceMember',
+        'IfcStructuralSurfaceMemberVarying', 'IfcStructuralCurveConnection',
+        'IfcStructuralPointConnection', 'IfcStructuralSurfaceConnection'
+    ),
+    false
+);
+
+-- The elements of a table that take part in spatial operators: those that have a mesh with
+-- triangles and are bodies, or all where none is a body, so that a view of spaces can be asked.
+-- elements: name of a table or view with global_id and mesh, as read_ifc and load give them;
+--           ifc_class, file_name and step_id are used where they are there
+-- gives: global_id identity mesh; two rows of one identity are the same element of the same file
+-- example: SELECT count(*) FROM spatial_elements('elements')
+CREATE OR REPLACE MACRO spatial_elements(elements) AS TABLE
+WITH whole AS NOT MATERIALIZED (
+    SELECT * REPLACE (
+        global_id::VARCHAR AS global_id,
+        mesh::STRUCT(vertices DOUBLE[], faces INTEGER[]) AS mesh
+    )
+    FROM query_table(elements)
+    UNION ALL BY NAME
+    SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
+    WHERE false
+)
+SELECT e.global_id, hash(e.global_id, e.file_name, e.step_id) AS identity, e.mesh
+FROM whole AS e
+WHERE len(e.mesh.faces) > 0
+AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FROM whole AS w));
+
+-- The pairs of elements that belong together, so that their meeting is meant: an element and its
+-- opening, what fills the opening and the element that has it, additions and coverings of an
+-- element, a whole and its parts and the parts among each other, and what IfcRelConnects joins.
+-- relations: name of a table, as read_ifc_relations and load give them
+-- gives: a b, each pair in both orders
+-- example: SELECT count(*) FROM related_elements('relations')
+CREATE OR REPLACE MACRO related_elements(relations) AS TABLE
+WITH RECURSIVE related AS NOT MATERIALIZED (FROM query_table(relations)),
+part_of AS (
+    SELECT r.child AS part, r.parent AS whole FROM related AS r
+    WHERE r.kind IN ('aggregates', 'nests') AND r.parent_class <> 'IfcProject'
+    AND NOT is_no_body(r.parent_class)
+),
+below AS (
+    SELECT p.whole AS part, p.whole FROM part_of AS p
+    UNION
+    SELECT p.part, b.whole FROM below AS b JOIN part_of AS p ON p.whole = b.part
+),
+pairs AS (
+    SELECT r.child AS one, r.parent AS other FROM related AS r
+    WHERE r.kind IN ('voids', 'fills', 'projects', 'adheres_to', 'covers', 'connects',
+                     'realizes_connection')
+    UNION ALL
+    SELECT f.child, v.parent FROM related AS f JOIN related AS v ON v.child = f.parent
+    WHERE f.kind = 'fills' AND v.kind = 'voids'
+    UNION ALL
+    SELECT p.parent, q.parent FROM related AS c
+    JOIN related AS p ON p.child = c.child AND p.kind = 'port_of'
+    JOIN related AS q ON q.child = c.parent AND q.kind = 'port_of'
+    WHERE c.kind = 'connects_ports'
+    UNION ALL
+    SELECT x.part, y.part FROM below AS x JOIN below AS y ON y.whole = x.whole
+)
+SELECT p.one AS a, p.other AS b FROM pairs AS p WHERE p.one <> p.other
+UNION
+SELECT p.other, p.one FROM pairs AS p WHERE p.one <> p.other;

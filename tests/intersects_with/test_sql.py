@@ -1,0 +1,340 @@
+"""`intersects_with` and its relatives through DuckDB."""
+
+import duckdb
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq.connection import macros
+
+from ..element_tables import FACES, box, put, put_room
+
+
+@pytest.fixture(scope="module")
+def con():
+    with spatialq.connect() as con:
+        put_room(con)
+        con.execute("CREATE VIEW walls AS FROM elements WHERE ifc_class = 'IfcWall'")
+        con.execute("CREATE VIEW pipes AS FROM elements WHERE ifc_class = 'IfcPipeSegment'")
+        con.execute("CREATE VIEW spaces AS FROM elements WHERE ifc_class = 'IfcSpace'")
+        yield con
+
+
+def pairs(con, call):
+    return sorted(con.sql(f"SELECT a, b, relation FROM {call}").fetchall())
+
+
+CLASHES = [("wall", "pipe", "contains"), ("wall", "wall2", "overlap")]
+TOUCHES = [("wall", "slab", "touch"), ("wall2", "slab", "touch")]
+
+
+@pytest.mark.parametrize("name", ["'elements'", "elements", "'main.elements'"])
+def test_columns_types_and_pairs(con, name):
+    relation = con.sql(f"FROM intersects_with({name})")
+    assert relation.columns == ["a", "b", "relation", "depth", "x", "y", "z", "flags"]
+    assert list(map(str, relation.types)) == [
+        "VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DOUBLE", "VARCHAR[]",
+    ]  # fmt: skip
+    assert sorted(row[:3] for row in relation.fetchall()) == CLASHES
+
+
+def test_depth_and_point(con):
+    query = "SELECT depth, x, y, z, flags FROM intersects_with('walls')"
+    depth, x, y, z, flags = con.sql(query).fetchall()[0]
+    assert depth == pytest.approx(0.05, abs=1e-6)
+    assert 3.95 <= x <= 4
+    assert 0 <= y <= 0.3
+    assert 0 <= z <= 3
+    assert flags == []
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("intersects_with('walls', 'pipes')", [("wall", "pipe", "contains")]),
+        ("intersects_with('pipes', 'walls')", [("pipe", "wall", "inside")]),
+        ("intersects_with('pipes', 'pipes')", []),
+        ("intersects_with('elements', tolerance := 0.06)", CLASHES[:1]),
+        ("intersects_with('elements', broad_phase := 'rtree')", CLASHES),
+        ("intersects_with('elements', exclude_related := true)", CLASHES[1:]),
+        (
+            "intersects_with('elements', exclude_related := true, relations := 'no_relations')",
+            CLASHES,
+        ),
+        ("intersects_with('elements', device := 'cpu')", CLASHES),
+        ("spatial_relations('elements')", sorted(CLASHES + TOUCHES)),
+        ("touches('walls', 'elements')", TOUCHES),
+        ("overlaps_with('walls', 'walls')",
+         [("wall", "wall2", "overlap"), ("wall2", "wall", "overlap")]),
+        ("contains_element('elements', 'elements')", CLASHES[:1]),
+        ("inside('elements', 'elements')", [("pipe", "wall", "inside")]),
+        ("covers('elements', 'elements')", []),
+        ("covered_by('elements', 'elements')", []),
+        ("equals('elements', 'elements')", []),
+        # nothing but spaces: then they take part
+        ("touches('spaces', 'walls')", [("space", "wall", "touch"), ("space", "wall2", "touch")]),
+    ],
+)  # fmt: skip
+def test_macros(con, call, expected):
+    con.execute("CREATE OR REPLACE TABLE no_relations AS FROM relations LIMIT 0")
+    assert pairs(con, call) == expected
+
+
+def test_names_may_be_of_common_table_expressions(con):
+    query = (
+        "WITH thick AS (FROM elements WHERE global_id <> 'pipe') "
+        "SELECT a, b, relation FROM intersects_with('thick')"
+    )
+    assert con.sql(query).fetchall() == CLASHES[1:]
+
+
+def test_disjoint_is_the_rest_of_the_cross_set(con):
+    count = "SELECT count(*) FROM"
+    relations, rest, taking_part = (
+        con.sql(f"{count} {call}").fetchall()[0][0]
+        for call in (
+            "spatial_relations('elements', 'elements')",
+            "disjoint('elements', 'elements')",
+            "spatial_elements('elements')",
+        )
+    )
+    assert taking_part == 5
+    assert relations + rest == taking_part * (taking_part - 1)
+    assert ("pipe", "slab") in con.sql("FROM disjoint('elements', 'elements')").fetchall()
+
+
+def test_a_table_needs_only_ids_and_meshes(con):
+    con.execute("CREATE OR REPLACE TABLE bare AS SELECT mesh, global_id FROM elements")
+    assert ("wall", "opening", "overlap") in pairs(con, "intersects_with('bare')")
+
+
+def test_elements_without_a_mesh_take_no_part(con):
+    empty = (np.empty((0, 3)), np.empty((0, 3), int))
+    cube = box((0, 0, 0), (1, 1, 1))
+    put(con, "odd", global_id=["x", None, "y", "z"], mesh=[None, cube, empty, cube])
+    assert pairs(con, "intersects_with('odd')") == [(None, "z", "equals")]
+
+
+def test_empty_tables_give_empty_results(con):
+    con.execute("CREATE OR REPLACE TABLE nothing AS FROM elements LIMIT 0")
+    for call in ("'nothing'", "'nothing', 'elements'", "'elements', 'nothing'"):
+        assert con.sql(f"FROM intersects_with({call})").fetchall() == [], call
+
+
+def test_open_meshes_and_ids_that_are_not_unique_are_flagged(con):
+    open_box = (box((0, 0, 0), (1, 1, 1))[0], FACES[2:])
+    put(
+        con,
+        "odd",
+        global_id=["twice", "twice", "open"],
+        step_id=[1, 2, 3],
+        mesh=[box((0, 0, 0), (1, 1, 1)), box((0.5, 0, 0), (2, 1, 1)), open_box],
+    )
+    rows = con.sql("SELECT a, b, flags FROM spatial_relations('odd')").fetchall()
+    assert rows[0] == ("twice", "twice", ["a_duplicate_id", "b_duplicate_id"])
+    assert rows[1] == ("twice", "open", ["b_open", "a_duplicate_id"])
+    assert len(rows) == 3
+    both = con.sql("SELECT count(*) FROM spatial_relations('odd', 'odd')").fetchall()
+    assert both == [(6,)], "rows are told apart by step_id"
+
+
+NAN = (np.array([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]]), [0, 1, 2])
+BEYOND = (np.eye(3), [0, 1, 3])
+NEGATIVE = (np.eye(3), [0, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("mesh", "message"),
+    [
+        (NAN, "with vertices that are not finite"),
+        ((np.full((3, 3), np.inf), [0, 1, 2]), "with vertices that are not finite"),
+        (BEYOND, "whose faces name vertices that are not there"),
+        (NEGATIVE, "whose faces name vertices that are not there"),
+        ((np.zeros(8), [0, 1, 1]), "whose number of vertices values is no multiple of 3"),
+        ((np.eye(3), [0, 1, 2, 0]), "whose number of faces values is no multiple of 3"),
+    ],
+)
+def test_broken_meshes_are_one_sentence(con, mesh, message):
+    put(con, "broken", global_id=["fine", "g1", "g2"], mesh=[box((0, 0, 0), (1, 1, 1)), mesh, mesh])
+    expected = f"intersects_with: b has 2 meshes {message}, the first is global_id g1"
+    with pytest.raises(duckdb.Error, match=expected):
+        con.sql("FROM intersects_with('elements', 'broken')").fetchall()
+
+
+def test_null_among_the_values_of_a_mesh(con):
+    con.execute(
+        "CREATE OR REPLACE TABLE broken AS SELECT 'g1' AS global_id, "
+        "{vertices: [0.0, 0, 0, 1, 0, 0, 0, 1, NULL], faces: [0, 1, 2]} AS mesh"
+    )
+    with pytest.raises(duckdb.Error, match="a has 1 mesh with NULL among its vertices, the first"):
+        con.sql("FROM intersects_with('broken')").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("NULL", "intersects_with: a must be the name of a table of elements, got NULL"),
+        ("'elements', tolerance := -0.001", "tolerance must be >= 0 metres, got -0.001"),
+        ("'elements', tolerance := 'nan'::DOUBLE", "tolerance must be >= 0 metres, got nan"),
+        ("'elements', tolerance := NULL", "intersects_with: tolerance must not be NULL"),
+        ("'elements', method := 'fast'", "method must be 'exact' or 'pairmesh', got 'fast'"),
+        ("'elements', broad_phase := 'x'", "broad_phase must be 'auto' or 'rtree' or 'grid'"),
+        ("'elements', device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
+        ("'nowhere'", "Table with name nowhere does not exist"),
+        ("'walls', exclude_related := true", "walls_relations does not exist"),
+        ("'relations'", 'Column "global_id" in REPLACE list not found'),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(con, call, message):
+    with pytest.raises(duckdb.Error, match=message):
+        con.sql(f"FROM intersects_with({call})").fetchall()
+
+
+def test_scalar_forms(con):
+    query = (
+        "SELECT x.global_id || ' ' || y.global_id, mesh_relation(x.mesh, y.mesh), "
+        "intersects(x.mesh, y.mesh), ST_3DIntersects(x.mesh, y.mesh), mesh_touches(x.mesh, y.mesh) "
+        "FROM elements AS x, elements AS y WHERE x.global_id = 'wall' ORDER BY 1"
+    )
+    assert con.sql(query).fetchall() == [
+        ("wall column", "disjoint", False, False, False),
+        ("wall opening", "overlap", True, True, False),
+        ("wall pipe", "contains", True, True, False),
+        ("wall slab", "touch", False, True, True),
+        ("wall space", "touch", False, True, True),
+        ("wall wall", "equals", True, True, False),
+        ("wall wall2", "overlap", True, True, False),
+    ]
+    assert con.sql(
+        "SELECT mesh_relation(NULL, mesh), intersects(mesh, NULL), mesh_relation(NULL, NULL), "
+        "mesh_relation({vertices: [], faces: []}, mesh) FROM walls LIMIT 1"
+    ).fetchall() == [(None, None, None, "disjoint")]
+
+
+def test_scalar_forms_are_the_table_form_by_rows(con):
+    """Also beyond the rows that DuckDB hands over at once, and with other tolerances."""
+    con.execute(
+        "CREATE OR REPLACE TABLE many AS SELECT x.global_id AS a, y.global_id AS b, x.mesh AS m, "
+        "y.mesh AS n FROM elements AS x, elements AS y, range(100)"
+    )
+    for tolerance in (0.001, 0.06):
+        rows = con.sql(
+            f"SELECT DISTINCT a, b, mesh_relation(m, n, tolerance := {tolerance}) FROM many "
+            "WHERE a <> b"
+        ).fetchall()
+        assert len(rows) == 42
+        con.execute("CREATE OR REPLACE TABLE bare AS SELECT global_id, mesh FROM elements")
+        call = f"spatial_relations('bare', 'bare', tolerance := {tolerance})"
+        assert sorted(row for row in rows if row[2] != "disjoint") == pairs(con, call)
+
+
+@pytest.mark.parametrize(
+    ("macro", "first", "second"),
+    [
+        ("mesh_disjoint", "pipe", "slab"),
+        ("mesh_overlaps", "wall", "wall2"),
+        ("mesh_contains", "wall", "pipe"),
+        ("mesh_inside", "pipe", "wall"),
+        ("mesh_equals", "wall", "wall"),
+    ],
+)
+def test_each_relation_as_a_scalar(con, macro, first, second):
+    query = (
+        f"SELECT {macro}(x.mesh, y.mesh), {macro}(x.mesh, z.mesh) "
+        "FROM elements AS x, elements AS y, elements AS z "
+        f"WHERE x.global_id = '{first}' AND y.global_id = '{second}' AND z.global_id = 'slab'"
+    )
+    assert con.sql(query).fetchall() == [(True, macro == "mesh_disjoint")]
+
+
+def test_related_elements(con):
+    con.execute(
+        "CREATE OR REPLACE TABLE kin AS FROM (VALUES "
+        "('flight', 'stair', 'aggregates', 'IfcStair'), "
+        "('rail', 'stair', 'aggregates', 'IfcStair'), "
+        "('post', 'rail', 'aggregates', 'IfcRailing'), "
+        "('storey', 'house', 'aggregates', 'IfcBuilding'), "
+        "('attic', 'house', 'aggregates', 'IfcBuilding'), "
+        "('hole', 'wall', 'voids', 'IfcWall'), ('door', 'hole', 'fills', 'IfcOpeningElement'), "
+        "('p1', 'p2', 'connects_ports', 'IfcDistributionPort'), "
+        "('p1', 'duct', 'port_of', 'IfcDuctSegment'), ('p2', 'elbow', 'port_of', 'IfcDuctFitting'),"
+        "('stair', 'storey', 'contained_in', 'IfcBuildingStorey')"
+        ") AS t(child, parent, kind, parent_class)"
+    )
+    found = con.sql("FROM related_elements('kin')").fetchall()
+    assert {(b, a) for a, b in found} == set(found)
+    assert len(found) == len(set(found))
+    assert {tuple(sorted(pair)) for pair in found} == {
+        ("flight", "stair"), ("rail", "stair"), ("flight", "rail"), ("post", "rail"),
+        ("post", "stair"), ("flight", "post"), ("hole", "wall"), ("door", "hole"),
+        ("door", "wall"), ("duct", "elbow"),
+    }  # fmt: skip
+
+
+def test_no_macro_takes_the_name_of_a_function_of_duckdb():
+    with duckdb.connect() as bare:
+        names = bare.sql("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    taken = {name for (name,) in names}
+    assert taken & {macro.name.lower() for macro in macros()} == set()
+    assert "contains" in taken
+
+
+def test_the_log_counts_triangles(con):
+    con.sql("FROM intersects_with('walls', 'pipes')").fetchall()
+    query = "SELECT function, row_count, device, error FROM spatialq_log()"
+    assert con.sql(query).fetchall()[-1] == ("intersects_with", 3 * 12, "cpu", None)
+
+
+def test_run_elements_takes_meshes_and_lists():
+    walls = [box((0, 0, 0), (4, 0.3, 3)), box((3.95, 0, 0), (8, 0.3, 3))]
+    found = spatialq.run_elements("intersects_with", walls)
+    assert [found[name].tolist() for name in ("a", "b", "relation")] == [[0], [1], [2]]
+    same = spatialq.run_elements(
+        "intersects_with", spatialq.Meshes.of(walls[:1]), walls[1:], tolerance=0.06, relations=True
+    )
+    assert [same[name].tolist() for name in ("a", "b", "relation")] == [[0], [0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["x"], "owm_ground"), "run_elements: owm_ground is a function of points: use"),
+        (([(NAN[0], FACES[:0]), (NAN[0], [(0, 1, 2)])], "intersects_with"),
+         "a has 2 meshes with vertices that are not finite, the first"),
+        (([(np.zeros((3, 2)), FACES)], "intersects_with"),
+         r"intersects_with: a: mesh 0: vertices must be numbers \[n, 3\], got float64\[3, 2\]"),
+        (([(np.eye(3), np.eye(3))], "intersects_with"),
+         r"intersects_with: a: mesh 0: faces must be integers \[m, 3\], got float64\[3, 3\]"),
+        (([], "cut_out"), "run_elements: no spatial function 'cut_out'"),
+    ],
+)  # fmt: skip
+def test_run_elements_refuses(arguments, message):
+    meshes, function = arguments
+    with pytest.raises(ValueError, match=message):
+        spatialq.run_elements(function, meshes)
+
+
+def test_run_is_for_points():
+    with pytest.raises(ValueError, match="run: intersects_with is a function of elements: use"):
+        spatialq.run("intersects_with", [0.0], [0.0], [0.0])
+
+
+def test_the_demos_queries_find_what_was_built_into_the_house(world):
+    from spatialq.demo.run import queries
+
+    asked = {title: query for title, query in queries() if "elements AS" in query}
+    clashes, near = asked.values()
+    with spatialq.connect() as con:
+        spatialq.load(con, world.ifc)
+        names = dict(con.sql("SELECT global_id, name FROM elements").fetchall())
+        found = con.sql(clashes).fetchall()
+        apart = con.sql(near).fetchall()
+    house = world.house
+    listed = house.of("hard") + house.of("contains") + house.of("equal")
+    assert sorted(sorted((row[0], row[2])) for row in found) == sorted(
+        sorted((names[a], names[b])) for a, b in listed
+    )
+    listed = [pair for pair in house.pairs if pair.kind == "near"]
+    assert sorted(row[:2] for row in apart) == sorted((names[p.b], names[p.a]) for p in listed)
+    for pair, row in zip(sorted(listed, key=lambda p: p.distance), apart, strict=True):
+        assert row[2] == pytest.approx(pair.distance, abs=1e-3)

@@ -1,0 +1,208 @@
+"""`spatialq clash`, as a user's shell sees it; and the lengths that it reads."""
+
+import ifcopenshell.api.georeference
+import pytest
+
+import spatialq
+from spatialq.clash import find_clashes
+from spatialq.errors import CrsError, FileWarning
+from spatialq.units import metres
+
+from .io.ifc_models import Builder
+from .test_cli import rows, spatialq_command
+
+
+def read(path):
+    with spatialq.connect() as con:
+        result = con.execute(f"FROM '{path}'")
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def same(pairs):
+    return {frozenset(pair) for pair in pairs}
+
+
+def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
+    target = tmp_path / "clashes.parquet"
+    (written,) = rows("clash", world.ifc, "-o", target)
+    found = read(target)
+    assert written == {"output": str(target), "rows": len(found)}
+    house = world.house
+    listed = house.of("hard") + house.of("contains") + house.of("equal")
+    assert same((row["a"], row["b"]) for row in found) == same(listed)
+    relations = {row["relation"]: {row["a"], row["b"]} for row in found}
+    assert relations["contains"] | relations.get("inside", set()) == {*house.of("contains")[0]}
+    assert relations["equals"] == {*house.of("equal")[0]}
+    assert [row["depth"] for row in found] == sorted((r["depth"] for r in found), reverse=True)
+    for row in found:
+        assert row["a_file"] == row["b_file"] == str(world.ifc)
+        assert row["flags"] == []
+        assert row["distance"] == 0
+
+
+def test_pairs_that_are_near(world):
+    arguments = ("--a", "ifc_class LIKE 'IfcPipe%' OR ifc_class LIKE 'IfcDuct%'",
+                 "--b", "ifc_class = 'IfcWall' -- and nothing else")  # fmt: skip
+    found = rows("clash", world.ifc, *arguments, "--closer-than", "49.9mm")["clashes"]
+    near = {frozenset((r["a"], r["b"])): r["distance"] for r in found if r["distance"] > 0.001}
+    expected = {
+        frozenset((pair.a, pair.b)): pair.distance
+        for pair in world.house.pairs
+        if pair.kind == "near"
+    }
+    assert set(near) == set(expected)
+    for pair, distance in near.items():
+        assert distance == pytest.approx(expected[pair], abs=1e-3)
+    # the duct through the wall is still among them, with what it is
+    assert {"overlap", "disjoint"} <= {row["relation"] for row in found}
+
+
+def test_the_summary_and_its_limit(world):
+    result = spatialq_command("clash", world.ifc, "--limit", 1)
+    assert result.returncode == 0, result.stderr
+    assert "IfcBeam" in result.stdout
+    assert "equals" in result.stdout
+    assert "only the first 1 pairs are shown (--limit); -o writes all" in result.stderr
+    found = rows("clash", world.ifc, "--a", "ifc_class = 'IfcWall'", "--limit", 1)
+    assert found["counts"] == [
+        {"class": "IfcWall", "other_class": "IfcWall", "relation": "overlap", "pairs": 1,
+         "deepest": 0.05}
+    ]  # fmt: skip
+    assert len(found["clashes"]) == 1
+
+
+def crossing(tmp_path, name, unit="metre", *, shift=0.0, place=None):
+    """A model of one beam; beams of two models cross when nothing is shifted."""
+    builder = Builder(unit=unit)
+    along_x = name == "one"
+    size = (2.0, 0.1, 0.2) if along_x else (0.1, 2.0, 0.2)
+    low = (-1.0 + shift, 0.0, 0.0) if along_x else (0.0 + shift, -1.0, 0.0)
+    builder.add("IfcBeam", f"beam of {name}", [builder.box(low, size)])
+    if place is not None:
+        ifcopenshell.api.georeference.add_georeferencing(builder.model)
+        ifcopenshell.api.georeference.edit_georeferencing(
+            builder.model,
+            projected_crs={"Name": "EPSG:25832"},
+            coordinate_operation={"Eastings": place, "Northings": 5.0, "OrthogonalHeight": 0.0},
+        )
+    return builder.write(tmp_path / f"{name}.ifc")
+
+
+def clashes(*arguments, **options):
+    query = "SELECT a_name, b_name, relation, round(depth, 6), a_file, b_file FROM clashes"
+    with find_clashes(*arguments, **options) as con:
+        return con.execute(query).fetchall()
+
+
+def test_models_of_different_units_are_compared_in_metres(tmp_path):
+    one = crossing(tmp_path, "one", "millimetre", place=400.0)
+    other = crossing(tmp_path, "other", "metre", place=400.0)
+    expected = [("beam of one", "beam of other", "overlap", 0.1, str(one), str(other))]
+    assert clashes([one, other]) == expected
+    assert clashes([str(tmp_path / "*.ifc")]) == expected
+    assert clashes([one, other], tolerance=0.11) == []
+
+
+def test_models_at_different_places_are_refused(tmp_path):
+    one = crossing(tmp_path, "one", place=400.0)
+    other = crossing(tmp_path, "other", place=401.0)
+    message = (
+        f"clash: '{one}' and '{other}' lie at different places on the map: EPSG:25832 400.000 "
+        "5.000 0.000 turned 0.0000° against EPSG:25832 401.000"
+    )
+    with pytest.raises(CrsError, match=message.replace(".", r"\.")):
+        clashes([one, other])
+    assert len(clashes([one, crossing(tmp_path, "other")])) == 1, "one that does not say fits any"
+
+
+def test_a_query_over_tables_of_models_at_different_places_is_refused(tmp_path):
+    database = tmp_path / "db.duckdb"
+    with spatialq.connect(str(database)) as con:
+        for name, place in (("one", 400.0), ("other", 401.0), ("third", None)):
+            spatialq.load(con, crossing(tmp_path, name, place=place), name)
+    result = spatialq_command("sql", "FROM intersects_with('one', 'other')", "-d", database)
+    assert result.returncode == 1
+    assert "error: query: " in result.stderr
+    assert "lie at different places on the map" in result.stderr
+    query = "SELECT relation FROM intersects_with('one', 'third')"
+    assert rows("sql", query, "-d", database) == [{"relation": "overlap"}]
+
+
+def test_models_far_apart_are_warned_about(tmp_path):
+    models = [crossing(tmp_path, "one"), crossing(tmp_path, "other", shift=5e5)]
+    with pytest.warns(FileWarning, match=r"are 500\.0 km apart: they seem to have different"):
+        assert clashes(models) == []
+
+
+def test_global_ids_that_two_files_share_stay_apart(tmp_path):
+    builder = Builder()
+    builder.add("IfcBeam", "beam", [builder.box((0, 0, 0), (1, 1, 1))])
+    models = [builder.write(tmp_path / f"{name}.ifc") for name in ("old", "new")]
+    assert clashes(models) == [("beam", "beam", "equals", 1.0, *map(str, models))]
+
+
+def test_what_belongs_together_is_left_out(tmp_path):
+    builder = Builder()
+    *_, window = builder.wall_with_window()
+    builder.add("IfcBeam", "beam", [builder.box((1.2, 0, 1.2), (0.2, 0.2, 0.2))])
+    thick = [builder.box((0.9, 0.05, 0.9), (1.2, 0.1, 1.2))]
+    window.Representation.Representations[0].Items = thick
+    model = builder.write(tmp_path / "m.ifc")
+    names = {frozenset(row[:2]) for row in clashes([model])}
+    assert names == {frozenset(("Wall", "Window")), frozenset(("Window", "beam"))}
+    names = {frozenset(row[:2]) for row in clashes([model], exclude_related=True)}
+    assert names == {frozenset(("Window", "beam"))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["none.ifc"], 1, "error: read_ifc: 'none.ifc': there is no such file"),
+        (["*.ifc"], 1, "error: clash: '*.ifc': no file matches this pattern"),
+        (["a.ifc", "--tolerance", "thin"], 1, "error: clash: tolerance must be a length >= 0 such"),
+        (["a.ifc", "--tolerance", "-1mm"], 1, "error: clash: tolerance must be a length >= 0 such"),
+        (["a.ifc", "--closer-than", "2km"], 1, "error: clash: closer_than must be a length"),
+        (["a.ifc", "-o", "x.tif"], 1, "error: output: 'x.tif' must end in one of .parquet, .csv"),
+        (["a.ifc", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
+        ([], 2, "error: Missing argument 'models'"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, arguments, code, message):
+    result = spatialq_command("clash", *arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stderr.startswith(message)
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--a", "ifc_clas = 'IfcBeam'"], 'error: Binder Error: Referenced column "ifc_clas"'),
+        (["--b", "1 = "], "error: Parser Error: syntax error"),
+        (["--method", "quick"], "error: intersects_with: method must be 'exact' or 'pairmesh'"),
+        (["--device", "tpu"], "error: intersects_with: device must be 'auto', 'cpu' or 'gpu'"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path, arguments, message):
+    model = crossing(tmp_path, "one")
+    result = spatialq_command("clash", model, *arguments)
+    assert result.stderr.startswith(message)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2mm", 0.002), (" 5 CM ", 0.05), ("0.002", 0.002), ("1e-3m", 0.001), ("0", 0.0),
+     ("1 in", 0.0254), ("2ft", 0.6096)],
+)  # fmt: skip
+def test_lengths(text, value):
+    assert metres("f", "x", text) == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "mm", "2 km", "two mm", "nan", "inf", "1e999", "-1", "1 2mm"])
+def test_what_is_no_length(text):
+    with pytest.raises(ValueError, match=f"f: x must be a length >= 0 such as 2mm .*'{text}'"):
+        metres("f", "x", text)

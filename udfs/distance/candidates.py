@@ -1,0 +1,75 @@
+"""Which pairs are measured, and what becomes of the measures: the same on both devices."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..intersects_with import broad, rtree
+from . import Options
+
+ROUNDING = 2.0**-36
+"""Share of the extent of all by which boxes may be farther apart than measured distances."""
+
+
+def candidates(
+    limits: NDArray[np.float64], split: int, options: Options, *, within: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the pairs that may be in the result, from the boxes alone.
+
+    Parameters
+    ----------
+    limits : float64[n, 6]
+        The boxes of a, up to `split`, and of b.
+    split : int
+    options : Options
+    within : bool
+        There is no b, but pairs within a.
+
+    Returns
+    -------
+    i, j : int64[m]
+        Rows of `limits`, sorted by (i, j); with `k` of each i those first whose boxes are nearest.
+    """
+    boxes_a, boxes_b = limits[:split], None if within else limits[split:]
+    if options.k is not None:
+        i, j = rtree.nearest(boxes_a, boxes_b, options.k)
+    elif options.max_distance is not None:
+        finite = limits[np.isfinite(limits).all(axis=1)]
+        extent = np.ptp(finite.reshape(-1, 3), axis=0).sum() if len(finite) else 0.0
+        i, j = broad.pairs(boxes_a, boxes_b, options.max_distance + ROUNDING * extent)
+    else:
+        i, j = _all_pairs(boxes_a, boxes_b)
+    if not within:
+        j = j + split
+    if options.k is not None:
+        order = np.lexsort((_gaps(limits[i], limits[j]), i))
+        i, j = i[order], j[order]
+    return i, j
+
+
+def _gaps(one: Any, other: Any) -> Any:
+    """Square what boxes are apart."""
+    gaps = np.maximum(other[:, :3] - one[:, 3:], one[:, :3] - other[:, 3:])
+    return np.square(np.maximum(gaps, 0.0)).sum(axis=1)
+
+
+def _all_pairs(boxes_a: Any, boxes_b: Any) -> tuple[Any, Any]:
+    rows_a = np.flatnonzero(np.isfinite(boxes_a[:, 0]))
+    if boxes_b is None:
+        i, j = np.triu_indices(len(rows_a), 1)
+        return rows_a[i], rows_a[j]
+    rows_b = np.flatnonzero(np.isfinite(boxes_b[:, 0]))
+    return np.repeat(rows_a, len(rows_b)), np.tile(rows_b, len(rows_a))
+
+
+def table(i: Any, j: Any, measures: Any, options: Options) -> dict[str, Any]:
+    """Make the columns of the result from float64[m, 7]: distance and two points of each pair."""
+    keep = np.flatnonzero(np.isfinite(measures[:, 0]))
+    if options.k is not None:
+        keep = keep[np.lexsort((j[keep], measures[keep, 0], i[keep]))]
+        place = np.arange(len(keep)) - np.searchsorted(i[keep], i[keep])
+        keep = keep[place < options.k]
+    names = ("distance", "ax", "ay", "az", "bx", "by", "bz")
+    columns = zip(names, np.ascontiguousarray(measures[keep].T), strict=True)
+    return {"a": i[keep], "b": j[keep], **dict(columns)}

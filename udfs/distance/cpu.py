@@ -1,0 +1,69 @@
+"""`distance` on the CPU: near boxes, then the triangles of each pair in threads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..intersects_with import boxes
+from ..intersects_with.cpu import Scene, in_threads
+from ..intersects_with.meshes import Meshes
+from . import Options
+from .candidates import candidates, table
+from .search import measure_nearest, measure_pairs
+
+
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
+    """Measure how far elements are from each other, and where.
+
+    Parameters
+    ----------
+    a, b : Meshes
+        Pairs of an element of each; without `b` all pairs within `a`, and with `k` each element
+        of `a` and all others.
+    options : Options
+    pairs : int64[], int64[], optional
+        Rows of the pairs that are asked for, without `k`.
+
+    Returns
+    -------
+    dict of arrays
+        `a b` (int64, the rows), `distance` (float64, metres: 0 where the surfaces meet, or one
+        element has a part inside the other), `ax ay az bx by bz` (float64, metres: a point of
+        each at this distance; of several those of the first triangles, and a common point where
+        they meet). Sorted by a, then b; with `k` by a, distance, b.
+
+    Notes
+    -----
+    An element without triangles takes no part. An open mesh is a surface: nothing is inside.
+    """
+    both = a if b is None else a.followed_by(b)
+    limits = boxes.of(both)
+    if pairs is None:
+        rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
+    else:
+        rows_a, rows_b = pairs[0], pairs[1] + (0 if b is None else len(a))
+    scene = Scene(both, limits)
+    arrays = (
+        both.vertices, both.faces, both.vertex_starts, both.face_starts,
+        limits, scene.cluster_starts, scene.clusters, scene.side, scene.label, scene.most_faces,
+    )  # fmt: skip
+    measures = np.empty((len(rows_a), 7))
+    limit = np.inf if options.max_distance is None else options.max_distance
+    work: Callable[[tuple[int, int]], Any]
+    if options.k is None:
+        n = len(rows_a)
+
+        def work(span: tuple[int, int]) -> None:
+            measure_pairs(rows_a, rows_b, *span, limit, *arrays, measures)
+    else:
+        n = len(a)
+        starts = np.searchsorted(rows_a, np.arange(n + 1))
+
+        def work(span: tuple[int, int]) -> None:
+            measure_nearest(rows_a, rows_b, starts, *span, limit, options.k, *arrays, measures)
+
+    in_threads(work, n)
+    return table(rows_a, rows_b if b is None else rows_b - len(a), measures, options)
