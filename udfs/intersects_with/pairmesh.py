@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from spatialq.parallel import in_threads
+
 from . import boxes
 from .meshes import Meshes
 from .narrow import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH, box_faces
-from .parallel import in_threads
 from .probe import CLUSTER, is_inside
 from .solids import describe
 
@@ -68,12 +69,13 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     parts = np.empty(k, np.int32)
     arrays = (welded.vertices, welded.faces, welded.vertex_starts, welded.face_starts)
     bits = welded.vertices.view(np.uint64)
+    limits = boxes.of(welded)
     normals = np.zeros_like(welded.vertices)
     sharing = _faces_of_vertices(welded)
     cluster_starts = np.concatenate([[0], np.cumsum(-(-np.diff(welded.face_starts) // CLUSTER))])
 
     def prepare(span: tuple[int, int]) -> None:
-        describe(arrays[0], bits, *arrays[1:], *span, side, label, parts)
+        describe(arrays[0], bits, *arrays[1:], limits, *span, side, label, parts)
         vertex_normals(*arrays, *sharing, side, *span, normals)
 
     in_threads(prepare, k)
@@ -88,9 +90,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     relation = np.empty(len(rows_a), np.int8)
 
     def some(span: tuple[int, int]) -> None:
-        relate(
-            rows_a, rows_b, *span, *layers, *arrays[1:], cluster_starts, side, label, relation
-        )
+        relate(rows_a, rows_b, *span, *layers, *arrays[1:], cluster_starts, side, label, relation)
 
     in_threads(some, len(rows_a))
     return relation
@@ -107,7 +107,9 @@ def weld(meshes: Meshes) -> Meshes:
     place = np.empty(len(key), np.int64)
     place[order] = np.cumsum(new) - 1
     first = order[new]  # of equal keys the first vertex comes first: lexsort is stable
-    vertex_starts = np.concatenate([[0], np.cumsum(np.bincount(owner[first], minlength=len(meshes)))])
+    vertex_starts = np.concatenate(
+        [[0], np.cumsum(np.bincount(owner[first], minlength=len(meshes)))]
+    )
     sizes = np.diff(meshes.face_starts)
     faces = place[meshes.faces + np.repeat(meshes.vertex_starts[:-1], sizes)[:, None]]
     keep = (faces != np.roll(faces, 1, axis=1)).all(axis=1)
@@ -379,9 +381,7 @@ def triangles_meet(
 @njit(cache=True, nogil=True, error_model="numpy")
 def apart(p0, p1, p2, q0, q1, q2) -> Any:
     """Whether the triangles p and q are apart along an axis."""
-    return (
-        min(p0, p1, p2) - max(q0, q1, q2) > PLANE or min(q0, q1, q2) - max(p0, p1, p2) > PLANE
-    )
+    return min(p0, p1, p2) - max(q0, q1, q2) > PLANE or min(q0, q1, q2) - max(p0, p1, p2) > PLANE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
