@@ -34,7 +34,7 @@ DISTINCT = 0.01
 """Unit normals that differ by less count once."""
 
 PLANE = 1e-6
-"""Metres: a corner that is nearer to a plane lies on it."""
+"""Metres: triangles are in one plane if the corners of one are nearer to the other's."""
 
 
 def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> Any:
@@ -196,7 +196,11 @@ def vertex_normals(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def unit_normal(px, py, pz, qx, qy, qz, rx, ry, rz) -> Any:
+def unit_normal(
+    px: float, py: float, pz: float,
+    qx: float, qy: float, qz: float,
+    rx: float, ry: float, rz: float,
+) -> Any:  # fmt: skip
     """Give the unit normal of a triangle; zero if it has no area."""
     ux = qx - px
     uy = qy - py
@@ -260,8 +264,9 @@ def relate(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def parts_within(
-    b, a, vertices, clusters, faces, vertex_starts, face_starts, cluster_starts, side, label
-) -> Any:
+    b: int, a: int, vertices: Any, clusters: Any, faces: Any,
+    vertex_starts: Any, face_starts: Any, cluster_starts: Any, side: Any, label: Any,
+) -> Any:  # fmt: skip
     """Tell whether some connected part of b is inside a, and whether some is not."""
     v0 = vertex_starts[b]
     within = False
@@ -329,8 +334,12 @@ def surfaces_meet(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def triangles_meet(
-    a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
-    b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
+    a0x: float, a0y: float, a0z: float,
+    a1x: float, a1y: float, a1z: float,
+    a2x: float, a2y: float, a2z: float,
+    b0x: float, b0y: float, b0z: float,
+    b1x: float, b1y: float, b1z: float,
+    b2x: float, b2y: float, b2z: float,
 ) -> Any:  # fmt: skip
     """Whether two triangles have a point in common (Moller 1997).
 
@@ -343,25 +352,27 @@ def triangles_meet(
     ):
         return False
     bx, by, bz = unit_normal(b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z)
-    d0 = on_plane(bx * (a0x - b0x) + by * (a0y - b0y) + bz * (a0z - b0z))
-    d1 = on_plane(bx * (a1x - b0x) + by * (a1y - b0y) + bz * (a1z - b0z))
-    d2 = on_plane(bx * (a2x - b0x) + by * (a2y - b0y) + bz * (a2z - b0z))
-    if d0 * d1 > 0.0 and d0 * d2 > 0.0:
+    d0 = bx * (a0x - b0x) + by * (a0y - b0y) + bz * (a0z - b0z)
+    d1 = bx * (a1x - b0x) + by * (a1y - b0y) + bz * (a1z - b0z)
+    d2 = bx * (a2x - b0x) + by * (a2y - b0y) + bz * (a2z - b0z)
+    if beyond(d0, d1, d2):
         return False
     ax, ay, az = unit_normal(a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z)
-    e0 = on_plane(ax * (b0x - a0x) + ay * (b0y - a0y) + az * (b0z - a0z))
-    e1 = on_plane(ax * (b1x - a0x) + ay * (b1y - a0y) + az * (b1z - a0z))
-    e2 = on_plane(ax * (b2x - a0x) + ay * (b2y - a0y) + az * (b2z - a0z))
-    if e0 * e1 > 0.0 and e0 * e2 > 0.0:
+    e0 = ax * (b0x - a0x) + ay * (b0y - a0y) + az * (b0z - a0z)
+    e1 = ax * (b1x - a0x) + ay * (b1y - a0y) + az * (b1z - a0z)
+    e2 = ax * (b2x - a0x) + ay * (b2y - a0y) + az * (b2z - a0z)
+    if beyond(e0, e1, e2):
         return False
     if (ax == 0.0 and ay == 0.0 and az == 0.0) or (bx == 0.0 and by == 0.0 and bz == 0.0):
         return False
-    if (d0 == 0.0 and d1 == 0.0 and d2 == 0.0) or (e0 == 0.0 and e1 == 0.0 and e2 == 0.0):
+    if max(abs(d0), abs(d1), abs(d2)) < PLANE or max(abs(e0), abs(e1), abs(e2)) < PLANE:
         if abs(bx) >= abs(by) and abs(bx) >= abs(bz):
             return flat_meet(a0y, a0z, a1y, a1z, a2y, a2z, b0y, b0z, b1y, b1z, b2y, b2z)
         if abs(by) >= abs(bz):
             return flat_meet(a0x, a0z, a1x, a1z, a2x, a2z, b0x, b0z, b1x, b1z, b2x, b2z)
         return flat_meet(a0x, a0y, a1x, a1y, a2x, a2y, b0x, b0y, b1x, b1y, b2x, b2y)
+    if (d0 * d1 > 0.0 and d0 * d2 > 0.0) or (e0 * e1 > 0.0 and e0 * e2 > 0.0):
+        return False
     # where each of them cuts the line of both planes
     lx = abs(ay * bz - az * by)
     ly = abs(az * bx - ax * bz)
@@ -379,19 +390,19 @@ def triangles_meet(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def apart(p0, p1, p2, q0, q1, q2) -> Any:
+def apart(p0: float, p1: float, p2: float, q0: float, q1: float, q2: float) -> Any:
     """Whether the triangles p and q are apart along an axis."""
     return min(p0, p1, p2) - max(q0, q1, q2) > PLANE or min(q0, q1, q2) - max(p0, p1, p2) > PLANE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def on_plane(d) -> Any:
-    """Give a distance from a plane, zero for a small one."""
-    return 0.0 if abs(d) < PLANE else d
+def beyond(d0: float, d1: float, d2: float) -> Any:
+    """Whether corners are all on one side of a plane, and not close to it."""
+    return min(d0, d1, d2) > PLANE or max(d0, d1, d2) < -PLANE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def interval(p0, p1, p2, d0, d1, d2) -> Any:
+def interval(p0: float, p1: float, p2: float, d0: float, d1: float, d2: float) -> Any:
     """Give where a triangle cuts a plane: places of its corners on a line, and distances."""
     if d0 * d1 > 0.0:
         return cuts(p2, p0, p1, d2, d0, d1)
@@ -405,13 +416,18 @@ def interval(p0, p1, p2, d0, d1, d2) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cuts(p, q, r, dp, dq, dr) -> Any:
+def cuts(p: float, q: float, r: float, dp: float, dq: float, dr: float) -> Any:
     """Give where the two edges from p reach the plane."""
     return p + (q - p) * dp / (dp - dq), p + (r - p) * dp / (dp - dr)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def flat_meet(a0u, a0v, a1u, a1v, a2u, a2v, b0u, b0v, b1u, b1v, b2u, b2v) -> Any:
+def flat_meet(
+    a0u: float, a0v: float, a1u: float,
+    a1v: float, a2u: float, a2v: float,
+    b0u: float, b0v: float, b1u: float,
+    b1v: float, b2u: float, b2v: float,
+) -> Any:  # fmt: skip
     """Whether two triangles in a plane have a point in common: no edge keeps them apart."""
     return not (
         edge_parts(a0u, a0v, a1u, a1v, a2u, a2v, b0u, b0v, b1u, b1v, b2u, b2v)
@@ -424,7 +440,12 @@ def flat_meet(a0u, a0v, a1u, a1v, a2u, a2v, b0u, b0v, b1u, b1v, b2u, b2v) -> Any
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def edge_parts(pu, pv, qu, qv, ru, rv, xu, xv, yu, yv, zu, zv) -> Any:
+def edge_parts(
+    pu: float, pv: float, qu: float,
+    qv: float, ru: float, rv: float,
+    xu: float, xv: float, yu: float,
+    yv: float, zu: float, zv: float,
+) -> Any:  # fmt: skip
     """Whether the line through p and q has r on one side and x, y and z on the other."""
     du = qu - pu
     dv = qv - pv
