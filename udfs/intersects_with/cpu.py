@@ -1,11 +1,10 @@
 """Runs `intersects_with` on the CPU (Numba)."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from spatialq.parallel import n_threads, spans
+from spatialq.parallel import in_threads
 
 from . import Options, boxes, broad
 from .meshes import Meshes
@@ -15,8 +14,6 @@ from .solids import describe
 
 FINEST = 1e-6
 """Metres: the least tolerance."""
-TURNS = 16
-"""A thread takes pairs so many times: they differ much in size."""
 
 
 def run(
@@ -121,10 +118,3 @@ class Scene:
 
         in_threads(some, len(rows_a))
         return relation, measures
-
-
-def in_threads(work: Any, n: int) -> None:
-    """Call work with spans of range(n), in several threads."""
-    threads = n_threads()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, spans(n, min(n, TURNS * threads))))
