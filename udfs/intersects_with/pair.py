@@ -126,7 +126,7 @@ def classify(
     length = least(ahi, ahi, bhi) - most(alo, alo, blo)
     if length < -t:
         return APART
-    if length <= 0.0:
+    if length <= noise:
         return NEAR
     if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
         return CROSS

@@ -343,9 +343,9 @@ def climb(
     -----
     A ball grows where its middle moves away from the surface that it touches. If that brings it
     to another surface first, it moves away from both, and so on (a walk along the ridges of the
-    distance). The first step is as long as the radius; after one that gains a fiftieth of its length
-    the next is twice, after others half as long, down to a twentieth of the radius. Where the
-    common part is convex this leads to the largest ball.
+    distance). The first step is as long as the radius; after one that gains a fiftieth of its
+    length the next is twice, after others half as long, down to a twentieth of the radius. Where
+    the common part is convex this leads to the largest ball.
     """
     toward = np.empty(3)
     there = np.empty(3)
