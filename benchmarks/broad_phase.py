@@ -86,7 +86,7 @@ def join(boxes):
             f"b.{axis}0 - a.{axis}1 <= {GROW} AND a.{axis}0 - b.{axis}1 <= {GROW}" for axis in "xyz"
         )
         query = f"SELECT count(*) FROM boxes a JOIN boxes b ON a.id < b.id AND {apart}"
-        return con.sql(query).fetchone()[0]
+        return con.sql(query).fetchall()[0][0]
 
 
 def best(repeat, tasks):
