@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.parallel import in_threads
+
 from ..intersects_with import boxes
-from ..intersects_with.cpu import Scene, in_threads
+from ..intersects_with.cpu import Scene
 from ..intersects_with.meshes import Meshes
 from . import Options
 from .candidates import candidates, table
