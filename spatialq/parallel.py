@@ -6,6 +6,12 @@ aborting the process, and the others need a library that not every machine has.
 """
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+TURNS = 16
+"""Parts of uneven work for each thread."""
 
 
 def n_threads() -> int:
@@ -21,3 +27,10 @@ def n_threads() -> int:
 def spans(size: int, parts: int) -> list[tuple[int, int]]:
     """Divide range(size) into `parts` runs of nearly equal length."""
     return [(i * size // parts, (i + 1) * size // parts) for i in range(parts)]
+
+
+def in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
+    """Call work with runs of range(size), in several threads; a run may take long, or not."""
+    threads = n_threads()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, spans(size, min(size, TURNS * threads))))

@@ -178,7 +178,7 @@ def test_order_and_threads_do_not_matter(model, strict, monkeypatch):
     _, meshes = scene(9)
     expected = run(meshes, model=model, strict=strict)
     order = np.random.default_rng(10).permutation(len(meshes))
-    monkeypatch.setattr(cpu, "n_threads", lambda: 3)
+    monkeypatch.setenv("SPATIALQ_THREADS", "3")
     shuffled = [(meshes[k][0], np.roll(meshes[k][1][::-1], 1, axis=1)[:, ::-1]) for k in order]
     found = run(shuffled, model=model, strict=strict)
     assert sorted((int(order[i]), int(order[j])) for i, j in found) == expected

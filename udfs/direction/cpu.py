@@ -1,22 +1,17 @@
 """Runs `direction` on the CPU (Numba)."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from spatialq.parallel import n_threads, spans
+from spatialq.parallel import in_threads
 
 from ..intersects_with.meshes import Meshes
 from . import Options
 from .beyond import all_over, may_lie_over, some_over
 from .polygons import ROOM
 from .view import FINEST, View, axes, corners, look
-
-TURNS = 16
-"""A thread takes pairs so many times: they differ much in size."""
 
 
 def run(
@@ -113,17 +108,17 @@ def _candidates(boxes: Any, split: int, t: float) -> tuple[Any, Any]:
     size = split or len(boxes)
     counts = np.empty(size, np.int64)
     last = np.searchsorted(boxes[rows_b, 0], boxes[:size, 3])
-    _in_threads(lambda span: _count(boxes, rows_b, last, t, *span, counts), size)
+    in_threads(lambda span: _count(boxes, rows_b, last, t, *span, counts), size)
     stops = np.cumsum(counts)
     found = np.empty(counts.sum(), np.int64)
-    _in_threads(lambda span: _fill(boxes, rows_b, last, t, *span, stops, found), size)
+    in_threads(lambda span: _fill(boxes, rows_b, last, t, *span, stops, found), size)
     return np.repeat(np.arange(size), counts), found
 
 
 def _decide(view: View, rows_a: Any, rows_b: Any, t: float, *, strict: bool) -> Any:
     keep = np.empty(len(rows_a), np.bool_)
     most = int(np.diff(view.starts).max(initial=0))
-    _in_threads(
+    in_threads(
         lambda span: _compare(
             rows_a, rows_b, *span,
             view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes,
@@ -132,12 +127,6 @@ def _decide(view: View, rows_a: Any, rows_b: Any, t: float, *, strict: bool) -> 
         len(rows_a),
     )  # fmt: skip
     return keep
-
-
-def _in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
-    threads = n_threads()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, spans(size, min(size, TURNS * threads))))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
