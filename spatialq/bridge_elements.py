@@ -27,7 +27,8 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
 
     The first gets two lists of elements, whether all pairs within the first are asked for
     instead, and a struct of the options and the device; one row is one call of the kernel, which
-    gives a list of pairs. The second gets two meshes a row and gives a struct: how the two stand to each other.
+    gives a list of pairs. The second gets two meshes a row and gives a struct: how the two stand
+    to each other.
     """
 
     def of_sets(firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
@@ -61,6 +62,7 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
             (MESH, MESH, options_type(udf)),
             _struct_type({"found": "BOOLEAN", **pair}),
             of_meshes,
+            volatile=False,  # so that a query may name a result, and it is not computed twice
         ),
     )
 

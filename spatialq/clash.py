@@ -172,12 +172,21 @@ def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
             warnings.warn(message, FileWarning, stacklevel=4)
 
 
+COUNTS = """
+SELECT
+    least(a_class, b_class) AS class, greatest(a_class, b_class) AS other_class,
+    CASE WHEN a_class <= b_class THEN relation ELSE coalesce(MAP {
+        'contains': 'inside', 'inside': 'contains', 'covers': 'covered_by', 'covered_by': 'covers'
+    }[relation], relation) END AS relation,
+    count(*) AS pairs, round(max(depth), 4) AS deepest
+FROM clashes
+GROUP BY ALL
+ORDER BY pairs DESC, class, other_class, relation
+"""
+
+
 def counts(con: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
-    """Count `clashes` by the classes of the two, in either order, and their relation."""
-    result = con.execute(
-        "SELECT least(a_class, b_class) AS class, greatest(a_class, b_class) AS other_class, "
-        "relation, count(*) AS pairs, round(max(depth), 4) AS deepest FROM clashes "
-        "GROUP BY ALL ORDER BY pairs DESC, class, other_class, relation"
-    )
+    """Count `clashes` by the classes of the two, and how the first stands to the other."""
+    result = con.execute(COUNTS)
     names = [column[0] for column in result.description or []]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

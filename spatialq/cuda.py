@@ -120,7 +120,7 @@ class Device:
             if array.nbytes <= PIECE // 4 or self._is_pinned(array):
                 target.data.copy_from_host_async(array.ctypes.data, array.nbytes, stream)
                 continue
-            source = array.view(np.uint8)
+            source = array.reshape(-1).view(np.uint8)
             pieces += [
                 (source[start : start + PIECE], target.data + start)
                 for start in range(0, array.nbytes, PIECE)

@@ -46,6 +46,8 @@ class Udf:
     work: Callable[[int, Any], Work]
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Names behind the codes of a column: what the kernel gives as 0, 1, 2 ..."""
+    cpu_only: Callable[[Any], str] = lambda _: ""
+    """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

@@ -80,7 +80,7 @@ FROM (
     )
     FROM query(spatialq_sets_sql('nearest', a, b)) AS s
 ) AS p
-QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= k;
+QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesce(k, 0);
 
 -- The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL where
 -- one of them is NULL. For many pairs of one table use the table macro distance.

@@ -39,6 +39,7 @@ def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
         assert row["a_file"] == row["b_file"] == str(world.ifc)
         assert row["flags"] == []
         assert row["distance"] == 0
+        assert row["depth"] > 0.001
 
 
 def test_pairs_that_are_near(world):
@@ -70,6 +71,18 @@ def test_the_summary_and_its_limit(world):
          "deepest": 0.05}
     ]  # fmt: skip
     assert len(found["clashes"]) == 1
+
+
+def test_the_summary_says_how_the_first_class_stands_to_the_other(world):
+    found = rows("clash", world.ifc, "--limit", 0)
+    assert found["clashes"] == []
+    assert {tuple(row.values())[:4] for row in found["counts"]} == {
+        ("IfcBeam", "IfcPipeSegment", "overlap", 1),
+        ("IfcColumn", "IfcColumn", "equals", 1),
+        ("IfcDuctSegment", "IfcWall", "overlap", 1),
+        ("IfcPipeSegment", "IfcWall", "inside", 1),
+        ("IfcWall", "IfcWall", "overlap", 1),
+    }
 
 
 def crossing(tmp_path, name, unit="metre", *, shift=0.0, place=None):

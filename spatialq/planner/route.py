@@ -52,7 +52,7 @@ def plan(udf: Udf, rows: int, options: Any, wish: str) -> Plan:
             info.device,
             _seconds(udf, info, work),
             work.bytes_kernel,
-            _problem(udf, info, work.bytes_kernel),
+            _problem(udf, info, work.bytes_kernel, options),
         )
         for info in devices.devices()
     ]
@@ -80,9 +80,11 @@ def _seconds(udf: Udf, info: devices.DeviceInfo, work: Work) -> float | None:
     return rate.seconds(work, info.cores if info.device == "cpu" else 1)
 
 
-def _problem(udf: Udf, info: devices.DeviceInfo, needed: int) -> str:
+def _problem(udf: Udf, info: devices.DeviceInfo, needed: int, options: Any) -> str:
     if not udf.has_kernel(info.device):
         return f"{udf.name} has no {info.device} kernel"
+    if info.device == "gpu" and (option := udf.cpu_only(options)):
+        return f"{udf.name} has no gpu kernel for {option}"
     if info.problem:
         return info.problem
     if info.device == "gpu" and needed > info.memory_bytes:

@@ -16,7 +16,7 @@ def con():
         row = {"p": 0, "q": 2, "r": 5, "s": 10}
         cubes = [box((x, 0, 0), (x + 1, 1, 1)) for x in row.values()]
         put(con, "cubes", global_id=list(row), mesh=cubes)
-        con.execute("CREATE VIEW some AS FROM cubes WHERE global_id IN ('p', 's')")
+        con.execute("CREATE VIEW ends AS FROM cubes WHERE global_id IN ('p', 's')")
         yield con
 
 
@@ -41,21 +41,21 @@ def test_columns_and_types(con):
     [
         ("distance('cubes', NULL)", ALL),
         ("distance('cubes', NULL, max_distance := 4)", [row for row in ALL if row[2] <= 4]),
-        ("distance(cubes, some, max_distance := 1.5)", [("q", "p", 1.0)]),
+        ("distance(cubes, ends, max_distance := 1.5)", [("q", "p", 1.0)]),
         ("closer_than('cubes', NULL, 2.0)", [ALL[0], ALL[3]]),
-        ("closer_than('some', 'cubes', 1.0)", [ALL[0]]),
+        ("closer_than('ends', 'cubes', 1.0)", [ALL[0]]),
         ("closer_than('cubes', NULL, 0)", []),
         (
             "nearest('cubes', NULL)",
             [("p", "q", 1.0), ("q", "p", 1.0), ("r", "q", 2.0), ("s", "r", 4.0)],
         ),
-        ("nearest('some', 'cubes')", [("p", "q", 1.0), ("s", "r", 4.0)]),
+        ("nearest('ends', 'cubes')", [("p", "q", 1.0), ("s", "r", 4.0)]),
         (
-            "nearest('some', 'cubes', k := 2)",
+            "nearest('ends', 'cubes', k := 2)",
             [("p", "q", 1.0), ("p", "r", 4.0), ("s", "q", 7.0), ("s", "r", 4.0)],
         ),
         (
-            "nearest('some', 'cubes', k := 99)",
+            "nearest('ends', 'cubes', k := 99)",
             sorted([*ALL[:3], ("s", "p", 9.0), ("s", "q", 7.0), ("s", "r", 4.0)]),
         ),
     ],

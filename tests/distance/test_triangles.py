@@ -22,13 +22,13 @@ def size(a, b):
 
 def check(a, b):
     distance, on_a, on_b = measure(a, b)
-    exact = triangle_distance(a, b)
+    exact = triangle_distance(tuple(a), tuple(b))
     slack = ROUNDING * size(a, b)
     far = 2 * max(math.ulp(x) for corner in (*a, *b) for x in map(abs, corner))
     assert distance == pytest.approx(exact, rel=1e-14, abs=slack)
     assert math.dist(on_a, on_b) == pytest.approx(distance, rel=1e-14, abs=slack + 2 * far)
-    assert triangle_distance([on_a], a) <= slack + far
-    assert triangle_distance([on_b], b) <= slack + far
+    assert triangle_distance((tuple(on_a),), tuple(a)) <= slack + far
+    assert triangle_distance((tuple(on_b),), tuple(b)) <= slack + far
     return distance
 
 
@@ -110,7 +110,7 @@ def test_a_point_and_a_triangle(seed):
     point, *corners = (tuple(make(draw) for _ in range(3)) for _ in range(4))
     square, *nearest = squared_distance_point_triangle(*point, *(x for c in corners for x in c))
     slack = ROUNDING * size([point], corners)
-    exact = triangle_distance([point], corners)
+    exact = triangle_distance((point,), tuple(corners))
     assert math.sqrt(square) == pytest.approx(exact, rel=1e-14, abs=slack)
     assert math.dist(point, nearest) == pytest.approx(exact, rel=1e-14, abs=2 * slack)
 

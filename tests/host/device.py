@@ -87,7 +87,15 @@ def library(source):
     folder = Path(tempfile.mkdtemp())
     code, built = folder / "kernels.cpp", folder / "kernels.so"
     code.write_text(f'#include "{HEADER}"\n#line 1 "{source}"\n{text}\n' + "".join(launchers))
-    flags = ["-std=c++20", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-w", f"-I{source.parents[1]}"]
+    flags = [
+        "-std=c++20",
+        "-O2",
+        "-ffp-contract=off",
+        "-shared",
+        "-fPIC",
+        "-w",
+        f"-I{source.parents[1]}",
+    ]
     subprocess.run([COMPILER, *flags, "-o", built, code], check=True)
     found = ctypes.CDLL(str(built))
     shutil.rmtree(folder)

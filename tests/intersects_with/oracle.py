@@ -99,6 +99,11 @@ def solid(mesh):
     return made
 
 
+def mesh_of(body):
+    made = body.to_mesh64()
+    return made.vert_properties[:, :3].copy(), made.tri_verts.astype(np.int64)
+
+
 def is_thick(body, tolerance):
     """Whether a boolean result is a part, by the rules of the golden labels; None: hard to say."""
     if body.is_empty():
@@ -143,8 +148,7 @@ def relation(a, b, tolerance=0.001):
 
 def common_part(a, b):
     """The common part of two closed meshes, as a mesh."""
-    made = (solid(a) ^ solid(b)).to_mesh64()
-    return made.vert_properties[:, :3], made.tri_verts.astype(np.int64)
+    return mesh_of(solid(a) ^ solid(b))
 
 
 def winding(mesh, points):

@@ -43,10 +43,11 @@ def run(
     """
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
+    shift = 0 if b is None else len(a)
     if pairs is None:
         rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
     else:
-        rows_a, rows_b = pairs[0], pairs[1] + (0 if b is None else len(a))
+        rows_a, rows_b = pairs[0], pairs[1] + shift
     scene = Scene(both, limits)
     arrays = (
         both.vertices, both.faces, both.vertex_starts, both.face_starts,
@@ -68,4 +69,4 @@ def run(
             measure_nearest(rows_a, rows_b, starts, *span, limit, options.k, *arrays, measures)
 
     in_threads(work, n)
-    return table(rows_a, rows_b if b is None else rows_b - len(a), measures, options)
+    return table(rows_a, rows_b - shift, measures, options)

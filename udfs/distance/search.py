@@ -127,10 +127,8 @@ def measure(  # type: ignore[no-untyped-def]
     best = limit * limit * BEYOND
     if bound(boxes, a, boxes, b, slack) > best:
         return np.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    best = min(
-        best,
-        _guess(a, b, vertices, faces, vertex_starts, face_starts, boxes),
-    )
+    guess = np.sqrt(_guess(a, b, vertices, faces, vertex_starts, face_starts, boxes)) + slack
+    best = min(best, guess * guess)
     n_a = _gather(
         a, b, slack, best, vertices, faces, vertex_starts, face_starts, boxes,
         cluster_starts, clusters, kept_a, groups_a, ends_a,
@@ -168,16 +166,15 @@ def measure(  # type: ignore[no-untyped-def]
                         pax, pay, paz, pbx, pby, pbz = ax, ay, az, bx, by, bz
                         if d2 == 0.0:
                             return 0.0, ax, ay, az, bx, by, bz
-    v = _vertex_inside(
-        a, b, vertices, faces, vertex_starts, face_starts, boxes, side, label
-    )  # fmt: skip
-    if v < 0:
-        v = _vertex_inside(
-            b, a, vertices, faces, vertex_starts, face_starts, boxes, side, label
-        )  # fmt: skip
-    if v >= 0:
-        x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
-        return 0.0, x, y, z, x, y, z
+    if bound(boxes, a, boxes, b, 0.0) == 0.0:
+        v = _vertex_inside(a, b, vertices, faces, vertex_starts, face_starts, boxes, side, label)
+        if v < 0:
+            v = _vertex_inside(
+                b, a, vertices, faces, vertex_starts, face_starts, boxes, side, label
+            )
+        if v >= 0:
+            x, y, z = vertices[v, 0], vertices[v, 1], vertices[v, 2]
+            return 0.0, x, y, z, x, y, z
     distance = np.sqrt(best)
     if not found or distance > limit:
         distance = np.inf
@@ -223,7 +220,7 @@ def _guess(  # type: ignore[no-untyped-def]
         v = vertex_starts[b] + faces[f, 0]
         dx, dy, dz = vertices[v, 0] - x, vertices[v, 1] - y, vertices[v, 2] - z
         best = min(best, dx * dx + dy * dy + dz * dz)
-    return best * BEYOND
+    return best
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

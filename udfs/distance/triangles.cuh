@@ -13,6 +13,18 @@ __device__ inline Vec cross(Vec a, Vec b) {
     return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
+__device__ inline Vec corner(const double* vertices, long long v) {
+    return {vertices[3 * v], vertices[3 * v + 1], vertices[3 * v + 2]};
+}
+__device__ inline double least(double a, double b, double c) {
+    double m = a < b ? a : b;
+    return m < c ? m : c;
+}
+__device__ inline double most(double a, double b, double c) {
+    double m = a > b ? a : b;
+    return m > c ? m : c;
+}
+
 struct Closest {
     double d2;
     Vec a, b;

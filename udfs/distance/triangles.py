@@ -27,7 +27,7 @@ THIN = 1e-10
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def squared_distance(
+def squared_distance(  # type: ignore[no-untyped-def]
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
 ):  # fmt: skip
@@ -86,7 +86,7 @@ def squared_distance(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):
+def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):  # type: ignore[no-untyped-def]
     """Measure the least distance of a point and a triangle (Ericson 2005, section 5.1.5).
 
     Parameters
@@ -143,7 +143,7 @@ def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _nearest_of_segments(dax, day, daz, da2, dbx, dby, dbz, db2, rx, ry, rz):
+def _nearest_of_segments(dax, day, daz, da2, dbx, dby, dbz, db2, rx, ry, rz):  # type: ignore[no-untyped-def]
     """Where along two segments they are nearest: shares of da and db; r from start to start."""
     along_a = dax * rx + day * ry + daz * rz
     if not db2 > 0.0:
@@ -163,14 +163,14 @@ def _nearest_of_segments(dax, day, daz, da2, dbx, dby, dbz, db2, rx, ry, rz):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(part, whole):
+def _share(part, whole):  # type: ignore[no-untyped-def]
     if part >= whole:
         return 1.0 if whole > 0.0 else 0.0
     return part / whole if part > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _over_face(
+def _over_face(  # type: ignore[no-untyped-def]
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
     best, pax, pay, paz, pbx, pby, pbz,
@@ -211,7 +211,7 @@ def _over_face(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _foot(rx, ry, rz, ux, uy, uz, vx, vy, vz, nx, ny, nz, n2):
+def _foot(rx, ry, rz, ux, uy, uz, vx, vy, vz, nx, ny, nz, n2):  # type: ignore[no-untyped-def]
     """Where the perpendicular of a point meets a face, with its square: infinite if outside."""
     u = (ry * vz - rz * vy) * nx + (rz * vx - rx * vz) * ny + (rx * vy - ry * vx) * nz
     v = (uy * rz - uz * ry) * nx + (uz * rx - ux * rz) * ny + (ux * ry - uy * rx) * nz

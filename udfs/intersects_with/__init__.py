@@ -71,5 +71,6 @@ UDF = Udf(
         "z": "DOUBLE",
     },
     work=work,
+    cpu_only=lambda options: "method := 'pairmesh'" if options.method == "pairmesh" else "",
     values={"relation": RELATIONS},
 )

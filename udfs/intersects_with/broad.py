@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from . import grid, rtree
 from .boxes import Boxes
-from .found import Rows
+from .found import Pairs
 
 if TYPE_CHECKING:
     from . import BroadPhase
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def pairs(
     boxes_a: Boxes, boxes_b: Boxes | None, grow: float, method: "BroadPhase" = "auto"
-) -> tuple[Rows, Rows]:
+) -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
 
     Parameters

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spatialq.parallel import n_threads, spans
 
 Rows = NDArray[np.int64]
+Pairs = tuple[Rows, Rows]
 Search = Callable[[int, int, Rows, Rows], int]
 """Look for the pairs of the queries start .. stop: write what fits, say how many there are."""
 
@@ -16,7 +17,7 @@ QUERIES_PER_SPAN = 4096
 PAIRS_PER_QUERY = 4  # room at first; where there are more, the span is searched again
 
 
-def gather(search: Search, queries: int) -> tuple[Rows, Rows]:
+def gather(search: Search, queries: int) -> Pairs:
     """Search for all queries in several threads; pairs in ascending order.
 
     Parameters
@@ -31,7 +32,7 @@ def gather(search: Search, queries: int) -> tuple[Rows, Rows]:
         Sorted by (i, j).
     """
 
-    def part(span: tuple[int, int]) -> tuple[Rows, Rows]:
+    def part(span: tuple[int, int]) -> Pairs:
         room = PAIRS_PER_QUERY * (span[1] - span[0])
         while True:
             i, j = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -48,7 +49,7 @@ def gather(search: Search, queries: int) -> tuple[Rows, Rows]:
     return in_order(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
-def in_order(i: Rows, j: Rows) -> tuple[Rows, Rows]:
+def in_order(i: Rows, j: Rows) -> Pairs:
     """Sort pairs of rows below 2^31 by (i, j)."""
     keys = i << 32 | j
     keys.sort()

@@ -7,7 +7,7 @@ import numpy as np
 
 from spatialq import cuda
 
-from . import Options, boxes, broad
+from . import Options, broad_gpu
 from .meshes import Meshes
 from .probe import CLUSTER
 
@@ -20,14 +20,19 @@ ASKED_LATER = 2
 EVENTS = 1 << 20  # places in the list of events, at first
 
 
-def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, Any]:
-    """Find the pairs of elements that meet, and how.
+def run(
+    a: Meshes, b: Meshes | None = None, *, options: Options, pairs: tuple[Any, Any] | None = None
+) -> dict[str, Any]:
+    """Find the pairs of elements that meet, and how, by the method 'exact'.
 
     Parameters
     ----------
     a, b : Meshes
         As for `cpu.run`; NumPy arrays, or arrays of the GPU.
     options : Options
+        The broad phase is an R-tree.
+    pairs : int64[], int64[], optional
+        As for `cpu.run`.
 
     Returns
     -------
@@ -39,30 +44,31 @@ def run(a: Meshes, b: Meshes | None = None, *, options: Options) -> dict[str, An
         here = device.is_here(a.vertices)
         t = max(options.tolerance, FINEST)
         both = bring(device, a if b is None else a.followed_by(b))
-        limits = device.download(boxes.of(both))
+        limits = broad_gpu.boxes(device, both)
         split = len(a)
-        rows_a, rows_b = broad.pairs(
-            limits[:split], None if b is None else limits[split:], t, options.broad_phase
-        )
         shift = 0 if b is None else split
-        pairs = [device.upload_small(rows.astype(np.int32)) for rows in (rows_a, rows_b + shift)]
-        scene = Scene(device, both, device.upload_small(limits))
-        relation, measures = scene.relate(*pairs, t, touches=options.relations)
+        if pairs is None:
+            others = None if b is None else limits[split:]
+            rows_a, rows_b = broad_gpu.pairs(device, limits[:split], others, t)
+        else:
+            rows_a, rows_b = (device.upload_small(rows.astype(np.int32)) for rows in pairs)
+        rows_b = rows_b + np.int32(shift)
+        scene = Scene(device, both, limits)
+        relation, measures = scene.relate(rows_a, rows_b, t, touches=options.relations)
         keep = device.xp.flatnonzero(relation > (0 if options.relations else 1))
-        pairs = [rows[keep].astype(np.int64) for rows in pairs]
-        sides = [scene.side[rows] == 0 for rows in pairs]
+        rows_a, rows_b = rows_a[keep].astype(np.int64), rows_b[keep].astype(np.int64)
         depth, distance, x, y, z = measures[keep].T
         found = {
-            "a": pairs[0],
-            "b": pairs[1] - shift,
+            "a": rows_a,
+            "b": rows_b - shift,
             "relation": relation[keep],
             "depth": depth,
             "distance": distance,
             "x": x,
             "y": y,
             "z": z,
-            "a_open": sides[0],
-            "b_open": sides[1],
+            "a_open": scene.side[rows_a] == 0,
+            "b_open": scene.side[rows_b] == 0,
         }
         if here:
             return found

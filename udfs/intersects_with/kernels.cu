@@ -1,6 +1,7 @@
 // Relations of elements at a tolerance. The rules of `pair.py`, `probe.py`, `winding.py` and
 // `narrow.py` once more, operation by operation; what is a loop there is a warp here.
 #include "distance/triangles.cuh"
+#include "intersects_with/winding.cuh"
 
 typedef long long i64;
 typedef unsigned long long u64;
@@ -12,7 +13,9 @@ const u64 NONE = ~0ull;
 const int CLUSTER = 8;
 const int WARPS = 4;  // of a block, where a warp works alone
 const int GRAZES = 4;
-const int TRIES = 48;
+const int TRIES = 64;
+const int SURFACES = 4;
+const double NOISE = 0.05;
 
 enum { APART, CROSS, GRAZE, FLUSH, NEAR };
 enum { EVIDENCE, DISTANCE, CLOSEST };
@@ -49,17 +52,6 @@ struct Triangle {
     Vec p0, p1, p2, n;
 };
 
-__device__ inline Vec corner(const double* vertices, i64 v) {
-    return {vertices[3 * v], vertices[3 * v + 1], vertices[3 * v + 2]};
-}
-__device__ inline double least(double a, double b, double c) {
-    double m = a < b ? a : b;
-    return m < c ? m : c;
-}
-__device__ inline double most(double a, double b, double c) {
-    double m = a > b ? a : b;
-    return m > c ? m : c;
-}
 __device__ inline Box box_at(const double* boxes, i64 k) {
     const double* b = boxes + 6 * k;
     return {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
@@ -124,7 +116,13 @@ __device__ inline void cut(double p, double q, double d, double e, double& low, 
     }
 }
 
-__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, double t, int turn) {
+// A distance from a face, negative behind it; noise is none at all.
+__device__ inline double behind(double d, int side, double noise) {
+    if (-noise <= d && d <= noise) return 0.0;
+    return side < 0 ? -d : d;
+}
+
+__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int side, int other_side, double t, bool closely) {
     double d0 = dot(a.n, b.p0 - a.p0), d1 = dot(a.n, b.p1 - a.p0), d2 = dot(a.n, b.p2 - a.p0);
     double blow = least(d0, d1, d2), bhigh = most(d0, d1, d2);
     if (blow > t || bhigh < -t) return APART;
@@ -134,7 +132,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, doubl
     double cosine = dot(a.n, b.n);
     if ((cosine > 0.999 || cosine < -0.999) &&
         ((blow >= -t && bhigh <= t) || (alow >= -t && ahigh <= t))) {
-        if (cosine * turn < 0.0) return NEAR;
+        if (!closely && cosine * side * other_side < 0.0) return NEAR;
         double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
         if (w < -t) return APART;
         w = least(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
@@ -146,8 +144,16 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, doubl
         if (w < -t) return APART;
         return w > t ? FLUSH : NEAR;
     }
-    double asides = least(ahigh, ahigh, -alow), bsides = least(bhigh, bhigh, -blow);
-    if (asides <= 0.05 * t || bsides <= 0.05 * t) return NEAR;
+    const double noise = NOISE * t;
+    e0 = behind(e0, other_side, noise);
+    e1 = behind(e1, other_side, noise);
+    e2 = behind(e2, other_side, noise);
+    d0 = behind(d0, side, noise);
+    d1 = behind(d1, side, noise);
+    d2 = behind(d2, side, noise);
+    if (least(e0, e1, e2) >= 0.0 || most(e0, e1, e2) < 0.0 || least(d0, d1, d2) >= 0.0 ||
+        most(d0, d1, d2) < 0.0)
+        return NEAR;
     Vec u = cross(a.n, b.n);
     u = (1.0 / sqrt(dot(u, u))) * u;
     double p1 = dot(u, a.p1 - a.p0), p2 = dot(u, a.p2 - a.p0);
@@ -162,7 +168,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, doubl
     double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
     if (length < -t) return APART;
     if (length <= 0.0) return NEAR;
-    if (length > t && asides > t && bsides > t) return CROSS;
+    if (length > t && alow < -t && ahigh > t && blow < -t && bhigh > t) return CROSS;
     return GRAZE;
 }
 
@@ -196,13 +202,14 @@ __device__ Vec below(const Triangle& a, const Triangle& b, int side, double t) {
     return p + down * a.n;
 }
 
-__device__ inline void ends(const Triangle& by, const Triangle& t, Vec u, Vec origin,
-                            double& first, double& last, Vec& at_first, Vec& at_last) {
+__device__ inline void ends(const Triangle& by, int out, double noise, const Triangle& t, Vec u,
+                            Vec origin, double& first, double& last, Vec& at_first, Vec& at_last) {
     const Vec corners[4] = {t.p0, t.p1, t.p2, t.p0};
     first = INFINITE;
     last = -INFINITE;
     for (int k = 0; k < 3; ++k) {
-        double d = dot(by.n, corners[k] - by.p0), e = dot(by.n, corners[k + 1] - by.p0);
+        double d = behind(dot(by.n, corners[k] - by.p0), out, noise);
+        double e = behind(dot(by.n, corners[k + 1] - by.p0), out, noise);
         if ((d < 0.0) != (e < 0.0)) {
             Vec p = corners[k] + (d / (d - e)) * (corners[k + 1] - corners[k]);
             double along = dot(u, p - origin);
@@ -219,11 +226,11 @@ __device__ inline void ends(const Triangle& by, const Triangle& t, Vec u, Vec or
 }
 
 // The middle of the line along which two triangles cross.
-__device__ Vec cross_middle(const Triangle& a, const Triangle& b) {
+__device__ Vec cross_middle(const Triangle& a, const Triangle& b, int side, int other_side, double t) {
     Vec u = cross(a.n, b.n), a_first, a_last, b_first, b_last;
     double alo, ahi, blo, bhi;
-    ends(b, a, u, a.p0, alo, ahi, a_first, a_last);
-    ends(a, b, u, a.p0, blo, bhi, b_first, b_last);
+    ends(b, other_side, NOISE * t, a, u, a.p0, alo, ahi, a_first, a_last);
+    ends(a, side, NOISE * t, b, u, a.p0, blo, bhi, b_first, b_last);
     return 0.5 * ((blo > alo ? b_first : a_first) + (bhi < ahi ? b_last : a_last));
 }
 
@@ -237,33 +244,6 @@ __device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, in
 }
 
 // ---------------------------------------------------------------- inside or outside (winding.py)
-
-__device__ inline int crossing(double px, double py, double ux, double uy, double vx, double vy) {
-    if (uy < vy) return (vx - ux) * (py - uy) - (vy - uy) * (px - ux) > 0.0 ? 1 : 0;
-    return (ux - vx) * (py - vy) - (uy - vy) * (px - vx) > 0.0 ? -1 : 0;
-}
-
-__device__ inline double height(double px, double py, Vec a, Vec b, Vec c) {
-    Vec u = b - a, v = c - a;
-    double nx = u.y * v.z - u.z * v.y, ny = u.z * v.x - u.x * v.z, nz = u.x * v.y - u.y * v.x;
-    double low = least(a.z, b.z, c.z), high = most(a.z, b.z, c.z);
-    if (nz == 0.0) return high;
-    double z = a.z - (nx * (px - a.x) + ny * (py - a.y)) / nz;
-    return z < low ? low : (z > high ? high : z);
-}
-
-// How often a face of a closed mesh is met by a ray upwards, with its sign.
-__device__ inline int winding_of(Vec p, Vec a, Vec b, Vec c) {
-    bool over_a = a.y > p.y, over_b = b.y > p.y, over_c = c.y > p.y;
-    if (over_a == over_b && over_b == over_c) return 0;
-    if ((a.x < p.x && b.x < p.x && c.x < p.x) || (a.x > p.x && b.x > p.x && c.x > p.x)) return 0;
-    if (a.z < p.z && b.z < p.z && c.z < p.z) return 0;
-    int turn = 0;
-    if (over_a != over_b) turn += crossing(p.x, p.y, a.x, a.y, b.x, b.y);
-    if (over_b != over_c) turn += crossing(p.x, p.y, b.x, b.y, c.x, c.y);
-    if (over_c != over_a) turn += crossing(p.x, p.y, c.x, c.y, a.x, a.y);
-    return turn != 0 && height(p.x, p.y, a, b, c) > p.z ? turn : 0;
-}
 
 __device__ inline double arc_tangent(double y, double x) {
     const double PI = 3.141592653589793;
@@ -397,11 +377,24 @@ struct Sides {
     Vec first;
 };
 
-// Where the surface of b is, seen from a (`probe.sides`).
-__device__ __noinline__ Sides sides(const Scene& s, i64 b, i64 a, double t, bool whole, signed char* state, int lane) {
-    i64 v0 = s.vertex_starts[b], n = s.vertex_starts[b + 1] - v0;
-    i64 f0 = s.face_starts[b], points = n + s.face_starts[b + 1] - f0;
-    Box box = box_at(s.boxes, a);
+// The middle of a face and its normal.
+__device__ inline Vec middle_of(const Scene& s, i64 v0, i64 f, Vec& n) {
+    Vec a = corner(s.vertices, v0 + s.faces[3 * f]);
+    Vec b = corner(s.vertices, v0 + s.faces[3 * f + 1]);
+    Vec c = corner(s.vertices, v0 + s.faces[3 * f + 2]);
+    n = cross(b - a, c - a);
+    double size = sqrt(dot(n, n));
+    n = (size > 0.0 ? 1.0 / size : 0.0) * n;
+    Vec sum = a + b + c;
+    return {sum.x / 3.0, sum.y / 3.0, sum.z / 3.0};
+}
+
+// Where the connected parts of b are, seen from a (`probe.parts_inside`).
+__device__ __noinline__ Sides parts_inside(
+    const Scene& s, i64 b, i64 a, double t, signed char* state, int lane) {
+    const i64 v0 = s.vertex_starts[b], n = s.vertex_starts[b + 1] - v0;
+    const i64 f0 = s.face_starts[b], f1 = s.face_starts[b + 1], points = n + f1 - f0;
+    const Box box = box_at(s.boxes, a);
     Sides found = {false, false, {0.0, 0.0, 0.0}};
     for (i64 v = lane; v < n; v += 32) state[v] = 0;
     __syncwarp();
@@ -416,35 +409,43 @@ __device__ __noinline__ Sides sides(const Scene& s, i64 b, i64 a, double t, bool
     found.outside = __any_sync(ALL, out);
     __syncwarp();
     for (i64 start = 0; start < points; start += 32) {
-        i64 k = start + lane;
+        const i64 k = start + lane;
         int r = -1;
-        Vec p = {0.0, 0.0, 0.0};
+        Vec p = {0.0, 0.0, 0.0}, unused;
         if (k < n) {
             r = s.label[v0 + k];
             p = corner(s.vertices, v0 + k);
         } else if (k < points) {
-            i64 f = f0 + k - n;
-            r = s.label[v0 + s.faces[3 * f]];
-            Vec sum = corner(s.vertices, v0 + s.faces[3 * f]) +
-                      corner(s.vertices, v0 + s.faces[3 * f + 1]) +
-                      corner(s.vertices, v0 + s.faces[3 * f + 2]);
-            p = {sum.x / 3.0, sum.y / 3.0, sum.z / 3.0};
+            r = s.label[v0 + s.faces[3 * (f0 + k - n)]];
+            p = middle_of(s, v0, f0 + k - n, unused);
         }
-        unsigned ask = __ballot_sync(ALL, r >= 0 && !beyond(p, box, t) && !(whole && state[r] != 0));
+        unsigned ask = __ballot_sync(ALL, r >= 0 && state[r] == 0);
         while (ask) {
-            if (found.inside && found.outside && !whole) return found;
-            int from = __ffs(ask) - 1;
+            const int from = __ffs(ask) - 1;
             ask &= ask - 1;
-            int part = __shfl_sync(ALL, r, from);
-            Vec q = {__shfl_sync(ALL, p.x, from), __shfl_sync(ALL, p.y, from),
-                     __shfl_sync(ALL, p.z, from)};
-            Vec unused;
-            if (whole && state[part] != 0) continue;
+            const int part = __shfl_sync(ALL, r, from);
+            const Vec q = {__shfl_sync(ALL, p.x, from), __shfl_sync(ALL, p.y, from),
+                           __shfl_sync(ALL, p.z, from)};
+            if (state[part] != 0) continue;
             if (nearest(s, q, t * t * (1.0 + 1e-9), a, lane, unused) <= t * t) continue;
-            bool in = is_inside(s, q, a, lane);
+            const bool in = is_inside(s, q, a, lane);
+            __syncwarp();
             if (lane == 0) state[part] = in ? 2 : 1;
             __syncwarp();
-            if (in && !found.inside) found.first = q;
+            if (in && !found.inside) {
+                i64 f = f0 + start + from - n;
+                if (start + from < n) {  // the first face of the corner
+                    f = f1;
+                    for (i64 g = f0 + lane; g < f1; g += 32)
+                        for (int c = 0; c < 3; ++c)
+                            if (s.faces[3 * g + c] == start + from) f = min(f, g);
+                    for (int away = 16; away > 0; away /= 2)
+                        f = min(f, __shfl_xor_sync(ALL, f, away));
+                }
+                Vec normal, m = middle_of(s, v0, f, normal);
+                double down = 0.25 * t * s.side[b];
+                found.first = m - down * normal;
+            }
             found.inside = found.inside || in;
             found.outside = found.outside || !in;
         }
@@ -452,55 +453,74 @@ __device__ __noinline__ Sides sides(const Scene& s, i64 b, i64 a, double t, bool
     return found;
 }
 
+// Whether faces of b are inside and outside of a (`probe.faces_inside`).
+__device__ __noinline__ Sides faces_inside(const Scene& s, i64 b, i64 a, double t, int lane) {
+    const i64 v0 = s.vertex_starts[b];
+    const Box box = box_at(s.boxes, a);
+    Sides found = {false, false, {0.0, 0.0, 0.0}};
+    for (i64 f = s.face_starts[b]; f < s.face_starts[b + 1]; ++f) {
+        Vec n, m = middle_of(s, v0, f, n), unused;
+        for (int c = 0; c < 4; ++c) {
+            if (found.inside && found.outside) return found;
+            Vec p = m;
+            if (c < 3) p = 0.9 * corner(s.vertices, v0 + s.faces[3 * f + c]) + 0.1 * m;
+            if (beyond(p, box, t)) {
+                found.outside = true;
+                continue;
+            }
+            if (nearest(s, p, t * t * (1.0 + 1e-9), a, lane, unused) <= t * t) continue;
+            if (!is_inside(s, p, a, lane)) {
+                found.outside = true;
+            } else if (!found.inside) {
+                double step = 0.5 * t * s.side[b];
+                found.inside = !is_inside(s, p + step * n, b, lane);
+            }
+        }
+    }
+    return found;
+}
+
 // The radius of the largest ball round p that lies in both bodies; negative if none.
-__device__ double depth_at(const Scene& s, Vec p, i64 a, i64 b, int lane, Vec& to_a, Vec& to_b) {
+__device__ __noinline__ double depth_at(const Scene& s, Vec p, i64 a, i64 b, int lane, Vec& toward) {
     if (!is_inside(s, p, a, lane) || !is_inside(s, p, b, lane)) return -1.0;
-    Vec q;
+    Vec q, r;
     double da = nearest(s, p, INFINITE, a, lane, q);
-    to_a = p - q;
-    double db = nearest(s, p, INFINITE, b, lane, q);
-    to_b = p - q;
-    return sqrt(da < db ? da : db);
+    double db = nearest(s, p, INFINITE, b, lane, r);
+    if (db < da) q = r;
+    double radius = sqrt(da < db ? da : db);
+    double unit = radius > 0.0 ? 1.0 / radius : 0.0;
+    toward = unit * (p - q);
+    return radius;
 }
 
 // The largest ball in both bodies, from p uphill (`probe.climb`); p becomes its middle.
-__device__ __noinline__ double climb(const Scene& s, Vec& p, double step, double enough, i64 a, i64 b, int lane) {
-    Vec to_a, to_b, next_a, next_b;
-    double radius = depth_at(s, p, a, b, lane, to_a, to_b);
+__device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double enough, i64 a, i64 b, int lane) {
+    Vec toward, there;
+    double radius = depth_at(s, p, a, b, lane, toward);
     if (radius < 0.0) return radius;
-    double smallest = 0.02 * step;
+    double step = radius > t ? radius : t;
     int tries = 0;
-    while (tries < TRIES && radius < enough && step > smallest && step > 0.05 * radius) {
+    while (tries < TRIES && radius < enough && step > 0.05 * radius) {
         bool moved = false;
-        double la = sqrt(dot(to_a, to_a)), lb = sqrt(dot(to_b, to_b));
-        for (int way = 0; way < 8 && !moved; ++way) {
-            Vec u = {0.0, 0.0, 0.0};
-            if (way < 2) {
-                if ((way == 1 || la <= lb) && la > 0.0)
-                    u = {u.x + to_a.x / la, u.y + to_a.y / la, u.z + to_a.z / la};
-                if ((way == 1 || lb < la) && lb > 0.0)
-                    u = {u.x + to_b.x / lb, u.y + to_b.y / lb, u.z + to_b.z / lb};
-                double size = sqrt(dot(u, u));
-                if (size < 0.1) continue;
-                u = {u.x / size, u.y / size, u.z / size};
-            } else {
-                double sign = way % 2 == 0 ? 1.0 : -1.0;
-                if (way < 4) u.x = sign;
-                else if (way < 6) u.y = sign;
-                else u.z = sign;
-            }
-            Vec q = p + step * u;
+        Vec u = toward;
+        for (int surface = 0; surface < SURFACES; ++surface) {
             ++tries;
-            double found = depth_at(s, q, a, b, lane, next_a, next_b);
-            if (found > radius + 0.1 * step) {
+            Vec q = p + step * u;
+            double found = depth_at(s, q, a, b, lane, there);
+            if (found > radius + 0.02 * step) {
                 p = q;
                 radius = found;
-                to_a = next_a;
-                to_b = next_b;
+                toward = there;
                 moved = true;
+                break;
             }
+            if (found < 0.0) break;
+            u = u + there;
+            double size = sqrt(dot(u, u));
+            if (size < 0.02) break;
+            u = {u.x / size, u.y / size, u.z / size};
         }
-        if (!moved) step *= 0.5;
+        step *= moved ? 2.0 : 0.5;
     }
     return radius;
 }
@@ -687,7 +707,7 @@ __device__ __noinline__ void weigh(const Scene& s, const Examination& x, int pas
     Triangle other;
     load(s, s.vertex_starts[b], s.face_starts[b] + fb, other);
     const int turn = s.side[a] * s.side[b];
-    const int kind = classify(one, other, x.t, x.touches ? 0 : turn);
+    const int kind = classify(one, other, s.side[a], s.side[b], x.t, x.touches);
     if (kind == APART) return;
     const u64 key = (u64)fa << 32 | (u64)fb;
     if (pass == EVIDENCE) {
@@ -881,7 +901,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
         if (crossing != NONE) {
             code = OVERLAP;
             triangles(crossing);
-            at = cross_middle(one, other);
+            at = cross_middle(one, other, s.side[a], s.side[b], t);
             if (solid) seed = between(at, one, other, s.side[a], s.side[b], t);
         } else {
             bool inner = false;
@@ -896,46 +916,39 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
                 if (events.kind[k] != GRAZE) continue;
                 ++grazes;
                 triangles(events.key[k]);
-                seed = between(cross_middle(one, other), one, other, s.side[a], s.side[b], 0.25 * t);
+                seed = between(cross_middle(one, other, s.side[a], s.side[b], t), one, other, s.side[a], s.side[b], 0.25 * t);
                 inner = 2.0 * climb(s, seed, t, t, a, b, lane) > t;
             }
             memcpy(&d2, x.evidence.d2 + p, 8);
             if (x.evidence.d2[p] == NONE) d2 = INFINITE;
-            bool touching = inner || d2 <= t * t;
-            Sides of_b = {false, true, at}, of_a = {false, true, at};
-            const bool a_out = sticks_out(box_a, box_b, t), b_out = sticks_out(box_b, box_a, t);
-            if ((solid || !touching) && !(inner && a_out && b_out)) {
-                if (inner || s.parts[b] > 1 || !b_out) {
-                    of_b = sides(s, b, a, t, !inner, state, lane);
-                    if (of_b.inside && !inner) seed = of_b.first;
+            const bool touching = inner || d2 <= t * t;
+            bool a_sticks = sticks_out(box_a, box_b, t), b_sticks = sticks_out(box_b, box_a, t);
+            if (inner) {
+                if (!(a_sticks && b_sticks)) {
+                    const Sides of_b = faces_inside(s, b, a, t, lane);
+                    const Sides of_a = faces_inside(s, a, b, t, lane);
+                    a_sticks = a_sticks || of_a.outside || of_b.inside;
+                    b_sticks = b_sticks || of_b.outside || of_a.inside;
                 }
-                if (inner || s.parts[a] > 1 || !a_out) {
-                    of_a = sides(s, a, b, t, !inner, state, lane);
-                    if (of_a.inside && !inner && !of_b.inside) seed = of_a.first;
+            } else if (solid || !touching) {
+                Sides of_b = {false, true, at}, of_a = {false, true, at};
+                if (s.parts[b] > 1 || !b_sticks) of_b = parts_inside(s, b, a, t, state, lane);
+                if (s.parts[a] > 1 || !a_sticks) of_a = parts_inside(s, a, b, t, state, lane);
+                seed = of_b.inside ? of_b.first : of_a.first;
+                inner = of_b.inside || of_a.inside;
+                a_sticks = of_a.outside || of_b.inside;
+                b_sticks = of_b.outside || of_a.inside;
+                if (inner && !asked) {
+                    // contains or covers: that takes the distance
+                    if (lane == 0) x.evidence.ask[p] = ASKED_LATER;
+                    continue;
                 }
             }
-            if ((of_b.inside || of_a.inside) && !inner && !asked) {
-                // contains or covers: that takes the distance
-                if (lane == 0) x.evidence.ask[p] = ASKED_LATER;
-                continue;
-            }
-            if (touching && !solid) {
-                code = TOUCH;  // a surface has no inside
-            } else if (inner || of_b.inside || of_a.inside) {
-                if (touching) {
-                    const bool a_sticks = of_a.outside || of_b.inside;
-                    const bool b_sticks = of_b.outside || of_a.inside;
-                    code = a_sticks ? (b_sticks ? OVERLAP : COVERS) : (b_sticks ? COVERED_BY : EQUALS);
-                } else if (of_b.inside && !of_b.outside) {
-                    code = CONTAINS;
-                } else if (of_a.inside && !of_a.outside) {
-                    code = INSIDE;
-                } else {
-                    code = OVERLAP;
-                }
-            } else if (touching) {
-                code = TOUCH;
-            }
+            if (!inner || (touching && !solid)) code = touching ? TOUCH : DISJOINT;
+            else if (a_sticks && b_sticks) code = OVERLAP;
+            else if (a_sticks) code = touching ? COVERS : CONTAINS;
+            else if (b_sticks) code = touching ? COVERED_BY : INSIDE;
+            else code = EQUALS;
             if (code == TOUCH && x.touches) {
                 triangles(x.evidence.closest[p]);
                 Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
@@ -949,11 +962,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             if (solid) {
                 double room = least(box.high.x - box.low.x, box.high.y - box.low.y,
                                     box.high.z - box.low.z) - 2.0 * t;
-                double enough = 0.49 * room, step = 0.25 * room;
+                double enough = 0.49 * room;
                 at = 0.5 * (box.low + box.high);
-                radius = climb(s, at, step, enough, a, b, lane);
+                radius = climb(s, at, t, enough, a, b, lane);
                 if (radius < enough) {
-                    double found = climb(s, seed, step, enough, a, b, lane);
+                    double found = climb(s, seed, t, enough, a, b, lane);
                     if (found > radius) {
                         radius = found;
                         at = seed;

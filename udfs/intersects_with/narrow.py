@@ -7,7 +7,7 @@ from numba import njit
 
 from ..distance.triangles import squared_distance
 from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle, least
-from .probe import CLUSTER, climb, is_inside, sides
+from .probe import CLUSTER, climb, faces_inside, is_inside, parts_inside
 
 GRAZES = 4
 """So many grazing pairs of triangles are followed into the depth, at most."""
@@ -223,7 +223,6 @@ def relate(
                 b, box, vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
                 other, other_face,
             )  # fmt: skip
-        turn = 0 if touches else side[a] * side[b]
         # What the triangles say: the first crossing, in the order of the faces, decides.
         crossing = False
         flush = False
@@ -253,7 +252,7 @@ def relate(
                     one[i, 6], one[i, 7], one[i, 8], one[i, 9], one[i, 10], one[i, 11],
                     other[j, 0], other[j, 1], other[j, 2], other[j, 3], other[j, 4], other[j, 5],
                     other[j, 6], other[j, 7], other[j, 8], other[j, 9], other[j, 10], other[j, 11],
-                    t, turn,
+                    side[a], side[b], t, touches,
                 )  # fmt: skip
                 if kind == APART:
                     continue
@@ -288,7 +287,7 @@ def relate(
             code = OVERLAP
             i = meeting[met - 1, 0]
             j = meeting[met - 1, 1]
-            x, y, z = cross_middle(one, i, other, j)
+            x, y, z = cross_middle(one, i, other, j, side[a], side[b], t)
             if solid:
                 px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], t)
         else:
@@ -297,7 +296,7 @@ def relate(
                 for k in range(grazes):
                     i = meeting[grazing[k], 0]
                     j = meeting[grazing[k], 1]
-                    x, y, z = cross_middle(one, i, other, j)
+                    x, y, z = cross_middle(one, i, other, j, side[a], side[b], t)
                     px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], 0.25 * t)
                     found, px, py, pz = climb(
                         px, py, pz, t, t, a, b,
@@ -309,56 +308,62 @@ def relate(
             if touches or not solid:
                 d2, x, y, z = closest(one, other, meeting, met)
             touching = inner or d2 <= t * t
-            b_in_a = False
-            b_out_a = True
-            a_in_b = False
-            a_out_b = True
-            a_sticks_out = sticks_out(boxes, a, b, t)
-            b_sticks_out = sticks_out(boxes, b, a, t)
-            # Where nothing crosses, each part of the one is inside or outside of the other. An
-            # open surface has no inside: what it touches, it only touches.
-            if (solid or not touching) and not (inner and a_sticks_out and b_sticks_out):
-                if inner or parts[b] > 1 or not b_sticks_out:
-                    b_in_a, b_out_a, ix, iy, iz = sides(
-                        b, a, boxes[a], t, not inner, state,
+            a_sticks = sticks_out(boxes, a, b, t)
+            b_sticks = sticks_out(boxes, b, a, t)
+            if inner:
+                # One surface inside the other body has that body on both its sides.
+                if not (a_sticks and b_sticks):
+                    b_in_a, b_out_a = faces_inside(
+                        b, a, boxes[a], t,
+                        vertices, faces, vertex_starts, face_starts, side,
+                        cluster_starts, clusters,
+                    )  # fmt: skip
+                    a_in_b, a_out_b = faces_inside(
+                        a, b, boxes[b], t,
+                        vertices, faces, vertex_starts, face_starts, side,
+                        cluster_starts, clusters,
+                    )  # fmt: skip
+                    a_sticks = a_sticks or a_out_b or b_in_a
+                    b_sticks = b_sticks or b_out_a or a_in_b
+            elif solid or not touching:
+                # Where nothing crosses, each part of the one is inside or outside of the other.
+                # An open surface has no inside: what it touches, it only touches.
+                b_in_a = False
+                a_in_b = False
+                b_out_a = True
+                a_out_b = True
+                if parts[b] > 1 or not b_sticks:
+                    b_in_a, b_out_a, px, py, pz = parts_inside(
+                        b, a, boxes[a], t, state,
                         vertices, faces, vertex_starts, face_starts, side, label,
                         cluster_starts, clusters,
                     )  # fmt: skip
-                    if b_in_a and not inner:
-                        px = ix
-                        py = iy
-                        pz = iz
-                if inner or parts[a] > 1 or not a_sticks_out:
-                    a_in_b, a_out_b, ix, iy, iz = sides(
-                        a, b, boxes[b], t, not inner, state,
+                if parts[a] > 1 or not a_sticks:
+                    a_in_b, a_out_b, ix, iy, iz = parts_inside(
+                        a, b, boxes[b], t, state,
                         vertices, faces, vertex_starts, face_starts, side, label,
                         cluster_starts, clusters,
                     )  # fmt: skip
-                    if a_in_b and not inner and not b_in_a:
+                    if not b_in_a:
                         px = ix
                         py = iy
                         pz = iz
-                if (b_in_a or a_in_b) and not (inner or touches or not solid):
+                inner = b_in_a or a_in_b
+                a_sticks = a_out_b or b_in_a
+                b_sticks = b_out_a or a_in_b
+                if inner and not (touches or not solid):
                     d2, x, y, z = closest(one, other, meeting, met)
                     touching = d2 <= t * t
-            if touching and not solid:
-                code = TOUCH
-            elif inner or b_in_a or a_in_b:
-                if touching:
-                    a_sticks = a_out_b or b_in_a
-                    b_sticks = b_out_a or a_in_b
-                    if a_sticks:
-                        code = OVERLAP if b_sticks else COVERS
-                    else:
-                        code = COVERED_BY if b_sticks else EQUALS
-                elif b_in_a and not b_out_a:
-                    code = CONTAINS
-                elif a_in_b and not a_out_b:
-                    code = INSIDE
-                else:
-                    code = OVERLAP
-            elif touching:
-                code = TOUCH
+            if not inner or (touching and not solid):
+                code = TOUCH if touching else DISJOINT
+            elif a_sticks and b_sticks:
+                code = OVERLAP
+            elif a_sticks:
+                code = COVERS if touching else CONTAINS
+            elif b_sticks:
+                code = COVERED_BY if touching else INSIDE
+            else:
+                code = EQUALS
         if code >= OVERLAP:
             d2 = 0.0
         if code >= OVERLAP and not solid:
@@ -372,15 +377,14 @@ def relate(
             # in the middle. Else it is looked for from where the common part was found as well.
             room = least(box[3] - box[0], box[4] - box[1], box[5] - box[2]) - 2.0 * t
             enough = 0.49 * room
-            step = 0.25 * room
             radius, x, y, z = climb(
                 0.5 * (box[0] + box[3]), 0.5 * (box[1] + box[4]), 0.5 * (box[2] + box[5]),
-                step, enough, a, b,
+                t, enough, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
             )  # fmt: skip
             if radius < enough:
                 found, px, py, pz = climb(
-                    px, py, pz, step, enough, a, b,
+                    px, py, pz, t, enough, a, b,
                     vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
                 )  # fmt: skip
                 if found > radius:

@@ -11,7 +11,7 @@ APART = 0
 CROSS = 1
 """Each goes through the other, and sticks out on both sides, by more than the tolerance."""
 GRAZE = 2
-"""They cross, by no more than the tolerance or because one of them is that small."""
+"""Each reaches behind the other, by no more than the tolerance or beginning at its face."""
 FLUSH = 3
 """In one plane within the tolerance, and overlapping in it by more."""
 NEAR = 4
@@ -20,25 +20,26 @@ NEAR = 4
 PARALLEL = 0.999
 """Cosine of the angle between planes that count as one: 2.6 degrees."""
 NOISE = 0.05
-"""Crossings by less than this share of the tolerance are faces that lie against each other."""
+"""What is nearer to a plane than this share of the tolerance lies in it."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def classify(
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
-    t, turn,
+    side, other_side, t, closely,
 ):  # fmt: skip
     """Classify a pair of triangles: corners and normal of one, then of the other.
 
     Parameters
     ----------
     a0x ... bnz : float
+    side, other_side : int
+        Whether normals point out of their bodies, 1, or in, -1; 0 for open surfaces.
     t : float
         The tolerance.
-    turn : int
-        1 or -1: triangles of one plane whose bodies lie on opposite sides of it, by the sign of
-        this times the cosine of their normals, need no closer look, they are `NEAR`. 0: they do.
+    closely : bool
+        Whether `NEAR` is told from `APART` for faces that have their bodies on opposite sides.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def classify(
     if (cosine > PARALLEL or cosine < -PARALLEL) and (
         (blow >= -t and bhigh <= t) or (alow >= -t and ahigh <= t)
     ):
-        if cosine * turn < 0.0:
+        if not closely and cosine * side * other_side < 0.0:
             return NEAR
         # Overlap in the plane: the least over the six edges as separating axes.
         w = beside(a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
@@ -86,9 +87,21 @@ def classify(
         if w < -t:
             return APART
         return FLUSH if w > t else NEAR
-    asides = least(ahigh, ahigh, -alow)
-    bsides = least(bhigh, bhigh, -blow)
-    if asides <= NOISE * t or bsides <= NOISE * t:
+    # What goes through a face reaches behind it. It need not reach before it: another triangle
+    # of the same surface may, where an edge happens to lie in the face.
+    noise = NOISE * t
+    e0 = behind(e0, other_side, noise)
+    e1 = behind(e1, other_side, noise)
+    e2 = behind(e2, other_side, noise)
+    d0 = behind(d0, side, noise)
+    d1 = behind(d1, side, noise)
+    d2 = behind(d2, side, noise)
+    if (
+        least(e0, e1, e2) >= 0.0
+        or most(e0, e1, e2) < 0.0
+        or least(d0, d1, d2) >= 0.0
+        or most(d0, d1, d2) < 0.0
+    ):
         return NEAR
     # Where the planes meet, each triangle covers an interval of the line (Moeller 1997).
     ux = any_ * bnz - anz * bny
@@ -115,9 +128,17 @@ def classify(
         return APART
     if length <= 0.0:
         return NEAR
-    if length > t and asides > t and bsides > t:
+    if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
         return CROSS
     return GRAZE
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def behind(d, side, noise):
+    """Turn a distance from a face so that it is negative behind it; noise is none at all."""
+    if -noise <= d <= noise:
+        return 0.0
+    return -d if side < 0 else d
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -165,7 +186,7 @@ def interval(p0, p1, p2, d0, d1, d2):
     p0, p1, p2 : float
         Where the corners lie along the line of the cut.
     d0, d1, d2 : float
-        Their distances from the plane; the least is < 0, the greatest > 0.
+        Their distances from the plane; the least is < 0, the greatest >= 0.
     """
     low = np.inf
     high = -np.inf
@@ -253,7 +274,7 @@ def flush_middle(one, i, other, j, polygon, spare):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cross_middle(one, i, other, j):
+def cross_middle(one, i, other, j, side, other_side, t):
     """Give the middle of the line along which two triangles cross.
 
     Parameters
@@ -262,6 +283,9 @@ def cross_middle(one, i, other, j):
         Rows of corners and normal.
     i, j : int
         The rows.
+    side, other_side : int
+    t : float
+        See `classify`.
     """
     ux = one[i, 10] * other[j, 11] - one[i, 11] * other[j, 10]
     uy = one[i, 11] * other[j, 9] - one[i, 9] * other[j, 11]
@@ -271,13 +295,14 @@ def cross_middle(one, i, other, j):
     for turn in range(2):
         cut, m = (one, i) if turn == 0 else (other, j)
         by, n = (other, j) if turn == 0 else (one, i)
+        out = other_side if turn == 0 else side
         first = np.inf
         last = -np.inf
         for corner in range(3):
             k = 3 * corner
             h = 3 * ((corner + 1) % 3)
-            d = side_of(by, n, cut, m, k)
-            e = side_of(by, n, cut, m, h)
+            d = behind(side_of(by, n, cut, m, k), out, NOISE * t)
+            e = behind(side_of(by, n, cut, m, h), out, NOISE * t)
             if (d < 0.0) != (e < 0.0):
                 s = d / (d - e)
                 x = cut[m, k] + (cut[m, h] - cut[m, k]) * s

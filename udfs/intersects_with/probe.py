@@ -11,8 +11,11 @@ from .winding import open_winding, winding
 CLUSTER = 8
 """So many faces, one after the other, share a box."""
 
-TRIES = 48
+TRIES = 64
 """Steps of the search for the deepest point, at most."""
+
+SURFACES = 4
+"""So many surfaces, at most, a step leads away from."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -96,11 +99,13 @@ def gap(x, low, high):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sides(
-    b, a, box, t, whole, state,
+def parts_inside(
+    b, a, box, t, state,
     vertices, faces, vertex_starts, face_starts, side, label, cluster_starts, clusters,
 ):  # fmt: skip
-    """Tell where the surface of b is, seen from a: points farther than t from a's surface count.
+    """Tell where the connected parts of b are, none of which goes through the surface of a.
+
+    A point of a part that is farther than t from a's surface tells for the whole.
 
     Parameters
     ----------
@@ -108,17 +113,15 @@ def sides(
     box : float64[6]
         Of a.
     t : float
-    whole : bool
-        Each connected part of b lies on one side as a whole, so that one point of it will do.
     state : int8[]
         Scratch, as long as any element has vertices.
 
     Returns
     -------
     inside, outside : bool
-        Whether there is a part, or a point, inside and outside.
+        Whether there are parts inside and outside.
     x, y, z : float
-        The first point inside.
+        A point in the first part inside, a little below its surface.
     """
     v0 = vertex_starts[b]
     n = vertex_starts[b + 1] - v0
@@ -132,68 +135,146 @@ def sides(
         state[v] = 0
     for v in range(n):
         r = label[v0 + v]
-        if r >= 0 and not (whole and state[r] != 0):
-            px = vertices[v0 + v, 0]
-            py = vertices[v0 + v, 1]
-            pz = vertices[v0 + v, 2]
-            if (
-                px < box[0] - t
-                or px > box[3] + t
-                or py < box[1] - t
-                or py > box[4] + t
-                or pz < box[2] - t
-                or pz > box[5] + t
-            ):
-                state[r] = 1
-                outside = True
+        if r >= 0 and state[r] == 0 and beyond(
+            vertices[v0 + v, 0], vertices[v0 + v, 1], vertices[v0 + v, 2], box, t
+        ):
+            state[r] = 1
+            outside = True
     # the corners, then the middles of the faces: a face may lie deep whose corners are all near
     for k in range(n + face_starts[b + 1] - f0):
-        if inside and outside and not whole:
-            break
         if k < n:
             r = label[v0 + k]
-            if r < 0:
+            if r < 0 or state[r] != 0:
                 continue
             px = vertices[v0 + k, 0]
             py = vertices[v0 + k, 1]
             pz = vertices[v0 + k, 2]
         else:
-            f = f0 + k - n
-            i = v0 + faces[f, 0]
-            r = label[i]
-            px = (vertices[i, 0] + vertices[v0 + faces[f, 1], 0] + vertices[v0 + faces[f, 2], 0]) / 3.0
-            py = (vertices[i, 1] + vertices[v0 + faces[f, 1], 1] + vertices[v0 + faces[f, 2], 1]) / 3.0
-            pz = (vertices[i, 2] + vertices[v0 + faces[f, 1], 2] + vertices[v0 + faces[f, 2], 2]) / 3.0
-        if whole and state[r] != 0:
-            continue
-        if (
-            px < box[0] - t
-            or px > box[3] + t
-            or py < box[1] - t
-            or py > box[4] + t
-            or pz < box[2] - t
-            or pz > box[5] + t
-        ):
-            continue
+            r = label[v0 + faces[f0 + k - n, 0]]
+            if state[r] != 0:
+                continue
+            px, py, pz, _, _, _ = middle(f0 + k - n, v0, vertices, faces)
         d2, _, _, _ = nearest(
             px, py, pz, t * t * (1.0 + 1e-9), a,
             vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
         )  # fmt: skip
         if d2 <= t * t:
             continue
-        if is_inside(
+        if not is_inside(
             px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
         ):
-            state[r] = 2
-            if not inside:
-                x = px
-                y = py
-                z = pz
-            inside = True
-        else:
             state[r] = 1
             outside = True
+            continue
+        state[r] = 2
+        if not inside:
+            f = f0
+            while k < n and faces[f, 0] != k and faces[f, 1] != k and faces[f, 2] != k:
+                f += 1
+            px, py, pz, nx, ny, nz = middle(f if k < n else f0 + k - n, v0, vertices, faces)
+            x = px - 0.25 * t * side[b] * nx
+            y = py - 0.25 * t * side[b] * ny
+            z = pz - 0.25 * t * side[b] * nz
+        inside = True
     return inside, outside, x, y, z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def faces_inside(
+    b, a, box, t,
+    vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+):  # fmt: skip
+    """Tell whether faces of b are inside and outside of a, farther than t from its surface.
+
+    Looked at are the middle of each face and a point near each corner. A face inside counts only
+    if b ends there: one between two bodies of b says nothing.
+
+    Parameters
+    ----------
+    b, a, box, t
+        See `parts_inside`.
+
+    Returns
+    -------
+    inside, outside : bool
+    """
+    v0 = vertex_starts[b]
+    inside = False
+    outside = False
+    for f in range(face_starts[b], face_starts[b + 1]):
+        mx, my, mz, nx, ny, nz = middle(f, v0, vertices, faces)
+        for corner in range(4):
+            if inside and outside:
+                return inside, outside
+            px = mx
+            py = my
+            pz = mz
+            if corner < 3:
+                v = v0 + faces[f, corner]
+                px = 0.9 * vertices[v, 0] + 0.1 * mx
+                py = 0.9 * vertices[v, 1] + 0.1 * my
+                pz = 0.9 * vertices[v, 2] + 0.1 * mz
+            if beyond(px, py, pz, box, t):
+                outside = True
+                continue
+            d2, _, _, _ = nearest(
+                px, py, pz, t * t * (1.0 + 1e-9), a,
+                vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
+            )  # fmt: skip
+            if d2 <= t * t:
+                continue
+            if not is_inside(
+                px, py, pz, a,
+                vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+            ):  # fmt: skip
+                outside = True
+            elif not inside:
+                step = 0.5 * t * side[b]
+                inside = not is_inside(
+                    px + step * nx, py + step * ny, pz + step * nz, b,
+                    vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+                )  # fmt: skip
+    return inside, outside
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def middle(f, v0, vertices, faces):
+    """Give the middle of a face and its normal, of length 1."""
+    i = v0 + faces[f, 0]
+    j = v0 + faces[f, 1]
+    k = v0 + faces[f, 2]
+    ux = vertices[j, 0] - vertices[i, 0]
+    uy = vertices[j, 1] - vertices[i, 1]
+    uz = vertices[j, 2] - vertices[i, 2]
+    vx = vertices[k, 0] - vertices[i, 0]
+    vy = vertices[k, 1] - vertices[i, 1]
+    vz = vertices[k, 2] - vertices[i, 2]
+    nx = uy * vz - uz * vy
+    ny = uz * vx - ux * vz
+    nz = ux * vy - uy * vx
+    size = np.sqrt(nx * nx + ny * ny + nz * nz)
+    unit = 1.0 / size if size > 0.0 else 0.0
+    return (
+        (vertices[i, 0] + vertices[j, 0] + vertices[k, 0]) / 3.0,
+        (vertices[i, 1] + vertices[j, 1] + vertices[k, 1]) / 3.0,
+        (vertices[i, 2] + vertices[j, 2] + vertices[k, 2]) / 3.0,
+        nx * unit,
+        ny * unit,
+        nz * unit,
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def beyond(px, py, pz, box, t):
+    """Tell whether a point is farther than t from a box, along one of the axes."""
+    return (
+        px < box[0] - t
+        or px > box[3] + t
+        or py < box[1] - t
+        or py > box[4] + t
+        or pz < box[2] - t
+        or pz > box[5] + t
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -205,8 +286,8 @@ def depth_at(
 
     Parameters
     ----------
-    toward : float64[6]
-        Out: from the nearest point of a's surface to p, from that of b's to p.
+    toward : float64[3]
+        Out: from the nearest point of both surfaces to p, of length 1.
     """
     if not is_inside(
             px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
@@ -220,22 +301,25 @@ def depth_at(
         px, py, pz, np.inf, a,
         vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
     )  # fmt: skip
-    toward[0] = px - qx
-    toward[1] = py - qy
-    toward[2] = pz - qz
-    db, qx, qy, qz = nearest(
+    db, rx, ry, rz = nearest(
         px, py, pz, np.inf, b,
         vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
     )  # fmt: skip
-    toward[3] = px - qx
-    toward[4] = py - qy
-    toward[5] = pz - qz
-    return np.sqrt(da if da < db else db)
+    if db < da:
+        qx = rx
+        qy = ry
+        qz = rz
+    radius = np.sqrt(da if da < db else db)
+    unit = 1.0 / radius if radius > 0.0 else 0.0
+    toward[0] = (px - qx) * unit
+    toward[1] = (py - qy) * unit
+    toward[2] = (pz - qz) * unit
+    return radius
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def climb(
-    px, py, pz, step, enough, a, b,
+    px, py, pz, t, enough, a, b,
     vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
 ):  # fmt: skip
     """Look for the largest ball in both bodies, from p uphill.
@@ -243,8 +327,8 @@ def climb(
     Parameters
     ----------
     px, py, pz : float
-    step : float, > 0
-        Length of the first steps.
+    t : float, > 0
+        The tolerance: the least length of the first step.
     enough : float
         A radius that will do.
 
@@ -257,65 +341,55 @@ def climb(
 
     Notes
     -----
-    A ball grows where its middle moves away from the surface that it touches: first from the
-    nearer of the two, then from both, then along the axes. A step that gains less than a tenth
-    of its length is halved instead.
+    A ball grows where its middle moves away from the surface that it touches. If that brings it
+    to another surface first, it moves away from both, and so on (a walk along the ridges of the
+    distance). The first step is as long as the radius; after one that gains a fiftieth of its length
+    the next is twice, after others half as long, down to a twentieth of the radius. Where the
+    common part is convex this leads to the largest ball.
     """
-    toward = np.empty(6)
-    there = np.empty(6)
+    toward = np.empty(3)
+    there = np.empty(3)
     radius = depth_at(
         px, py, pz, a, b,
         vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters, toward,
     )  # fmt: skip
     if radius < 0.0:
         return radius, px, py, pz
-    least = 0.02 * step
+    step = radius if radius > t else t
     tries = 0
-    while tries < TRIES and radius < enough and step > least and step > 0.05 * radius:
+    while tries < TRIES and radius < enough and step > 0.05 * radius:
         moved = False
-        la = np.sqrt(toward[0] * toward[0] + toward[1] * toward[1] + toward[2] * toward[2])
-        lb = np.sqrt(toward[3] * toward[3] + toward[4] * toward[4] + toward[5] * toward[5])
-        for way in range(8):
-            ux = 0.0
-            uy = 0.0
-            uz = 0.0
-            if way < 2:
-                if (way == 1 or la <= lb) and la > 0.0:
-                    ux += toward[0] / la
-                    uy += toward[1] / la
-                    uz += toward[2] / la
-                if (way == 1 or lb < la) and lb > 0.0:
-                    ux += toward[3] / lb
-                    uy += toward[4] / lb
-                    uz += toward[5] / lb
-                size = np.sqrt(ux * ux + uy * uy + uz * uz)
-                if size < 0.1:
-                    continue
-                ux /= size
-                uy /= size
-                uz /= size
-            else:
-                sign = 1.0 if way % 2 == 0 else -1.0
-                ux = sign if way < 4 else 0.0
-                uy = sign if 4 <= way < 6 else 0.0
-                uz = sign if way >= 6 else 0.0
+        ux = toward[0]
+        uy = toward[1]
+        uz = toward[2]
+        for _ in range(SURFACES):
+            tries += 1
             qx = px + step * ux
             qy = py + step * uy
             qz = pz + step * uz
-            tries += 1
             found = depth_at(
                 qx, qy, qz, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters, there,
             )  # fmt: skip
-            if found > radius + 0.1 * step:
+            if found > radius + 0.02 * step:
                 px = qx
                 py = qy
                 pz = qz
                 radius = found
-                for k in range(6):
+                for k in range(3):
                     toward[k] = there[k]
                 moved = True
                 break
-        if not moved:
-            step *= 0.5
+            if found < 0.0:
+                break
+            ux += there[0]
+            uy += there[1]
+            uz += there[2]
+            size = np.sqrt(ux * ux + uy * uy + uz * uz)
+            if size < 0.02:
+                break
+            ux /= size
+            uy /= size
+            uz /= size
+        step *= 2.0 if moved else 0.5
     return radius, px, py, pz

@@ -12,9 +12,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .boxes import Boxes, somewhere
-from .found import Rows, gather
+from .found import Pairs, Rows, gather
 
 FAN_OUT = 8
+AXIS_BITS = 21  # of a place along the curve
 SURELY = 1.0 - 2.0**-49
 """Times a lower bound, squared: more than the roundings of two bounds can move them apart."""
 
@@ -43,17 +44,22 @@ class Tree:
         """Build the tree of float64[n, 6], n < 2^31."""
         rows = somewhere(boxes)
         rows = rows[_along_curve(boxes, rows)]
-        sizes = [rows.size]
-        while sizes[-1] > 1:
-            sizes.append(-(-sizes[-1] // FAN_OUT))
-        starts = np.cumsum([0, *sizes])
+        starts = level_starts(rows.size)
         packed = np.empty((starts[-1], 6))
         np.take(boxes, rows, axis=0, out=packed[: rows.size])
         _fill(packed, starts)
         return cls(packed, starts, rows)
 
 
-def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> tuple[Rows, Rows]:
+def level_starts(n: int) -> NDArray[np.int64]:
+    """Where the levels of a tree of n elements begin, and the last one ends."""
+    sizes = [n]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // FAN_OUT))
+    return np.cumsum([0, *sizes])
+
+
+def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
 
     Parameters
@@ -88,7 +94,7 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> tuple[Rows, Row
     return gather(between, len(queries) if tree.rows.size else 0)
 
 
-def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> tuple[Rows, Rows]:
+def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
     """Find for each box of boxes_a those that may be among its k nearest.
 
     Parameters
@@ -117,7 +123,7 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> tuple[Rows, Rows]:
 def _along_curve(boxes: Boxes, rows: Rows) -> Rows:
     """Order rows by the place of their boxes' centres on a Morton curve."""
     row_bits = max(1, rows.size - 1).bit_length()
-    bits = min(21, (64 - row_bits) // 3)
+    bits = min(AXIS_BITS, (64 - row_bits) // 3)
     keys = np.empty(rows.size, np.uint64)
     _morton(boxes, rows, bits, row_bits, keys)
     keys.sort()  # code and number in one key: all are different, and this sort is the fastest
