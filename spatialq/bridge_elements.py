@@ -158,18 +158,32 @@ def as_meshes(place: str, given: Any) -> Meshes:
     if isinstance(given, Meshes):
         parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
         there = [on_gpu(part) for part in parts]
-        if any(there):
-            if not all(there):
-                message = f"{place}: all arrays of the meshes must be in one memory"
-                raise ValueError(message)
-            view = cuda.device().view
-            given = Meshes(*(view(part) for part in parts))
+        if any(there) and not all(there):
+            message = f"{place}: all arrays of the meshes must be in one memory"
+            raise ValueError(message)
+        view = cuda.device().view if any(there) else np.asarray
+        given = Meshes(*(view(part) for part in parts))
     else:
         pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
         for k, pair in enumerate(pairs):
             _require_shapes(f"{place}: mesh {k}", *pair)
-        given = Meshes.of(pairs)
+        # indices that int32 has no room for stay wrong
+        given = Meshes.of([(vertices, faces.clip(-1, 2**31 - 1)) for vertices, faces in pairs])
     _require_shapes(place, given.vertices, given.faces)
+    for name, starts, values in (
+        ("vertex_starts", given.vertex_starts, given.vertices),
+        ("face_starts", given.face_starts, given.faces),
+    ):
+        if not (len(starts) and starts[0] == 0 and starts[-1] == len(values)
+                and (np.diff(starts) >= 0).all()):  # fmt: skip
+            message = f"{place}: {name} must grow from 0 to {len(values)}, the number of rows"
+            raise ValueError(message)
+    given = Meshes(
+        given.vertices.astype(np.float64, order="C", copy=False),
+        given.faces.astype(np.int32, order="C", copy=False),
+        given.vertex_starts.astype(np.int64, order="C", copy=False),
+        given.face_starts.astype(np.int64, order="C", copy=False),
+    )
     check(place, given)
     return given
 

@@ -119,7 +119,11 @@ def run_elements(
         "a": as_meshes(f"{function}: a", a),
         "b": None if b is None else as_meshes(f"{function}: b", b),
     }
-    if any(meshes is not None and on_gpu(meshes.faces) for meshes in sets.values()):
+    there = [on_gpu(meshes.faces) for meshes in sets.values() if meshes is not None]
+    if any(there):
+        if not all(there):
+            message = f"{function}: a and b must be in one memory"
+            raise ValueError(message)
         with cuda.device().use():
             return call(udf, sets, options, "gpu")[0]
     return call(udf, sets, options, device)[0]

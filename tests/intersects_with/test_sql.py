@@ -305,6 +305,11 @@ def test_run_elements_takes_meshes_and_lists():
          r"intersects_with: a: mesh 0: vertices must be numbers \[n, 3\], got float64\[3, 2\]"),
         (([(np.eye(3), np.eye(3))], "intersects_with"),
          r"intersects_with: a: mesh 0: faces must be integers \[m, 3\], got float64\[3, 3\]"),
+        (([(np.eye(3), np.array([[0, 1, 2**32]]))], "intersects_with"),
+         "a has 1 mesh whose faces name vertices that are not there, the first is at position 0"),
+        ((spatialq.Meshes(np.eye(3), FACES[:0], np.array([0, 2]), np.array([0, 0])),
+          "intersects_with"),
+         "intersects_with: a: vertex_starts must grow from 0 to 3, the number of rows"),
         (([], "cut_out"), "run_elements: no spatial function 'cut_out'"),
     ],
 )  # fmt: skip
