@@ -3,6 +3,7 @@
 import csv
 import math
 from itertools import pairwise
+from math import cos, sin
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from spatialq.udfs.intersects_with.meshes import Meshes
 
 from ..conftest import real_file
 from . import oracle
-from .cases import BEAMS, CASES, LATTICE, ball, cube, joined, tetrahedra
+from .cases import BEAMS, CASES, LATTICE, ball, box, cube, joined, tetrahedra
 
 POINTS = ("ax", "ay", "az", "bx", "by", "bz")
 MANY = [*LATTICE, *tetrahedra(30, 5, 4), ball(1, 1, 1, 0.7), ball(3, 2, 1, 1.5), cube(1, 1, 1, 9)]
@@ -72,6 +73,18 @@ def test_no_pair_of_triangles_is_missed_and_the_first_of_several_counts(apart):
     result = run([one], [other])
     assert result["distance"][0] == math.sqrt(found[0])
     assert tuple(result[name][0] for name in POINTS) == found[1:]
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3, 1.1])
+@pytest.mark.parametrize("gap", [0.0, 1e-9])
+def test_flush_boxes_meet_in_spite_of_roundings(turn, gap):
+    def turned(mesh):
+        return [(x * cos(turn) - y * sin(turn), x * sin(turn) + y * cos(turn), z)
+                for x, y, z in mesh[0]], mesh[1]  # fmt: skip
+
+    one, other = box(0, 0, 0, 0.3, 7, 3), box(0.3 + gap, 2, 0.1, 5, 2.2, 2.9)
+    distance = run([turned(one)], [turned(other)])["distance"][0]
+    assert distance == (0 if gap == 0 else pytest.approx(gap, rel=1e-5))
 
 
 def test_crossing_beams_are_0_1_apart_at_their_crossing():

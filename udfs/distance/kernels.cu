@@ -167,7 +167,8 @@ extern "C" __global__ void __launch_bounds__(128) distance_measure(
                         box_of(p, q, r, one);
                         box_of(u, v, w, two);
                         if (bound(one, two, slack) > best) continue;
-                        const double d2 = closest_of_triangles(p, q, r, u, v, w).d2;
+                        double d2 = closest_of_triangles(p, q, r, u, v, w).d2;
+                        if (d2 <= slack * slack) d2 = 0.0;  // they meet, but for roundings
                         const u64 at = (u64)(f - face_starts[a]) << 32 | (u64)(g - face_starts[b]);
                         if (d2 < mine || (d2 == mine && at < key)) {
                             mine = d2;

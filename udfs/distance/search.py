@@ -8,7 +8,8 @@ from ..intersects_with.winding import winding
 from .triangles import squared_distance
 
 ROUNDING = 2.0**-38
-"""Share of the extent of two elements by which bounds give way to the roundings of distances."""
+"""Share of the extent of two elements that roundings of distances stay below: triangles that are
+nearer meet, and bounds are less by this."""
 
 BEYOND = 1.0 + 2.0**-40
 """Times a squared limit: what is within the limit after the square root is within this."""
@@ -161,11 +162,11 @@ def measure(  # type: ignore[no-untyped-def]
                         kept_b[t, 9], kept_b[t, 10], kept_b[t, 11],
                         kept_b[t, 12], kept_b[t, 13], kept_b[t, 14],
                     )  # fmt: skip
+                    if d2 <= slack * slack:
+                        return 0.0, ax, ay, az, bx, by, bz
                     if d2 < best or (d2 == best and not found):
                         best, found = d2, True
                         pax, pay, paz, pbx, pby, pbz = ax, ay, az, bx, by, bz
-                        if d2 == 0.0:
-                            return 0.0, ax, ay, az, bx, by, bz
     if bound(boxes, a, boxes, b, 0.0) == 0.0:
         v = _vertex_inside(a, b, vertices, faces, vertex_starts, face_starts, boxes, side, label)
         if v < 0:

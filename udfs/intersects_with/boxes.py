@@ -30,7 +30,8 @@ def of(meshes: Meshes) -> Boxes:
 
 def somewhere(boxes: Boxes) -> NDArray[np.int64]:
     """Rows of the boxes that are not inf .. -inf."""
-    return np.flatnonzero((boxes[:, :3] <= boxes[:, 3:]).all(axis=1))
+    west, south, bottom, east, north, top = boxes.T
+    return np.flatnonzero((west <= east) & (south <= north) & (bottom <= top))
 
 
 @njit(cache=True, nogil=True)

@@ -5,11 +5,11 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
-#define FAN_BITS 3
+#define FAN_BITS 2
 #define FAN_OUT (1 << FAN_BITS)   // FAN_OUT of rtree.py
 #define MOST_STEPS 1024           // of a search in one thread; more than a tree has nodes that has
                                   // no level PART
-#define PART 3                    // level of the nodes among which long searches are divided
+#define PART 4                    // level of the nodes among which long searches are divided
 #define PART_SIZE (1 << (PART * FAN_BITS))  // elements of such a node
 
 // A box; read in three pieces of 16 bytes.

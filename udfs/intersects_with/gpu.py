@@ -197,7 +197,7 @@ class Scene:
             self.device.launch(SOURCE, name, (blocks,), threads, *arguments)
 
     def _words(self, *values: Any) -> Any:
-        """A struct of 8-byte members on the device; its arrays are the caller's to keep."""
+        """Make a struct of 8-byte members on the device; its arrays are the caller's to keep."""
         words = [
             value.view(np.int64) if isinstance(value, np.float64)
             else value if isinstance(value, int)

@@ -167,7 +167,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     cut(q2, q0, d2, d0, blo, bhi);
     double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
     if (length < -t) return APART;
-    if (length <= 0.0) return NEAR;
+    if (length <= noise) return NEAR;
     if (length > t && alow < -t && ahigh > t && blow < -t && bhigh > t) return CROSS;
     return GRAZE;
 }

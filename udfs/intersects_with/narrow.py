@@ -159,7 +159,7 @@ def relate(
     cluster_starts: Any,
     clusters: Any,
     t: float,
-    touches: bool,
+    touches: Any,
     most_faces: int,
     most_vertices: int,
     relation: Any,
@@ -208,7 +208,9 @@ def relate(
         for axis in range(3):
             low = boxes[a, axis] if boxes[a, axis] > boxes[b, axis] else boxes[b, axis]
             high = (
-                boxes[a, 3 + axis] if boxes[a, 3 + axis] < boxes[b, 3 + axis] else boxes[b, 3 + axis]
+                boxes[a, 3 + axis]
+                if boxes[a, 3 + axis] < boxes[b, 3 + axis]
+                else boxes[b, 3 + axis]
             )
             box[axis] = low - t
             box[3 + axis] = high + t
@@ -269,10 +271,34 @@ def relate(
                     grazes += 1
                 if kind == FLUSH and solid and not flush:
                     px, py, pz = below(one, i, other, j, side[a], side[b], t, polygon, spare)
-                    flush = not np.isnan(px) and is_inside(
-                        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
-                    ) and is_inside(
-                        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+                    flush = (
+                        not np.isnan(px)
+                        and is_inside(
+                            px,
+                            py,
+                            pz,
+                            a,
+                            vertices,
+                            faces,
+                            vertex_starts,
+                            face_starts,
+                            side,
+                            cluster_starts,
+                            clusters,
+                        )
+                        and is_inside(
+                            px,
+                            py,
+                            pz,
+                            b,
+                            vertices,
+                            faces,
+                            vertex_starts,
+                            face_starts,
+                            side,
+                            cluster_starts,
+                            clusters,
+                        )
                     )
             if crossing:
                 break

@@ -126,7 +126,7 @@ def classify(
     length = least(ahi, ahi, bhi) - most(alo, alo, blo)
     if length < -t:
         return APART
-    if length <= 0.0:
+    if length <= noise:
         return NEAR
     if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
         return CROSS
@@ -349,17 +349,11 @@ def below(one, i, other, j, side, other_side, t, polygon, spare):
     It lies t below the lower one of the faces, under the middle of their overlap; NaN, which is
     in no body, where the bodies lie on opposite sides.
     """
-    cosine = (
-        one[i, 9] * other[j, 9] + one[i, 10] * other[j, 10] + one[i, 11] * other[j, 11]
-    )
+    cosine = one[i, 9] * other[j, 9] + one[i, 10] * other[j, 10] + one[i, 11] * other[j, 11]
     if cosine * side * other_side < 0.0:
         return np.nan, np.nan, np.nan
     x, y, z = flush_middle(one, i, other, j, polygon, spare)
-    d = (
-        one[i, 9] * (x - one[i, 0])
-        + one[i, 10] * (y - one[i, 1])
-        + one[i, 11] * (z - one[i, 2])
-    )
+    d = one[i, 9] * (x - one[i, 0]) + one[i, 10] * (y - one[i, 1]) + one[i, 11] * (z - one[i, 2])
     down = -side * (t + abs(d))
     return x + down * one[i, 9], y + down * one[i, 10], z + down * one[i, 11]
 

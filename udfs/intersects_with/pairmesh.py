@@ -241,24 +241,38 @@ def relate(
             ):  # fmt: skip
                 relation[pair] = OVERLAP
                 continue
-            within, beyond = parts_within(
+            b_in, b_out = parts_within(
                 b, a, inner, inner_clusters, faces, vertex_starts, face_starts,
                 cluster_starts, side, label,
             )  # fmt: skip
-            if within:
-                relation[pair] = OVERLAP if beyond else CONTAINS
-                continue
-            within, beyond = parts_within(
+            a_in, a_out = parts_within(
                 a, b, inner, inner_clusters, faces, vertex_starts, face_starts,
                 cluster_starts, side, label,
             )  # fmt: skip
-            if within:
-                relation[pair] = OVERLAP if beyond else INSIDE
+            if a_in or b_in:
+                if not (a_in or b_out):
+                    relation[pair] = CONTAINS
+                elif not (b_in or a_out):
+                    relation[pair] = INSIDE
+                else:
+                    relation[pair] = OVERLAP
                 continue
         if surfaces_meet(
             a, b, outer, outer_clusters, outer_boxes,
             faces, vertex_starts, face_starts, cluster_starts,
         ):  # fmt: skip
+            relation[pair] = TOUCH
+            continue
+        # what fills a void to the last bit touches it all round: then the outer mesh is within
+        b_in, _ = parts_within(
+            b, a, outer, outer_clusters, faces, vertex_starts, face_starts,
+            cluster_starts, side, label,
+        )  # fmt: skip
+        a_in, _ = parts_within(
+            a, b, outer, outer_clusters, faces, vertex_starts, face_starts,
+            cluster_starts, side, label,
+        )  # fmt: skip
+        if a_in or b_in:
             relation[pair] = TOUCH
 
 

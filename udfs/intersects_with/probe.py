@@ -1,7 +1,5 @@
 """Points that decide: inside or outside of a body, how far from its surface, how deep in both."""
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -135,8 +133,10 @@ def parts_inside(
         state[v] = 0
     for v in range(n):
         r = label[v0 + v]
-        if r >= 0 and state[r] == 0 and beyond(
-            vertices[v0 + v, 0], vertices[v0 + v, 1], vertices[v0 + v, 2], box, t
+        if (
+            r >= 0
+            and state[r] == 0
+            and beyond(vertices[v0 + v, 0], vertices[v0 + v, 1], vertices[v0 + v, 2], box, t)
         ):
             state[r] = 1
             outside = True
@@ -161,7 +161,17 @@ def parts_inside(
         if d2 <= t * t:
             continue
         if not is_inside(
-            px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+            px,
+            py,
+            pz,
+            a,
+            vertices,
+            faces,
+            vertex_starts,
+            face_starts,
+            side,
+            cluster_starts,
+            clusters,
         ):
             state[r] = 1
             outside = True
@@ -290,8 +300,8 @@ def depth_at(
         Out: from the nearest point of both surfaces to p, of length 1.
     """
     if not is_inside(
-            px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
-        ):
+        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+    ):
         return -1.0
     if not is_inside(
         px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
@@ -343,9 +353,9 @@ def climb(
     -----
     A ball grows where its middle moves away from the surface that it touches. If that brings it
     to another surface first, it moves away from both, and so on (a walk along the ridges of the
-    distance). The first step is as long as the radius; after one that gains a fiftieth of its length
-    the next is twice, after others half as long, down to a twentieth of the radius. Where the
-    common part is convex this leads to the largest ball.
+    distance). The first step is as long as the radius; after one that gains a fiftieth of its
+    length the next is twice, after others half as long, down to a twentieth of the radius. Where
+    the common part is convex this leads to the largest ball.
     """
     toward = np.empty(3)
     there = np.empty(3)

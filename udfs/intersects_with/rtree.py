@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .boxes import Boxes, somewhere
 from .found import Pairs, Rows, gather
 
-FAN_OUT = 8
+FAN_OUT = 4
 AXIS_BITS = 21  # of a place along the curve
 SURELY = 1.0 - 2.0**-49
 """Times a lower bound, squared: more than the roundings of two bounds can move them apart."""
@@ -178,6 +178,7 @@ def _fill(boxes, starts):  # type: ignore[no-untyped-def]
 # Every walk goes through (level, place) in the same way: down to the first child of a node that
 # meets the query, otherwise on to the next node; from the last child of a node up to its parent's
 # next. A node meets whatever one of its elements meets: rounding a - b never reverses an order.
+# Comparisons are joined by &: six of them take less time than a branch that was guessed wrong.
 
 
 @njit(cache=True, nogil=True)
@@ -203,12 +204,12 @@ def _within(boxes, starts, rows, grow, start, stop, i, j):  # type: ignore[no-un
         while level < levels:
             node = starts[level] + place
             if (
-                boxes[node, 0] - east <= grow
-                and west - boxes[node, 3] <= grow
-                and boxes[node, 1] - north <= grow
-                and south - boxes[node, 4] <= grow
-                and boxes[node, 2] - top <= grow
-                and bottom - boxes[node, 5] <= grow
+                (boxes[node, 0] - east <= grow)
+                & (west - boxes[node, 3] <= grow)
+                & (boxes[node, 1] - north <= grow)
+                & (south - boxes[node, 4] <= grow)
+                & (boxes[node, 2] - top <= grow)
+                & (bottom - boxes[node, 5] <= grow)
             ):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
@@ -232,12 +233,12 @@ def _between(boxes, starts, rows, queries, grow, start, stop, i, j):  # type: ig
         while level < levels:
             node = starts[level] + place
             if (
-                boxes[node, 0] - east <= grow
-                and west - boxes[node, 3] <= grow
-                and boxes[node, 1] - north <= grow
-                and south - boxes[node, 4] <= grow
-                and boxes[node, 2] - top <= grow
-                and bottom - boxes[node, 5] <= grow
+                (boxes[node, 0] - east <= grow)
+                & (west - boxes[node, 3] <= grow)
+                & (boxes[node, 1] - north <= grow)
+                & (south - boxes[node, 4] <= grow)
+                & (boxes[node, 2] - top <= grow)
+                & (bottom - boxes[node, 5] <= grow)
             ):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
