@@ -35,7 +35,7 @@ def test_the_queries_of_a_page(con, page):
         con.execute(statement.query.replace("CREATE VIEW", "CREATE OR REPLACE VIEW")).fetchall()
 
 
-@pytest.mark.parametrize("page", (*PAGES, "spatial_elements"))
+@pytest.mark.parametrize("page", [*PAGES, "spatial_elements"])
 def test_the_examples_of_the_macros(con, page):
     file = (DOCS.parent / "sql" / f"{page}.sql").read_text()
     examples = [
