@@ -231,6 +231,7 @@ def test_nothing_at_all():
     for model, strict in KINDS:
         assert run([], model=model, strict=strict) == []
         assert run([box((0, 0, 0), (1, 1, 1))], [], model=model, strict=strict) == []
+        assert run([], blocks(1), model=model, strict=strict) == []
 
 
 def test_the_roof_of_a_house_is_above_its_floors():

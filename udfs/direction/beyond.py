@@ -77,13 +77,14 @@ def lies_over(facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any) -> 
     """Whether the facet t is over the facet s where both are, seen from above."""
     if facets[s, 12] <= tolerance or facets[t, 10] - facets[s, 9] <= tolerance:
         return False
-    low = min(facets[t, 0], facets[t, 2], facets[t, 4])
-    high = max(facets[t, 0], facets[t, 2], facets[t, 4])
-    if (
-        high - min(facets[s, 0], facets[s, 2], facets[s, 4]) <= tolerance
-        or max(facets[s, 0], facets[s, 2], facets[s, 4]) - low <= tolerance
-    ):
-        return False
+    for axis in range(2):
+        low = min(facets[t, axis], facets[t, axis + 2], facets[t, axis + 4])
+        high = max(facets[t, axis], facets[t, axis + 2], facets[t, axis + 4])
+        if (
+            high - min(facets[s, axis], facets[s, axis + 2], facets[s, axis + 4]) <= tolerance
+            or max(facets[s, axis], facets[s, axis + 2], facets[s, axis + 4]) - low <= tolerance
+        ):
+            return False
     for k in range(3):
         x[k] = facets[t, 2 * k]
         y[k] = facets[t, 2 * k + 1]

@@ -1,5 +1,6 @@
 """Runs `direction` on the CPU (Numba)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,31 +43,39 @@ def run(
     An element without triangles lies nowhere; in the model 'projection' neither does one that
     looks like a line, such as a single upright surface from above.
     """
+    return search(a, b, options, pairs, some_lie_over)
+
+
+def search(
+    a: Meshes,
+    b: Meshes | None,
+    options: Options,
+    pairs: tuple[Any, Any] | None,
+    some: Callable[[View, Any, Any, float], Any],
+) -> dict[str, Any]:
+    """Do what `run` does; `some` is the device's `some_lie_over`."""
     t = max(options.tolerance, FINEST)
-    view, split = view_of(a, b, options)
+    view = view_of(a, b, options)
+    shift = 0 if b is None else len(a)
     if pairs is not None:
-        rows_a, rows_b = pairs[0], pairs[1] + split
+        rows_a, rows_b = pairs[0], pairs[1] + shift
         keep = _may_be(view.boxes, rows_a, rows_b, t, options)
         rows_a, rows_b = rows_a[keep], rows_b[keep]
     elif options.model == "halfspace":
-        rows_a, rows_b = _beyond_extremes(view.boxes, split, t, strict=options.strict)
+        rows_a, rows_b = _beyond_extremes(view.boxes, len(a), shift, t, strict=options.strict)
     else:
-        rows_a, rows_b = _candidates(view.boxes, split, t)
+        rows_a, rows_b = _candidates(view.boxes, len(a), shift, t)
     if options.model == "projection":
-        for strict in (False, True)[: 1 + options.strict]:
-            keep = _decide(view, rows_a, rows_b, t, strict=strict)
+        keep = some(view, rows_a, rows_b, t)
+        rows_a, rows_b = rows_a[keep], rows_b[keep]
+        if options.strict:
+            keep = _all_lie_over(view, rows_a, rows_b, t)
             rows_a, rows_b = rows_a[keep], rows_b[keep]
-    return {"a": rows_a, "b": rows_b if b is None else rows_b - split}
+    return {"a": rows_a, "b": rows_b - shift}
 
 
-def view_of(a: Meshes, b: Meshes | None, options: Options) -> tuple[View, int]:
-    """View the elements of a, and behind them those of b, along the direction.
-
-    Returns
-    -------
-    View, int
-        And where the elements of b begin: 0 if they are those of a.
-    """
+def view_of(a: Meshes, b: Meshes | None, options: Options) -> View:
+    """View the elements of a, and behind them those of b, along the direction."""
     triangles, starts = corners(a, "a"), a.face_starts
     if b is not None:
         triangles = np.concatenate([triangles, corners(b, "b")])
@@ -76,7 +85,33 @@ def view_of(a: Meshes, b: Meshes | None, options: Options) -> tuple[View, int]:
     u, v, w = axes(options)
     x, y, z = (np.ascontiguousarray(triangles[:, :, axis]) for axis in range(3))
     turned = np.stack([x * d[0] + y * d[1] + z * d[2] for d in (u, v, w)], axis=-1)
-    return look(turned, starts), 0 if b is None else len(a)
+    return look(turned, starts)
+
+
+def some_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
+    """Tell for pairs of elements whether some points of the second lie over the first."""
+    keep = np.empty(len(rows_a), np.bool_)
+    in_threads(
+        lambda span: _some_over(
+            rows_a, rows_b, *span,
+            view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes, t, keep,
+        ),
+        len(rows_a),
+    )  # fmt: skip
+    return keep
+
+
+def _all_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
+    keep = np.empty(len(rows_a), np.bool_)
+    most = int(np.diff(view.starts).max(initial=0))
+    in_threads(
+        lambda span: _all_over(
+            rows_a, rows_b, *span,
+            view.facets, view.starts, view.clusters, view.cluster_starts, t, most, keep,
+        ),
+        len(rows_a),
+    )  # fmt: skip
+    return keep
 
 
 def _may_be(boxes: Any, rows_a: Any, rows_b: Any, t: float, options: Options) -> Any:
@@ -90,10 +125,12 @@ def _may_be(boxes: Any, rows_a: Any, rows_b: Any, t: float, options: Options) ->
     return (common > t).all(axis=1) & (b[:, 5] - a[:, 2] > t)
 
 
-def _beyond_extremes(boxes: Any, split: int, t: float, *, strict: bool) -> tuple[Any, Any]:
+def _beyond_extremes(
+    boxes: Any, size: int, shift: int, t: float, *, strict: bool
+) -> tuple[Any, Any]:
     there = np.isfinite(boxes[:, 2])
-    rows_a = np.flatnonzero(there[: split or len(boxes)])
-    rows_b = split + np.flatnonzero(there[split:])
+    rows_a = np.flatnonzero(there[:size])
+    rows_b = shift + np.flatnonzero(there[shift:])
     place, top = boxes[rows_b, 2 if strict else 5], boxes[:, 5]
     parts = [np.empty(0, np.int64)]
     for i in rows_a:
@@ -102,10 +139,9 @@ def _beyond_extremes(boxes: Any, split: int, t: float, *, strict: bool) -> tuple
     return np.repeat(rows_a, [len(part) for part in parts[1:]]), np.concatenate(parts)
 
 
-def _candidates(boxes: Any, split: int, t: float) -> tuple[Any, Any]:
+def _candidates(boxes: Any, size: int, shift: int, t: float) -> tuple[Any, Any]:
     """Find the pairs that may be wanted, by their boxes."""
-    rows_b = split + np.argsort(boxes[split:, 0], kind="stable")
-    size = split or len(boxes)
+    rows_b = shift + np.argsort(boxes[shift:, 0], kind="stable")
     counts = np.empty(size, np.int64)
     last = np.searchsorted(boxes[rows_b, 0], boxes[:size, 3])
     in_threads(lambda span: _count(boxes, rows_b, last, t, *span, counts), size)
@@ -113,20 +149,6 @@ def _candidates(boxes: Any, split: int, t: float) -> tuple[Any, Any]:
     found = np.empty(counts.sum(), np.int64)
     in_threads(lambda span: _fill(boxes, rows_b, last, t, *span, stops, found), size)
     return np.repeat(np.arange(size), counts), found
-
-
-def _decide(view: View, rows_a: Any, rows_b: Any, t: float, *, strict: bool) -> Any:
-    keep = np.empty(len(rows_a), np.bool_)
-    most = int(np.diff(view.starts).max(initial=0))
-    in_threads(
-        lambda span: _compare(
-            rows_a, rows_b, *span,
-            view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes,
-            t, strict, most, keep,
-        ),
-        len(rows_a),
-    )  # fmt: skip
-    return keep
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -157,18 +179,23 @@ def _fill(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _compare(
+def _some_over(
     rows_a: Any, rows_b: Any, first: int, stop: int,
-    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any,
-    t: float, strict: bool, most: int, keep: Any,  # noqa: FBT001
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any, t: float, keep: Any,
 ) -> None:  # fmt: skip
     x = np.empty(3 * ROOM)
     y = np.empty(3 * ROOM)
+    for p in range(first, stop):
+        keep[p] = some_over(
+            rows_a[p], rows_b[p], facets, starts, clusters, cluster_starts, boxes, t, x, y
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _all_over(
+    rows_a: Any, rows_b: Any, first: int, stop: int,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, t: float, most: int, keep: Any,
+) -> None:  # fmt: skip
     below = np.empty(most, np.int64)
     for p in range(first, stop):
-        a = rows_a[p]
-        b = rows_b[p]
-        if strict:
-            keep[p] = all_over(a, b, facets, starts, clusters, cluster_starts, t, below)
-        else:
-            keep[p] = some_over(a, b, facets, starts, clusters, cluster_starts, boxes, t, x, y)
+        keep[p] = all_over(rows_a[p], rows_b[p], facets, starts, clusters, cluster_starts, t, below)
