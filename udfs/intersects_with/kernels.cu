@@ -903,7 +903,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             code = OVERLAP;
             triangles(crossing);
             at = cross_middle(one, other, s.side[a], s.side[b], t);
-            if (solid) seed = between(at, one, other, s.side[a], s.side[b], t);
+            if (solid) seed = between(at, one, other, s.side[a], s.side[b], 0.1 * t);
         } else {
             bool inner = false;
             for (i64 k = events.starts[p]; k < events.starts[p + 1] && !inner; ++k) {
@@ -972,6 +972,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
                         radius = found;
                         at = seed;
                     }
+                }
+                if (radius < 0.0) {  // thinner than what was looked at: the place is known, no ball
+                    radius = 0.0;
+                    at = seed;
                 }
             }
         }

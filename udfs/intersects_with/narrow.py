@@ -315,7 +315,7 @@ def relate(
             j = meeting[met - 1, 1]
             x, y, z = cross_middle(one, i, other, j, side[a], side[b], t)
             if solid:
-                px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], t)
+                px, py, pz = between(x, y, z, one, i, other, j, side[a], side[b], 0.1 * t)
         else:
             inner = flush
             if solid and not inner:
@@ -418,6 +418,11 @@ def relate(
                     x = px
                     y = py
                     z = pz
+            if radius < 0.0:  # thinner than what was looked at: the place is known, no ball
+                radius = 0.0
+                x = px
+                y = py
+                z = pz
         relation[p] = code
         measures[p, 0] = 2.0 * radius
         measures[p, 1] = np.sqrt(d2)
