@@ -32,6 +32,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/ground_surface.py
 	$(BIN)/python benchmarks/classify_ground.py
 	$(BIN)/python benchmarks/intersects_with.py
+	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py
 	$(BIN)/python benchmarks/cold_start.py

@@ -11,7 +11,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from intersects_with import Rival, best, copies, elements
+from buildings import copies, elements
+from intersects_with import Rival, best
 from spatialq.udfs.distance import Options, cpu
 
 from spatialq.demo.house import write_house

@@ -20,50 +20,14 @@ import ifcopenshell
 import ifcopenshell.geom
 import ifcopenshell.guid
 import ifcopenshell.ifcopenshell_wrapper as wrapper
-import numpy as np
 import pyarrow as pa
+from buildings import copies, elements
 from spatialq.udfs.intersects_with import Options, cpu
-from spatialq.udfs.intersects_with.meshes import Meshes
 
 import spatialq
 from spatialq.demo.house import write_house
-from spatialq.io.ifc import read_model
 from spatialq.io.ifc_worker import SETTINGS
 from spatialq.parallel import n_threads
-
-ALLEY = 5.0
-"""Metres between copies."""
-
-
-def elements(path):
-    """Meshes of all elements but openings and spaces."""
-    model = read_model(path)
-    schema = ifcopenshell.schema_by_name(model.schema)
-    meshes = []
-    for ifc_class, mesh in zip(*model.elements.select(["ifc_class", "mesh"]), strict=True):
-        declaration = schema.declaration_by_name(ifc_class.as_py())
-        if declaration._is("IfcElement") and not declaration._is("IfcFeatureElement"):
-            vertices, faces = (mesh[name].values.to_numpy() for name in ("vertices", "faces"))
-            meshes.append((vertices.reshape(-1, 3), faces.reshape(-1, 3)))
-    return Meshes.of(meshes)
-
-
-def copies(meshes, n):
-    """Put n copies on a square grid."""
-    size = np.ptp(meshes.vertices, axis=0) + ALLEY
-    side = math.ceil(math.sqrt(n))
-    shifts = np.array([(i % side, i // side, 0) for i in range(n)]) * size
-
-    def starts(values):
-        counts = np.tile(np.diff(values), n)
-        return np.concatenate([[0], np.cumsum(counts)])
-
-    return Meshes(
-        (meshes.vertices[None] + shifts[:, None]).reshape(-1, 3),
-        np.tile(meshes.faces, (n, 1)),
-        starts(meshes.vertex_starts),
-        starts(meshes.face_starts),
-    )
 
 
 class Rival:

@@ -35,9 +35,7 @@ def candidates(
     if options.k is not None:
         i, j = rtree.nearest(boxes_a, boxes_b, options.k)
     elif options.max_distance is not None:
-        finite = limits[np.isfinite(limits).all(axis=1)]
-        extent = np.ptp(finite.reshape(-1, 3), axis=0).sum() if len(finite) else 0.0
-        i, j = broad.pairs(boxes_a, boxes_b, options.max_distance + ROUNDING * extent)
+        i, j = broad.pairs(boxes_a, boxes_b, grown(limits, options.max_distance))
     else:
         i, j = _all_pairs(boxes_a, boxes_b)
     if not within:
@@ -46,6 +44,13 @@ def candidates(
         order = np.lexsort((_gaps(limits[i], limits[j]), i))
         i, j = i[order], j[order]
     return i, j
+
+
+def grown(limits: NDArray[np.float64], max_distance: float) -> float:
+    """How far apart boxes may be along an axis if what is in them is within the distance."""
+    finite = limits[np.isfinite(limits).all(axis=1)]
+    extent = np.ptp(finite.reshape(-1, 3), axis=0).sum() if len(finite) else 0.0
+    return max_distance + ROUNDING * float(extent)
 
 
 def _gaps(one: Any, other: Any) -> Any:

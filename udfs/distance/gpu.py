@@ -1,4 +1,4 @@
-"""`distance` on the GPU: near boxes on the host, then a warp for each pair."""
+"""`distance` on the GPU: near boxes, then a warp for each pair."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,11 @@ import numpy as np
 
 from spatialq import cuda
 
-from ..intersects_with import boxes
+from ..intersects_with import broad_gpu
 from ..intersects_with.gpu import Scene, bring
 from ..intersects_with.meshes import Meshes
 from . import Options
-from .candidates import candidates, table
+from .candidates import candidates, grown, table
 from .search import BEYOND, ROUNDING
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -39,16 +39,21 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
-        both = a if b is None else a.followed_by(b)
-        arrays = both.vertices, both.faces, both.vertex_starts, both.face_starts
-        limits = boxes.of(Meshes(*map(device.download, arrays)) if here else both)
-        both = bring(device, both)
-        shift = 0 if b is None else len(a)
-        if pairs is None:
-            rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
-        else:
+        both = bring(device, a if b is None else a.followed_by(b))
+        limits = broad_gpu.boxes(device, both)
+        split = len(a)
+        shift = 0 if b is None else split
+        if pairs is not None:
             rows_a, rows_b = pairs[0], pairs[1] + shift
-        scene = Scene(device, both, device.upload_small(limits))
+        elif options.k is None and options.max_distance is not None:
+            reach = grown(device.download(limits), options.max_distance)
+            others = None if b is None else limits[split:]
+            found = broad_gpu.pairs(device, limits[:split], others, reach)
+            rows_a, rows_b = (device.download(rows).astype(np.int64) for rows in found)
+            rows_b += shift
+        else:
+            rows_a, rows_b = candidates(device.download(limits), split, options, within=b is None)
+        scene = Scene(device, both, limits)
         limit = np.inf if options.max_distance is None else options.max_distance
         measures = device.xp.empty((len(rows_a), 7))
         if len(rows_a):
@@ -60,5 +65,7 @@ def run(
                 scene.limits, scene.cluster_starts, scene.clusters, scene.side, scene.label,
                 measures,
             )  # fmt: skip
-        found = table(rows_a, rows_b - shift, device.download(measures), options)
-        return {name: device.upload_small(each) for name, each in found.items()} if here else found
+        columns = table(rows_a, rows_b - shift, device.download(measures), options)
+        if not here:
+            return columns
+        return {name: device.upload_small(values) for name, values in columns.items()}

@@ -396,6 +396,7 @@ __device__ __noinline__ Sides parts_inside(
     const i64 f0 = s.face_starts[b], f1 = s.face_starts[b + 1], points = n + f1 - f0;
     const Box box = box_at(s.boxes, a);
     Sides found = {false, false, {0.0, 0.0, 0.0}};
+    __syncwarp();  // whoever still reads what the call before left there
     for (i64 v = lane; v < n; v += 32) state[v] = 0;
     __syncwarp();
     bool out = false;

@@ -6,7 +6,7 @@ outer ones meet they touch. What has exactly one surface in common is a matter o
 
 References
 ----------
-P. Schweizer's thesis, sections 2.3.3 (triangle pair meshes) and 4.2. Differs from it: one
+R. Schweizer's thesis, sections 2.3.3 (triangle pair meshes) and 4.2. Differs from it: one
 combination, inner with inner, decides on a common interior, instead of all four; a point of every
 connected part is looked for inside of the other element, so that containment is found; vertices
 are welded before.
