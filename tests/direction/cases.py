@@ -42,6 +42,11 @@ BRIDGE = together(
 UPRIGHT = sheet((1, 1, 1), (3, 1, 1), (3, 1, 2), (1, 1, 2))
 LEVEL = sheet((1, 1, 1), (3, 1, 1), (3, 3, 1), (1, 3, 1))
 RAMP = sheet((0, 0, 0), (4, 0, 4), (4, 4, 4), (0, 4, 0))
+HALF_SQUARE = sheet((0, 0, 0), (4, 0, 0), (0, 4, 0))
+SQUARES = together(
+    *(sheet((i, j, 0), (i + 1, j, 0), (i + 1, j + 1, 0), (i, j + 1, 0))
+      for i in range(3) for j in range(3))
+)  # fmt: skip
 NOTHING = (np.empty((0, 3)), np.empty((0, 3), int))
 
 STRICT = {"strict": True}
@@ -79,6 +84,9 @@ CASES = {
                                  False),
     "two millimetres higher": (LEVEL, sheet((1, 1, 1.002), (3, 1, 1.002), (3, 3, 1.002)), STRICT,
                                True),
+    "a corner on an edge": (HALF_SQUARE, sheet((2, 2, 1), (4, 3, 1), (3, 4, 1)), {}, False),
+    "edge on edge": (HALF_SQUARE, sheet((4, 0, 1), (4, 4, 1), (0, 4, 1)), {}, False),
+    "a corner on corners": (SQUARES, sheet((1, 1, 1), (2, 1, 1), (2, 2, 1)), STRICT, True),
     "an upright surface is a line": (SLAB, UPRIGHT, {}, False),
     "an upright surface is higher": (SLAB, UPRIGHT, HALF_STRICT, True),
     "an upright surface is seen from the side": (

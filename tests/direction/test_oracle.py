@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 from spatialq.udfs.direction import Options, cpu
+from spatialq.udfs.direction.polygons import wider
 from spatialq.udfs.intersects_with.meshes import Meshes
 
 from spatialq.io.ifc import read_model
@@ -225,6 +226,22 @@ def test_a_finely_cut_surface_bears_like_a_whole_one():
     assert run([together(*sheets)], [on_top], strict=True) == [(0, 0)]
     hole = n * (n // 2) + n // 2
     assert run([together(*sheets[:hole], *sheets[hole + 1 :])], [on_top], strict=True) == []
+
+
+@pytest.mark.parametrize(
+    ("corners", "expected"),
+    [
+        ([(0, 0), (4, 0), (4, 0.002), (0, 0.002)], True),
+        ([(0, 0), (4, 0), (4, 0.0005), (0, 0.0005)], False),
+        ([(0, 0), (4, 0), (4, 0), (4, 3), (0, 0)], True),  # a corner may come twice
+        ([(0, 0), (4, 0), (4, 1e-16), (2, 1e-17)], False),
+        ([(2, 2), (2, 2), (2, 2)], False),
+        ([(2, 2), (2, 2)], False),
+    ],
+)
+def test_what_is_wide(corners, expected):
+    x, y = np.array(corners, float).T
+    assert wider(x.copy(), y.copy(), 0, len(x), 0.001) == expected
 
 
 def test_nothing_at_all():

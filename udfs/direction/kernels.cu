@@ -5,7 +5,8 @@ typedef long long i64;
 const unsigned ALL = 0xffffffffu;
 const int CLUSTER = 16;
 const int COLUMNS = 13;
-const int ROOM = 12;  // three corners, and four lines that add two at most
+const int CROSSINGS = 6;
+const int ROOM = 3 + 4 * (CROSSINGS - 1);
 
 __device__ inline double least(double a, double b) { return a < b ? a : b; }
 __device__ inline double most(double a, double b) { return a > b ? a : b; }
@@ -25,7 +26,7 @@ __device__ inline int cut(const double* x, const double* y, int n, double a, dou
     for (int k = 0; k < n; ++k) {
         const double vx = x[k], vy = y[k];
         const double v = a * (vx - px) + b * (vy - py) + c;
-        if (crossings < 2 && ((u > 0.0 && v < 0.0) || (u < 0.0 && v > 0.0))) {
+        if (crossings < CROSSINGS && ((u > 0.0 && v < 0.0) || (u < 0.0 && v > 0.0))) {
             ++crossings;
             const double t = u / (u - v);
             to_x[inside] = ux + t * (vx - ux);
@@ -45,17 +46,18 @@ __device__ inline int cut(const double* x, const double* y, int n, double a, dou
 }
 
 __device__ inline bool wider(const double* x, const double* y, int n, double limit) {
+    bool found = false;
     for (int k = 0; k < n; ++k) {
         const int m = (k + 1) % n;
         const double ex = x[m] - x[k], ey = y[m] - y[k];
         const double bound = limit * sqrt(ex * ex + ey * ey);
         if (bound == 0.0) continue;
-        bool beyond = false;
-        for (int q = 0; q < n && !beyond; ++q)
-            beyond = ex * (y[q] - y[k]) - ey * (x[q] - x[k]) > bound;
-        if (!beyond) return false;
+        found = false;
+        for (int q = 0; q < n && !found; ++q)
+            found = ex * (y[q] - y[k]) - ey * (x[q] - x[k]) > bound;
+        if (!found) return false;
     }
-    return true;
+    return found;
 }
 
 // Whether the facet f is over the facet g where both are, seen from above.

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-ROOM = 24
-"""Corners that there is room for."""
+CROSSINGS = 6
+"""So often, at most, the border of a polygon crosses a line: twice, but for rounding."""
 
 FULL = 12
-"""A polygon with more corners is cut in two before it is cut by a triangle: that is four lines,
-each of which adds a corner at most."""
+"""A polygon with more corners is cut in two before it is cut by a triangle."""
+
+ROOM = FULL + 4 * (CROSSINGS - 1)
+"""Corners that there is room for: a triangle cuts four times."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -41,7 +43,7 @@ def cut(
     """
     inside = 0
     outside = 0
-    crossings = 0  # two, as the polygon is convex: more would come from rounding
+    crossings = 0
     if n < 3:
         return 0, 0
     ux = x[at + n - 1]
@@ -51,7 +53,7 @@ def cut(
         vx = x[k]
         vy = y[k]
         v = a * (vx - px) + b * (vy - py) + c
-        if crossings < 2 and ((u > 0.0 and v < 0.0) or (u < 0.0 and v > 0.0)):
+        if crossings < CROSSINGS and ((u > 0.0 and v < 0.0) or (u < 0.0 and v > 0.0)):
             crossings += 1
             t = u / (u - v)
             mx = ux + t * (vx - ux)
@@ -79,8 +81,7 @@ def cut(
 @njit(cache=True, nogil=True, error_model="numpy")
 def wider(x: Any, y: Any, at: int, n: int, limit: float) -> bool:
     """Whether a polygon is wider than a limit in every direction."""
-    if n < 3:
-        return False
+    found = False  # what rounding shrank to a point has no edge
     for k in range(n):
         m = at + (k + 1) % n
         ux = x[at + k]
@@ -90,14 +91,14 @@ def wider(x: Any, y: Any, at: int, n: int, limit: float) -> bool:
         bound = limit * np.sqrt(ex * ex + ey * ey)
         if bound == 0.0:
             continue
-        beyond = False
+        found = False
         for q in range(at, at + n):
             if ex * (y[q] - uy) - ey * (x[q] - ux) > bound:
-                beyond = True
+                found = True
                 break
-        if not beyond:
+        if not found:
             return False
-    return True
+    return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
