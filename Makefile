@@ -14,7 +14,7 @@ test: .venv/.ready
 
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
-	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest tests/test_parity.py
+	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
 
 ## style and types
 lint: .venv/.ready
@@ -33,6 +33,8 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/classify_ground.py
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py
+	$(BIN)/python benchmarks/direction.py
+	$(BIN)/python benchmarks/broad_phase.py
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py
 	$(BIN)/python benchmarks/cold_start.py

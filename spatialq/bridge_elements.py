@@ -167,9 +167,17 @@ def as_meshes(place: str, given: Any) -> Meshes:
         pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
         for k, pair in enumerate(pairs):
             _require_shapes(f"{place}: mesh {k}", *pair)
-        # indices that int32 has no room for stay wrong
-        given = Meshes.of([(vertices, faces.clip(-1, 2**31 - 1)) for vertices, faces in pairs])
+        given = Meshes.of([(vertices, narrowed(faces)) for vertices, faces in pairs])
     _require_shapes(place, given.vertices, given.faces)
+    if len(given.vertex_starts) != len(given.face_starts):
+        message = f"{place}: vertex_starts and face_starts must have one length"
+        raise ValueError(message)
+    given = Meshes(
+        given.vertices.astype(np.float64, order="C", copy=False),
+        narrowed(given.faces),
+        given.vertex_starts.astype(np.int64, order="C", copy=False),
+        given.face_starts.astype(np.int64, order="C", copy=False),
+    )
     for name, starts, values in (
         ("vertex_starts", given.vertex_starts, given.vertices),
         ("face_starts", given.face_starts, given.faces),
@@ -178,14 +186,15 @@ def as_meshes(place: str, given: Any) -> Meshes:
                 and (np.diff(starts) >= 0).all()):  # fmt: skip
             message = f"{place}: {name} must grow from 0 to {len(values)}, the number of rows"
             raise ValueError(message)
-    given = Meshes(
-        given.vertices.astype(np.float64, order="C", copy=False),
-        given.faces.astype(np.int32, order="C", copy=False),
-        given.vertex_starts.astype(np.int64, order="C", copy=False),
-        given.face_starts.astype(np.int64, order="C", copy=False),
-    )
     check(place, given)
     return given
+
+
+def narrowed(faces: Any) -> Any:
+    """Make int32 of indices; those it has no room for stay wrong, to be refused."""
+    if faces.size and faces.dtype.itemsize >= 4 and faces.dtype != np.int32:
+        faces = faces.clip(-1 if faces.dtype.kind == "i" else 0, 2**31 - 1)
+    return faces.reshape(-1, 3).astype(np.int32, order="C", copy=False)
 
 
 def _require_shapes(place: str, vertices: Any, faces: Any) -> None:

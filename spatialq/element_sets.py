@@ -47,7 +47,9 @@ def _related(exclude: bool | None, a: str, relations: str | None) -> str:  # noq
     if not exclude:
         return NO_PAIRS
     if relations is None:  # as `load` names them
-        relations = "relations" if a.lower() == "elements" else f"{a}_relations"
+        schema, dot, name = a.rpartition(".")
+        name = "relations" if name.lower() == "elements" else f"{name}_relations"
+        relations = f"{schema}{dot}{name}"
     return f"FROM related_elements({_text(relations)})"
 
 

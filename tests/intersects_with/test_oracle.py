@@ -451,7 +451,9 @@ def test_any_triangles_at_all(soups):
     for column in ("distance", "x", "y", "z"):
         assert np.isfinite(result[column]).all(), column
     is_open = result["a_open"] | result["b_open"]
-    assert (np.isnan(result["depth"]) == is_open).all()
+    is_touch = result["relation"] == 1
+    assert (result["depth"][is_touch] == 0).all()
+    assert (np.isnan(result["depth"]) == is_open & ~is_touch).all()
 
 
 # files

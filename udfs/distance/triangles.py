@@ -7,7 +7,7 @@ either triangle lies between these planes, and the search is over (Larsen et al.
 
 Every candidate is measured between two points that are on the triangles, so rounding may miss
 the least distance by some units in the last place but never makes it up, however thin a triangle
-is. Only + - * / and comparisons in a fixed order: `kernels.cu` has the same, bit by bit.
+is. Only + - * / and comparisons in a fixed order: `triangles.cuh` has the same, bit by bit.
 
 References
 ----------

@@ -11,6 +11,8 @@ from .cost import work
 Method = Literal["exact", "pairmesh"]
 BroadPhase = Literal["auto", "rtree", "grid"]
 
+CPU_ONLY = {"method": "pairmesh", "broad_phase": "grid"}
+
 RELATIONS = (
     "disjoint", "touch", "overlap", "contains", "inside", "covers", "covered_by", "equals",
 )  # fmt: skip
@@ -25,7 +27,7 @@ class Options:
     ----------
     tolerance : float, >= 0
         Metres. Surfaces that are nearer touch; a common part that is thinner is none. Less than
-        a micrometre counts as a micrometre, to which vertices are welded.
+        a micrometre counts as a micrometre.
     method : 'exact' or 'pairmesh'
         Triangle by triangle at the tolerance, or the inner meshes of the thesis.
     broad_phase : 'auto', 'rtree' or 'grid'
@@ -71,6 +73,13 @@ UDF = Udf(
         "z": "DOUBLE",
     },
     work=work,
-    cpu_only=lambda options: "method := 'pairmesh'" if options.method == "pairmesh" else "",
+    cpu_only=lambda options: next(
+        (
+            f"{name} := {getattr(options, name)!r}"
+            for name, value in CPU_ONLY.items()
+            if getattr(options, name) == value
+        ),
+        "",
+    ),
     values={"relation": RELATIONS},
 )

@@ -8,15 +8,16 @@ import numpy as np
 from spatialq import cuda
 
 from . import Options, broad_gpu
+from .cpu import FINEST
 from .meshes import Meshes
 from .probe import CLUSTER
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-FINEST = 1e-6
 WARPS = 4  # of a block
 BLOCKS = 8  # of `judge`, a multiprocessor
 EVIDENCE, DISTANCE, CLOSEST = range(3)  # passes of `examine`
 ASKED_LATER = 2
+MAX_SCRATCH = 1 << 30  # bytes
 EVENTS = 1 << 20  # places in the list of events, at first
 
 
@@ -164,6 +165,7 @@ class Scene:
             count[:] = 0
             examination = self._words(*evidence, found, count, *events)
             examine(EVIDENCE)
+            found = int(count[0])  # fewer: what comes after a crossing is known by now
         if touches:
             examine(CLOSEST)
         event_pair, event_key, event_kind = (values[:found] for values in events)
@@ -175,7 +177,9 @@ class Scene:
         chosen = xp.empty(n, np.int8)
         self._launch("choose", -(-n // 128), 128, self.words, examination, listed, n, chosen)
         chosen = xp.flatnonzero(chosen)
-        blocks = min(device.multiprocessors * BLOCKS, -(-len(chosen) // WARPS))
+        # a byte a vertex for each warp that judges
+        warps = max(WARPS, MAX_SCRATCH // max(self.most_vertices, 1))
+        blocks = min(device.multiprocessors * BLOCKS, -(-len(chosen) // WARPS), warps // WARPS)
         scratch = xp.empty(blocks * WARPS * max(self.most_vertices, 1), np.int8)
 
         def judge(chosen: Any) -> None:
@@ -198,6 +202,7 @@ class Scene:
 
     def _words(self, *values: Any) -> Any:
         """Make a struct of 8-byte members on the device; its arrays are the caller's to keep."""
+        # What is freed here is used again only behind the kernels launched before: one stream.
         words = [
             value.view(np.int64) if isinstance(value, np.float64)
             else value if isinstance(value, int)

@@ -1,5 +1,5 @@
-// Relations of elements at a tolerance. The rules of `pair.py`, `probe.py`, `winding.py` and
-// `narrow.py` once more, operation by operation; what is a loop there is a warp here.
+// Relations of elements at a tolerance. The rules of `solids.py`, `pair.py`, `probe.py`,
+// `winding.py` and `narrow.py` once more, operation by operation; what is a loop there is a warp here.
 #include "distance/triangles.cuh"
 #include "intersects_with/winding.cuh"
 
@@ -16,6 +16,8 @@ const int GRAZES = 4;
 const int TRIES = 64;
 const int SURFACES = 4;
 const double NOISE = 0.05;
+const double PARALLEL = 0.999;
+const double TURN = 17592186044416.0;
 
 enum { APART, CROSS, GRAZE, FLUSH, NEAR };
 enum { EVIDENCE, DISTANCE, CLOSEST };
@@ -130,7 +132,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     double alow = least(e0, e1, e2), ahigh = most(e0, e1, e2);
     if (alow > t || ahigh < -t) return APART;
     double cosine = dot(a.n, b.n);
-    if ((cosine > 0.999 || cosine < -0.999) &&
+    if ((cosine > PARALLEL || cosine < -PARALLEL) &&
         ((blow >= -t && bhigh <= t) || (alow >= -t && ahigh <= t))) {
         if (!closely && cosine * side * other_side < 0.0) return NEAR;
         double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
@@ -264,7 +266,7 @@ __device__ inline double arc_tangent(double y, double x) {
 }
 
 __device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
-    const double PI = 3.141592653589793, TURN = 17592186044416.0;
+    const double PI = 3.141592653589793;
     double la = sqrt(dot(a, a)), lb = sqrt(dot(b, b)), lc = sqrt(dot(c, c));
     double above = dot(a, cross(b, c));
     double below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb;
@@ -310,7 +312,7 @@ __device__ __noinline__ bool is_inside(const Scene& s, Vec p, i64 e, int lane) {
     }
     for (int away = 16; away > 0; away /= 2) total += __shfl_xor_sync(ALL, total, away);
     if (closed) return s.side[e] * total > 0;
-    return fabs(total / 17592186044416.0) > 0.5;
+    return fabs(total / TURN) > 0.5;
 }
 
 __device__ inline double gap(double x, double low, double high) {

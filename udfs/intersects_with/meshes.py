@@ -55,16 +55,3 @@ class Meshes:
             np.concatenate([self.vertex_starts, self.vertex_starts[-1] + other.vertex_starts[1:]]),
             np.concatenate([self.face_starts, self.face_starts[-1] + other.face_starts[1:]]),
         )
-
-    def take(self, rows: Any) -> "Meshes":
-        """Copy some of the meshes, in the order of int64[] rows."""
-        vertices, vertex_starts = _gather(self.vertices, self.vertex_starts, rows)
-        faces, face_starts = _gather(self.faces, self.face_starts, rows)
-        return Meshes(vertices, faces, vertex_starts, face_starts)
-
-
-def _gather(values: Any, starts: Any, rows: Any) -> tuple[Any, Any]:
-    sizes = np.diff(starts)[rows]
-    new = np.concatenate([[0], np.cumsum(sizes)])
-    shift = np.repeat(starts[:-1][rows] - new[:-1], sizes)
-    return values[np.arange(new[-1]) + shift], new

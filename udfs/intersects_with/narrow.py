@@ -12,14 +12,8 @@ from .probe import CLUSTER, climb, faces_inside, is_inside, parts_inside
 GRAZES = 4
 """So many grazing pairs of triangles are followed into the depth, at most."""
 
-OVERLAP = 2
-CONTAINS = 3
-INSIDE = 4
-COVERS = 5
-COVERED_BY = 6
-EQUALS = 7
-TOUCH = 1
-DISJOINT = 0
+DISJOINT, TOUCH, OVERLAP, CONTAINS, INSIDE, COVERS, COVERED_BY, EQUALS = range(8)
+"""Codes, in the order of `RELATIONS`."""
 
 ROOM = 18
 """Numbers kept of a triangle: its corners, its normal, its box."""
@@ -76,14 +70,13 @@ def gather(
     cluster_starts: Any,
     clusters: Any,
     kept: Any,
-    number: Any,
 ):
     """Copy the triangles of an element that meet a box; those without area are left out.
 
     Returns
     -------
     int
-        How many: rows of `kept` (`ROOM`) and `number` (the face).
+        How many: rows of `kept` (`ROOM`).
     """
     v0 = vertex_starts[e]
     n = 0
@@ -137,7 +130,6 @@ def gather(
             kept[n, 9] = nx * unit
             kept[n, 10] = ny * unit
             kept[n, 11] = nz * unit
-            number[n] = f
             n += 1
     return n
 
@@ -192,8 +184,6 @@ def relate(
     """
     one = np.empty((most_faces, ROOM))
     other = np.empty((most_faces, ROOM))
-    one_face = np.empty(most_faces, np.int64)
-    other_face = np.empty(most_faces, np.int64)
     state = np.empty(most_vertices, np.int8)
     other_box = np.empty((most_faces // CLUSTER + 1, 6))
     hit = np.empty(most_faces // CLUSTER + 1, np.int64)
@@ -217,13 +207,13 @@ def relate(
         solid = side[a] != 0 and side[b] != 0
         n = gather(
             a, box, vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
-            one, one_face,
+            one,
         )  # fmt: skip
         m = 0
         if n > 0:
             m = gather(
                 b, box, vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
-                other, other_face,
+                other,
             )  # fmt: skip
         # What the triangles say: the first crossing, in the order of the faces, decides.
         crossing = False
