@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO farther_than(a, b, d, device := 'auto') AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
 ANTI JOIN closer_than(a, b, d, device := device) AS p
-ON p.a = x.global_id AND p.b = y.global_id;
+ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id;
 
 -- The k nearest elements of b for every element of a.
 -- a, b, device: as in distance; b may be a, or NULL: the nearest others

@@ -149,7 +149,7 @@ CREATE OR REPLACE MACRO disjoint(a, b, tolerance := 0.001, device := 'auto') AS 
 SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
 ANTI JOIN spatial_relations(a, b, tolerance := tolerance, device := device) AS p
-ON p.a = x.global_id AND p.b = y.global_id;
+ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id;
 
 -- The relation of two meshes: disjoint, touch, overlap, contains, inside, covers, covered_by or
 -- equals; NULL where one of them is NULL. For many pairs of one table use spatial_relations.
