@@ -8,9 +8,10 @@ from numba import njit
 
 from spatialq.parallel import in_threads
 
+from ..intersects_with import rtree
 from ..intersects_with.meshes import Meshes
 from . import Options
-from .beyond import all_over, may_lie_over, some_over
+from .beyond import all_over, some_over
 from .polygons import ROOM
 from .view import FINEST, View, axes, corners, look
 
@@ -64,7 +65,7 @@ def search(
     elif options.model == "halfspace":
         rows_a, rows_b = _beyond_extremes(view.boxes, len(a), shift, t, strict=options.strict)
     else:
-        rows_a, rows_b = _candidates(view.boxes, len(a), shift, t)
+        rows_a, rows_b = _candidates(view.boxes, None if b is None else len(a), t, options)
     if options.model == "projection":
         keep = some(view, rows_a, rows_b, t)
         rows_a, rows_b = rows_a[keep], rows_b[keep]
@@ -139,43 +140,21 @@ def _beyond_extremes(
     return np.repeat(rows_a, [len(part) for part in parts[1:]]), np.concatenate(parts)
 
 
-def _candidates(boxes: Any, size: int, shift: int, t: float) -> tuple[Any, Any]:
-    """Find the pairs that may be wanted, by their boxes."""
-    rows_b = shift + np.argsort(boxes[shift:, 0], kind="stable")
-    counts = np.empty(size, np.int64)
-    last = np.searchsorted(boxes[rows_b, 0], boxes[:size, 3])
-    in_threads(lambda span: _count(boxes, rows_b, last, t, *span, counts), size)
-    stops = np.cumsum(counts)
-    found = np.empty(counts.sum(), np.int64)
-    in_threads(lambda span: _fill(boxes, rows_b, last, t, *span, stops, found), size)
-    return np.repeat(np.arange(size), counts), found
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _count(
-    boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, counts: Any
-) -> None:
-    for i in range(first, stop):
-        count = 0
-        for k in range(last[i]):
-            j = rows_b[k]
-            count += j != i and may_lie_over(boxes, j, boxes, i, t)
-        counts[i] = count
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _fill(
-    boxes: Any, rows_b: Any, last: Any, t: float, first: int, stop: int, stops: Any, found: Any
-) -> None:
-    for i in range(first, stop):
-        begin = stops[i - 1] if i else 0
-        at = begin
-        for k in range(last[i]):
-            j = rows_b[k]
-            if j != i and may_lie_over(boxes, j, boxes, i, t):
-                found[at] = j
-                at += 1
-        found[begin:at].sort()
+def _candidates(boxes: Any, split: int | None, t: float, options: Options) -> tuple[Any, Any]:
+    """Find the pairs that may be wanted, by their boxes: an R-tree of what is seen from above."""
+    flat = boxes.copy()
+    seen = np.isfinite(boxes[:, 2])
+    flat[seen, 2] = flat[seen, 5] = 0.0
+    if split is not None:
+        rows_a, rows_b = rtree.pairs(flat[:split], flat[split:], 0.0)
+        rows_b = rows_b + split
+    else:  # in both orders
+        lower, upper = rtree.pairs(flat, None, 0.0)
+        rows_a, rows_b = np.concatenate([lower, upper]), np.concatenate([upper, lower])
+        order = np.lexsort((rows_b, rows_a))
+        rows_a, rows_b = rows_a[order], rows_b[order]
+    keep = _may_be(boxes, rows_a, rows_b, t, options)
+    return rows_a[keep], rows_b[keep]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

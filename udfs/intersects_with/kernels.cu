@@ -168,8 +168,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     cut(q1, q2, d1, d2, blo, bhi);
     cut(q2, q0, d2, d0, blo, bhi);
     double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
-    if (length < -t) return APART;
-    if (length <= noise) return NEAR;
+    if (length <= noise) return NEAR;  // a gap on this line says nothing of the gap beside it
     if (length > t && alow < -t && ahigh > t && blow < -t && bhigh > t) return CROSS;
     return GRAZE;
 }
@@ -572,8 +571,8 @@ extern "C" __global__ void describe(
     double unit = 0.0;
     if (f1 > f0) {
         Vec d = box.high - box.low;
-        double size = most(d.x, d.y, d.z);
-        unit = size > 0.0 ? 68719476736.0 / (size * size * size) : 0.0;
+        double room = d.x * d.y * d.z;
+        unit = room > 1e-280 ? 68719476736.0 / room : 0.0;
     }
     for (i64 f = f0 + lane; f < f1; f += 32) {
         int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];

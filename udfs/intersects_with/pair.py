@@ -124,9 +124,7 @@ def classify(
         d0, d1, d2,
     )  # fmt: skip
     length = least(ahi, ahi, bhi) - most(alo, alo, blo)
-    if length < -t:
-        return APART
-    if length <= noise:
+    if length <= noise:  # a gap on this line says nothing of the gap beside it
         return NEAR
     if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
         return CROSS

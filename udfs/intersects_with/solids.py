@@ -11,7 +11,7 @@ THREE = np.uint64(0x165667B19E3779F9)
 HALF = np.uint64(32)
 SHORT = np.uint64(29)
 PARTS = float(1 << 36)
-"""Volumes are added as whole parts of a cube round the element: their order does not matter."""
+"""Volumes are added as whole parts of the element's box: their order does not matter."""
 MINUS_ZERO = np.uint64(1 << 63)
 
 
@@ -64,10 +64,12 @@ def describe(
         volume = np.int64(0)
         unit = 0.0
         if f1 > f0:
-            size = max(
-                boxes[e, 3] - boxes[e, 0], boxes[e, 4] - boxes[e, 1], boxes[e, 5] - boxes[e, 2]
+            room = (
+                (boxes[e, 3] - boxes[e, 0])
+                * (boxes[e, 4] - boxes[e, 1])
+                * (boxes[e, 5] - boxes[e, 2])
             )
-            unit = PARTS / (size * size * size) if size > 0.0 else 0.0
+            unit = PARTS / room if room > 1e-280 else 0.0
             ox = vertices[v0 + faces[f0, 0], 0]
             oy = vertices[v0 + faces[f0, 0], 1]
             oz = vertices[v0 + faces[f0, 0], 2]
