@@ -104,7 +104,8 @@ def find_clashes(
     Warns
     -----
     FileWarning
-        For models about which something is odd, or that are far from each other.
+        For models about which something is odd, or that are far from each other, and for a
+        condition that no element meets.
     """
     from spatialq.connection import connect_quietly
 
@@ -112,6 +113,9 @@ def find_clashes(
     _read(con, models)
     for side, condition in (("a", a), ("b", b)):
         con.execute(SIDE.format(side=side, condition=condition or "true"))
+        if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
+            message = f"{COMMAND}: no element of the models matches {side}: {condition}"
+            warnings.warn(message, FileWarning, stacklevel=2)
     within_a = b is None
     pairs = PAIRS["clash" if closer_than is None else "clearance"].format(
         b="NULL" if within_a else "'clash_b'",

@@ -38,7 +38,7 @@ def test_every_small_case_is_as_on_the_cpu(device, name):  # noqa: F811
 @pytest.mark.parametrize("change", CHANGES)
 def test_all_with_all_are_as_on_the_cpu(device, change, relations):  # noqa: F811
     on_gpu = device.xp is not np
-    names = list(CASES) if on_gpu else SMALL[::16]
+    names = list(CASES) if on_gpu else SMALL[::24]
     a = Meshes.of([CHANGES[change](CASES[name][0]) for name in names])
     b = Meshes.of([CASES[name][1] for name in names])
     assert_same(*run_both(a, b, relations=relations))
