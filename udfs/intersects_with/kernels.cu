@@ -502,14 +502,16 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
     if (radius < 0.0) return radius;
     double step = radius > t ? radius : t;
     int tries = 0;
+    bool moved = false;
+    Vec u = toward;
     while (tries < TRIES && radius < enough && step > 0.05 * radius) {
-        bool moved = false;
-        Vec u = toward;
+        if (!moved) u = toward;  // else on in the same direction
+        moved = false;
         for (int surface = 0; surface < SURFACES; ++surface) {
             ++tries;
             Vec q = p + step * u;
             double found = depth_at(s, q, a, b, lane, there);
-            if (found > radius + 0.02 * step) {
+            if (found > radius + 0.002 * step) {
                 p = q;
                 radius = found;
                 toward = there;
@@ -519,7 +521,7 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
             if (found < 0.0) break;
             u = u + there;
             double size = sqrt(dot(u, u));
-            if (size < 0.02) break;
+            if (size < 0.002) break;
             u = {u.x / size, u.y / size, u.z / size};
         }
         step *= moved ? 2.0 : 0.5;

@@ -353,7 +353,7 @@ def climb(
     -----
     A ball grows where its middle moves away from the surface that it touches. If that brings it
     to another surface first, it moves away from both, and so on (a walk along the ridges of the
-    distance). The first step is as long as the radius; after one that gains a fiftieth of its
+    distance); a direction that helped is kept. The first step is as long as the radius; after one that gains some of its
     length the next is twice, after others half as long, down to a twentieth of the radius. Where
     the common part is convex this leads to the largest ball.
     """
@@ -367,11 +367,13 @@ def climb(
         return radius, px, py, pz
     step = radius if radius > t else t
     tries = 0
+    moved = False
     while tries < TRIES and radius < enough and step > 0.05 * radius:
+        if not moved:  # else on in the same direction
+            ux = toward[0]
+            uy = toward[1]
+            uz = toward[2]
         moved = False
-        ux = toward[0]
-        uy = toward[1]
-        uz = toward[2]
         for _ in range(SURFACES):
             tries += 1
             qx = px + step * ux
@@ -381,7 +383,7 @@ def climb(
                 qx, qy, qz, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters, there,
             )  # fmt: skip
-            if found > radius + 0.02 * step:
+            if found > radius + 0.002 * step:
                 px = qx
                 py = qy
                 pz = qz
@@ -396,7 +398,7 @@ def climb(
             uy += there[1]
             uz += there[2]
             size = np.sqrt(ux * ux + uy * uy + uz * uz)
-            if size < 0.02:
+            if size < 0.002:
                 break
             ux /= size
             uy /= size
