@@ -353,9 +353,9 @@ def climb(
     -----
     A ball grows where its middle moves away from the surface that it touches. If that brings it
     to another surface first, it moves away from both, and so on (a walk along the ridges of the
-    distance); a direction that helped is kept. The first step is as long as the radius; after one that gains some of its
-    length the next is twice, after others half as long, down to a twentieth of the radius. Where
-    the common part is convex this leads to the largest ball.
+    distance); a direction that helped is kept. The first step is as long as the radius; after one
+    that helped the next is twice, after others half as long, down to a twentieth of the radius.
+    Where the common part is convex this leads to the largest ball.
     """
     toward = np.empty(3)
     there = np.empty(3)
