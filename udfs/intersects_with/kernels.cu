@@ -13,8 +13,8 @@ const u64 NONE = ~0ull;
 const int CLUSTER = 8;
 const int WARPS = 4;  // of a block, where a warp works alone
 const int GRAZES = 4;
-const int TRIES = 64;
-const int SURFACES = 4;
+const int TRIES = 128;
+const int SURFACES = 8;
 const double NOISE = 0.05;
 const double PARALLEL = 0.999;
 const double TURN = 17592186044416.0;
@@ -508,8 +508,10 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
         if (!moved) u = toward;  // else on in the same direction
         moved = false;
         for (int surface = 0; surface < SURFACES; ++surface) {
+            double size = sqrt(dot(u, u));
+            if (size < 0.002) break;
             ++tries;
-            Vec q = p + step * u;
+            Vec q = {p.x + step * u.x / size, p.y + step * u.y / size, p.z + step * u.z / size};
             double found = depth_at(s, q, a, b, lane, there);
             if (found > radius + 0.002 * step) {
                 p = q;
@@ -519,10 +521,12 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
                 break;
             }
             if (found < 0.0) break;
-            u = u + there;
-            double size = sqrt(dot(u, u));
-            if (size < 0.002) break;
-            u = {u.x / size, u.y / size, u.z / size};
+            // between both directions the one that leads away from both surfaces alike
+            Vec v = u - there;
+            double whole = dot(v, v), part = dot(u, v);
+            double share_of = part < whole ? part / whole : 1.0;
+            if (!(share_of > 0.0)) break;
+            u = u - share_of * v;
         }
         step *= moved ? 2.0 : 0.5;
     }

@@ -9,10 +9,10 @@ from .winding import open_winding, winding
 CLUSTER = 8
 """So many faces, one after the other, share a box."""
 
-TRIES = 64
+TRIES = 128
 """Steps of the search for the deepest point, at most."""
 
-SURFACES = 4
+SURFACES = 8
 """So many surfaces, at most, a step leads away from."""
 
 
@@ -375,10 +375,13 @@ def climb(
             uz = toward[2]
         moved = False
         for _ in range(SURFACES):
+            size = np.sqrt(ux * ux + uy * uy + uz * uz)
+            if size < 0.002:
+                break
             tries += 1
-            qx = px + step * ux
-            qy = py + step * uy
-            qz = pz + step * uz
+            qx = px + step * ux / size
+            qy = py + step * uy / size
+            qz = pz + step * uz / size
             found = depth_at(
                 qx, qy, qz, a, b,
                 vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters, there,
@@ -394,14 +397,17 @@ def climb(
                 break
             if found < 0.0:
                 break
-            ux += there[0]
-            uy += there[1]
-            uz += there[2]
-            size = np.sqrt(ux * ux + uy * uy + uz * uz)
-            if size < 0.002:
+            # between both directions the one that leads away from both surfaces alike
+            vx = ux - there[0]
+            vy = uy - there[1]
+            vz = uz - there[2]
+            whole = vx * vx + vy * vy + vz * vz
+            part = ux * vx + uy * vy + uz * vz
+            share = part / whole if part < whole else 1.0
+            if not share > 0.0:
                 break
-            ux /= size
-            uy /= size
-            uz /= size
+            ux -= share * vx
+            uy -= share * vy
+            uz -= share * vz
         step *= 2.0 if moved else 0.5
     return radius, px, py, pz
