@@ -139,9 +139,8 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
     from spatialq.io.ifc_cache import read_models
 
     found = (file for path in paths for file in find_files(COMMAND, path))
-    files = list(
-        {file.resolve(): file for file in found}.values()
-    )  # each once, however it is named
+    # each once, however it is named
+    files = list({file.resolve(): file for file in found}.values())
     models = read_models(files, geometry=True)
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from spatialq import numba_cache
 
@@ -26,6 +26,17 @@ class Work:
     """Turns of the innermost loop."""
     bytes_kernel: int
     """Device memory that the kernel needs at its peak, input included."""
+
+
+class Choices:
+    """What the options of all functions share; `FUNCTION` is the name in their sentences."""
+
+    FUNCTION = ""
+
+    def refuse(self, name: str, must: str) -> NoReturn:
+        """Raise the sentence about an option's value."""
+        message = f"{self.FUNCTION}: {name} must be {must}, got {getattr(self, name)!r}"
+        raise ValueError(message)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal, NoReturn, get_args
+from typing import Literal, get_args
 
-from spatialq.udf import Udf
+from spatialq.udf import Choices, Udf
 
 from .cost import work
 
@@ -13,7 +13,7 @@ Model = Literal["projection", "halfspace"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """Options of `direction`.
 
     Parameters
@@ -48,12 +48,6 @@ class Options:
             self.refuse("true_north", "a finite number of degrees")
         if not (isfinite(self.tolerance) and self.tolerance >= 0):
             self.refuse("tolerance", ">= 0 metres")
-
-    def refuse(self, name: str, right: str) -> NoReturn:
-        """Raise a ValueError that says what would be right."""
-        value: Any = getattr(self, name)
-        message = f"{self.FUNCTION}: {name} must be {right}, got {value!r}"
-        raise ValueError(message)
 
 
 UDF = Udf(

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, NoReturn
 
-from spatialq.udf import Udf
+from spatialq.udf import Choices, Udf
 
 from .cost import work
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """Options of `distance`: with neither, every pair is measured.
 
     Parameters
@@ -32,12 +31,6 @@ class Options:
             self.refuse("max_distance", ">= 0 metres")
         if self.k is not None and not self.k >= 1:
             self.refuse("k", ">= 1")
-
-    def refuse(self, name: str, right: str) -> NoReturn:
-        """Raise a ValueError that says what would be right."""
-        value: Any = getattr(self, name)
-        message = f"{self.FUNCTION}: {name} must be {right}, got {value!r}"
-        raise ValueError(message)
 
 
 UDF = Udf(

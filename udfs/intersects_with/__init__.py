@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal, NoReturn, get_args
+from typing import Literal, get_args
 
-from spatialq.udf import Udf
+from spatialq.udf import Choices, Udf
 
 from .cost import work
 
@@ -20,7 +20,7 @@ RELATIONS = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """Options of `intersects_with`.
 
     Parameters
@@ -50,12 +50,6 @@ class Options:
             self.refuse("method", " or ".join(map(repr, get_args(Method))))
         if self.broad_phase not in get_args(BroadPhase):
             self.refuse("broad_phase", " or ".join(map(repr, get_args(BroadPhase))))
-
-    def refuse(self, name: str, right: str) -> NoReturn:
-        """Raise a ValueError that says what would be right."""
-        value: Any = getattr(self, name)
-        message = f"{self.FUNCTION}: {name} must be {right}, got {value!r}"
-        raise ValueError(message)
 
 
 UDF = Udf(

@@ -128,7 +128,6 @@ class Scene:
             *arrays, limits, self.side, self.label, self.parts, self.cluster_starts, self.clusters,
         ]  # fmt: skip
         self.words = self._words(*words)
-        self._kept = words
 
     def relate(self, rows_a: Any, rows_b: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
         """Find the relations of pairs of elements, see `narrow.relate`."""

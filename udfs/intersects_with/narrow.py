@@ -7,7 +7,7 @@ from numba import njit
 
 from ..distance.triangles import squared_distance
 from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle, least
-from .probe import CLUSTER, climb, faces_inside, is_inside, parts_inside
+from .probe import CLUSTER, climb, faces_inside, in_both, parts_inside
 
 GRAZES = 4
 """So many grazing pairs of triangles are followed into the depth, at most."""
@@ -261,35 +261,11 @@ def relate(
                     grazes += 1
                 if kind == FLUSH and solid and not flush:
                     px, py, pz = below(one, i, other, j, side[a], side[b], t, polygon, spare)
-                    flush = (
-                        not np.isnan(px)
-                        and is_inside(
-                            px,
-                            py,
-                            pz,
-                            a,
-                            vertices,
-                            faces,
-                            vertex_starts,
-                            face_starts,
-                            side,
-                            cluster_starts,
-                            clusters,
-                        )
-                        and is_inside(
-                            px,
-                            py,
-                            pz,
-                            b,
-                            vertices,
-                            faces,
-                            vertex_starts,
-                            face_starts,
-                            side,
-                            cluster_starts,
-                            clusters,
-                        )
-                    )
+                    flush = not np.isnan(px) and in_both(
+                        px, py, pz, a, b,
+                        vertices, faces, vertex_starts, face_starts, side,
+                        cluster_starts, clusters,
+                    )  # fmt: skip
             if crossing:
                 break
 

@@ -40,6 +40,19 @@ def is_inside(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def in_both(
+    px, py, pz, a, b,
+    vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+):  # fmt: skip
+    """Tell whether a point is inside two elements."""
+    return is_inside(
+        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+    ) and is_inside(
+        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def nearest(
     px, py, pz, bound, e,
     vertices, faces, vertex_starts, face_starts, cluster_starts, clusters,
@@ -299,13 +312,10 @@ def depth_at(
     toward : float64[3]
         Out: from the nearest point of both surfaces to p, of length 1.
     """
-    if not is_inside(
-        px, py, pz, a, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
-    ):
-        return -1.0
-    if not is_inside(
-        px, py, pz, b, vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters
-    ):
+    if not in_both(
+        px, py, pz, a, b,
+        vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
+    ):  # fmt: skip
         return -1.0
     da, qx, qy, qz = nearest(
         px, py, pz, np.inf, a,

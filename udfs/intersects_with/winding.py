@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .pair import least, most
+
 TURN = float(1 << 44)
 """Solid angles are added as whole parts of a full turn: their order does not matter."""
 
@@ -88,19 +90,13 @@ def height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz):
     nx = uy * vz - uz * vy
     ny = uz * vx - ux * vz
     nz = ux * vy - uy * vx
-    low = min_of(az, min_of(bz, cz))
-    high = -min_of(-az, min_of(-bz, -cz))
+    low = least(az, bz, cz)
+    high = most(az, bz, cz)
     if nz == 0.0:
         return high
     z = az - (nx * (px - ax) + ny * (py - ay)) / nz
     # of a nearly vertical triangle the division says little
     return low if z < low else (high if z > high else z)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def min_of(a, b):
-    """Give the lesser of two numbers."""
-    return a if a < b else b
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,9 +1,9 @@
 """Ground seeds of a LiDAR cloud by the Overlap Window Method: signature, options, limits."""
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn, get_args
+from typing import Literal, get_args
 
-from spatialq.udf import Udf
+from spatialq.udf import Choices, Udf
 
 from .cost import work
 from .windows import window_step
@@ -15,7 +15,7 @@ Ties = Literal["lowest_id", "octree"]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """Options of `owm_ground`; lengths are in the units of x and y.
 
     Parameters
@@ -59,11 +59,6 @@ class Options:
             self.refuse("cell_size", f">= 0 and <= {MAX_SIZE:g}")
         if self.ties not in get_args(Ties):
             self.refuse("ties", " or ".join(map(repr, get_args(Ties))))
-
-    def refuse(self, name: str, must: str) -> NoReturn:
-        """Raise the sentence about an option's value."""
-        message = f"{self.FUNCTION}: {name} must be {must}, got {getattr(self, name)!r}"
-        raise ValueError(message)
 
 
 UDF = Udf(
