@@ -1,0 +1,25 @@
+"""The plane of each point of a cloud: signature, options, limits."""
+
+from dataclasses import dataclass
+
+from spatialq.udfs import detect_planes
+
+from spatialq.udf import Udf
+
+from .cost import work
+
+
+@dataclass(frozen=True)
+class Options(detect_planes.Options):
+    """Options of `plane_points`: those of `detect_planes`."""
+
+    FUNCTION = "plane_points"
+
+
+UDF = Udf(
+    name="plane_points",
+    columns=("x", "y", "z"),
+    options=Options,
+    returns={"point_id": "BIGINT", "plane_id": "BIGINT", "distance": "DOUBLE"},
+    work=work,
+)

@@ -1,0 +1,13 @@
+"""How much work a call of `plane_points` is: that of `detect_planes`, and a row a point back."""
+
+from dataclasses import replace
+from typing import Any
+
+from spatialq.udfs.detect_planes import cost
+
+from spatialq.udf import Work
+
+
+def work(rows: int, options: Any) -> Work:
+    """Count what the kernel moves."""
+    return replace(cost.work(rows, options), bytes_out=16 * rows)
