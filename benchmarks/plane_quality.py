@@ -25,9 +25,9 @@ cover   share of the points of flat cells that have a plane within the distance 
 agree   share of those that have any plane for which that holds
 planes, half   how many planes there are, and how many of the largest cover half of the flat points
 rms     distance of the agreeing points from their planes, in units of the noise
-P, R    as above, with the regions as truth that grow from the flattest cells on: over cells within
-        the distance of the region's plane and 10 degrees of its normal, of 1 % of the points or
-        more; regions of one plane taken together
+P, R    as above, on flat points, with the regions as truth that grow from the flattest cells on:
+        over cells within the distance of the region's plane and 10 degrees of its normal; regions
+        of one plane taken together. Of both only what has 1 % of the flat points or more
 """
 
 import argparse
@@ -88,7 +88,17 @@ def rival(python, method):
             np.savez(source, **dict(zip("xyz", cloud, strict=True)), distance=distance, limit=limit)
             subprocess.run([python, RIVAL, method, source, target], check=True)
             with np.load(target) as out:
-                return out["planes"], out["label"], float(out["seconds"])
+                planes, label, seconds = out["planes"], out["label"], float(out["seconds"])
+        if method == "ransac":
+            return planes, label, seconds
+        # patches of one plane are one, as they are of `detect_planes` without split
+        kept = np.flatnonzero(np.bincount(label[label >= 0], minlength=len(planes)))
+        points = np.column_stack(cloud)
+        fits = [(points[label == k].mean(axis=0), planes[k, :3]) for k in kept]
+        plane_of = np.full(len(planes) + 1, -1)
+        plane_of[kept] = one_plane_each(fits, distance)
+        _, first = np.unique(plane_of[kept], return_index=True)
+        return planes[kept[first]], plane_of[label], seconds
 
     return run
 
@@ -254,7 +264,7 @@ class Scan:
             np.cos(np.radians(GROWN_ANGLE)),
         )  # fmt: skip
         sizes = np.bincount(label[label >= 0], counts[label >= 0])
-        large = np.flatnonzero(sizes >= GROWN_SHARE * len(self.points))
+        large = np.flatnonzero(sizes >= GROWN_SHARE * self.flat.sum())
         fits = [_fit(means[label == k], counts[label == k]) for k in large]
         plane_of = np.full(sizes.size + 2, -1)  # the last two for cells of no region
         plane_of[large] = one_plane_each(fits, self.distance)
@@ -270,8 +280,12 @@ class Scan:
         near = agree & (np.abs(off) <= self.distance)
         sizes = np.sort(np.bincount(label[has][near], minlength=max(len(planes), 1)))[::-1]
         enough = np.flatnonzero(np.cumsum(sizes) >= self.flat.sum() / 2)
+        found = np.where(self.flat, label, -1)
+        counts = np.bincount(found + 1, minlength=len(planes) + 1)
+        found[counts[found + 1] < GROWN_SHARE * self.flat.sum()] = -1
+        large, found = np.unique(found, return_inverse=True)
         precision, recall = at_80_percent(
-            self.region, np.where(self.flat, label, -1), self.regions, len(planes)
+            self.region, found - (large[0] < 0), self.regions, np.sum(large >= 0)
         )
         return {
             "cover": near.sum() / self.flat.sum(),

@@ -57,3 +57,65 @@ def octree(points, s_level, s_ms, max_thickness=1 / 25, min_isotropy=1 / 6):
             )
 
     return list(visit(points, 0, np.zeros(3), half))
+
+
+def directions(phi_num):
+    """Row, phi and theta of every cell of the accumulator ball, row by row: section 3.3."""
+    cells = []
+    for row in range(phi_num + 1):
+        phi = np.pi * row / phi_num
+        count = max(1, round(2 * phi_num * np.sin(phi)))
+        cells += [(row, phi, 2 * np.pi * t / count) for t in range(count)]
+    rows, phi, theta = np.array(cells).T
+    return rows.astype(int), phi, theta
+
+
+def unit(phi, theta):
+    return np.stack([np.sin(phi) * np.cos(theta), np.sin(phi) * np.sin(theta), np.cos(phi)], -1)
+
+
+def outward(node):
+    """Normal away from the origin, and the plane's distance from there."""
+    normal = node.normal if node.normal @ node.mean >= 0 else -node.normal
+    return normal, normal @ node.mean
+
+
+def tangent_votes(node, phi_num, rho_num, delta_rho, weight):
+    """Votes of one node for every cell [directions, rho_num]: a Gaussian that no origin enters.
+
+    Independent along the node's two axes in the tangent plane of its normal, each with the spread
+    of its points and half a cell, and along rho.
+    """
+    normal, rho = outward(node)
+    half = np.pi / phi_num / 2
+    _, phi, theta = directions(phi_num)
+    cells = unit(phi, theta)
+    m2 = np.where(cells @ normal > 0, 0.0, np.inf)
+    for k in (1, 2):
+        m2 += (cells @ node.vectors[:, k]) ** 2 / (node.values[0] / node.values[k] + half**2)
+    off = (np.arange(rho_num) + 0.5) * delta_rho - rho
+    m2 = m2[:, None] + off**2 / (node.values[0] + (delta_rho / 2) ** 2)
+    return np.where(m2 <= REACH, weight * np.exp(-m2 / 2), 0.0)
+
+
+def marked_peaks(votes, near):
+    """Peaks in the order of their votes, by marking: section 3.4.
+
+    Every cell in turn, the most voted first, is a peak where none of the cells around it has been
+    marked, and marks these whether it is or not.
+
+    Parameters
+    ----------
+    votes : float64[n]
+    near : list of int[m]
+        The cells around each one, which is one of them.
+    """
+    marked = np.zeros(len(votes), bool)
+    peaks = []
+    for cell in np.argsort(-votes, kind="stable"):
+        if votes[cell] <= 0:
+            break
+        if not marked[near[cell]].any():
+            peaks.append(int(cell))
+        marked[near[cell]] = True
+    return peaks
