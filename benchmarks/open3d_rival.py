@@ -11,8 +11,8 @@ patches-100     the same with 100 neighbours for both
 patches-sparse  the same with 30 on one point a voxel, of which there are about 100,000
 ransac          segment_plane (3 points, 1000 iterations) again on what is left
 
-A patch has the points within `distance` of its plane and a quarter more than its box; of a plane of RANSAC they are its
-inliers at that distance.
+A patch has the points within `distance` of its plane and a quarter more than its box; a plane of
+RANSAC has its inliers at that distance.
 """
 
 import sys

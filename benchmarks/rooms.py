@@ -24,6 +24,7 @@ NOISE = 0.005
 CLUTTER = 0.15  # share of the points
 BLOBS = 20
 BLOB_RADIUS = 0.15, 0.25
+UNTURNED = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 CHUNK = 1 << 20  # points drawn at once: the arrays for it stay in the cache
 
 
@@ -56,7 +57,7 @@ class Scene:
     noise: float = NOISE
 
     def moved(
-        self, *, turn: ArrayLike = np.eye(3), scale: float = 1.0, shift: ArrayLike = (0, 0, 0)
+        self, *, turn: ArrayLike = UNTURNED, scale: float = 1.0, shift: ArrayLike = (0, 0, 0)
     ) -> Self:
         """Turn by a rotation matrix, then scale, then shift."""
         turn, shift = np.asarray(turn, np.float64), np.asarray(shift, np.float64)
@@ -193,7 +194,8 @@ def building(n: int, **choices: float) -> Scene:
     """Two storeys of 4 x 4 rooms of 5 x 4 m between walls of 12 cm: 20 planes, 192 patches."""
     corners = np.stack(np.meshgrid(range(4), range(4), range(2)), axis=-1).reshape(-1, 3)
     corners = corners * [5.12, 4.12, 3.1]
-    faces = [face for low in corners for face in block(low, low + [5.0, 4.0, 2.7])]
+    size = np.array([5.0, 4.0, 2.7])
+    faces = [face for low in corners for face in block(low, low + size)]
     return scan(faces, n, **choices)
 
 

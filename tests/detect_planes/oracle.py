@@ -1,7 +1,6 @@
-"""Plain steps of `detect_planes`, by the paper: Limberger & Oliveira 2015, 10.1016/j.patcog.2014.12.020.
+"""Plain steps of `detect_planes`, by Limberger & Oliveira 2015, 10.1016/j.patcog.2014.12.020.
 
-Nothing of ours is imported. All arithmetic is in double precision on coordinates relative to the
-centroid.
+Nothing of ours is imported. All arithmetic is in double precision.
 """
 
 from typing import NamedTuple
@@ -15,7 +14,7 @@ DEEPEST = 20
 
 class Node(NamedTuple):
     level: int
-    middle: np.ndarray  # of the cell, relative to the centroid of the cloud
+    middle: np.ndarray  # of the cell, as the mean relative to the middle of the root
     size: float
     n: int  # points that are no outliers
     mean: np.ndarray  # of these
@@ -31,10 +30,8 @@ def principal(points):
     return mean, np.maximum(values, 0.0), vectors
 
 
-def octree(points, s_level, s_ms, max_thickness=1 / 25, min_isotropy=1 / 6):
-    """Coplanar nodes, depth first: sections 3.1 and 3.2."""
-    points = points - points.mean(axis=0)
-    half = np.abs(points).max()
+def octree(points, middle, half, *, s_level, s_ms, max_thickness=1 / 25, min_isotropy=1 / 6):
+    """Coplanar nodes of the octree with this root, depth first: sections 3.1 and 3.2."""
 
     def visit(inside, level, middle, half):
         if len(inside) < s_ms or level > DEEPEST:
@@ -45,9 +42,7 @@ def octree(points, s_level, s_ms, max_thickness=1 / 25, min_isotropy=1 / 6):
                 off = np.abs((inside - mean) @ vectors[:, 0])
                 kept = inside[off <= 2 * half / OUTLIER]
                 mean, values, vectors = principal(kept)
-                yield Node(
-                    level, middle, 2 * half, len(kept), mean, vectors[:, 0], values, vectors
-                )
+                yield Node(level, middle, 2 * half, len(kept), mean, vectors[:, 0], values, vectors)
                 return
         upper = inside > middle
         for child in np.ndindex(2, 2, 2):
@@ -56,7 +51,7 @@ def octree(points, s_level, s_ms, max_thickness=1 / 25, min_isotropy=1 / 6):
                 inside[here], level + 1, middle + half * (np.array(child) - 0.5), half / 2
             )
 
-    return list(visit(points, 0, np.zeros(3), half))
+    return list(visit(points - middle, 0, np.zeros(3), half))
 
 
 def directions(phi_num):

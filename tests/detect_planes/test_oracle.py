@@ -357,19 +357,21 @@ def kernel_nodes(points, cube, **options):
     ])  # fmt: skip
 
 
-def oracle_nodes(points, **options):
+def oracle_nodes(points, cube, **options):
     return np.array([
         [node.level, *node.middle, node.size, node.n, *node.normal, *node.values]
-        for node in oracle.octree(points, **options)
+        for node in oracle.octree(points, cube.middle, cube.half, **options)
     ]).reshape(-1, 12)  # fmt: skip
+
+
+def by_place(nodes):
+    places = np.round(2 * nodes[:, 1:4] / nodes[:, 4:5])  # odd numbers
+    return nodes[np.lexsort([*places.T, nodes[:, 0]])]
 
 
 def assert_nodes_equal(found, expected, atol):
     """Up to the sign of normals; eigenvalues to a share of the greatest, atol."""
-    found, expected = (
-        rows[np.lexsort([*np.round(rows[:, 3:0:-1] / rows[:, 4].min(initial=1.0), 3).T, rows[:, 0]])]
-        for rows in (found, expected)
-    )
+    found, expected = (by_place(rows) for rows in (found, expected))
     assert found.shape == expected.shape
     assert found[:, 0].tolist() == expected[:, 0].tolist()
     np.testing.assert_allclose(found[:, 1:5], expected[:, 1:5], atol=1e-6 * expected[0, 4])
@@ -392,7 +394,9 @@ def reference():
 def test_the_oracle_has_the_nodes_of_the_reference(reference):
     points, expected = reference
     assert len(expected) == 128
-    assert_nodes_equal(oracle_nodes(points, s_level=3, s_ms=200), expected, 1e-8)
+    assert_nodes_equal(
+        oracle_nodes(points, around_the_centroid(points), s_level=3, s_ms=200), expected, 1e-8
+    )
 
 
 def test_the_octree_has_the_nodes_of_the_reference(reference):
@@ -411,4 +415,4 @@ def test_the_octree_has_the_nodes_of_recursion(scene, s_level, s_ms):
     points = (np.floor((points - cube.low) * cube.scale) + 0.25) / cube.scale + cube.low
     found = kernel_nodes(points, cube, s_level=s_level, s_ms=s_ms)
     assert len(found) > 0
-    assert_nodes_equal(found, oracle_nodes(points, s_level=s_level, s_ms=s_ms), 1e-6)
+    assert_nodes_equal(found, oracle_nodes(points, cube, s_level=s_level, s_ms=s_ms), 1e-6)
