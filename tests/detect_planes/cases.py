@@ -73,7 +73,7 @@ CASES = {
     "a line along x": (points(LINE, 0 * LINE + 4, 0 * LINE + 5), {}),
     "an oblique line": (points(LINE, 2 * LINE, 0.3 * LINE), {}),
     "flat": (of(rooms.flat(2000)), {}),
-    "flat through the origin": (points(*np.subtract(random(2000, height=0.0), [[5], [5], [0]])), {}),
+    "flat through the origin": (points(*np.add(random(2000, height=0.0), [[-5], [-5], [0]])), {}),
     "a wall, flat": (points(*np.add(random(2000, depth=0.0), [[0], [7], [0]])), {}),
     "flat and oblique": (of(rooms.flat(2000).moved(turn=rooms.turn(4))), {}),
     "a lattice": (points(*np.mgrid[0:50, 0:40, 3:4].reshape(3, -1) / 8), {}),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 OUTLIER = 10  # a node's points farther from its plane than its size by this are not of it
+NONZERO = 1e-5  # of the variance of rho
 REACH = 4.0  # squared Mahalanobis distance up to which a node votes
 DEEPEST = 20
 
@@ -91,6 +92,44 @@ def tangent_votes(node, phi_num, rho_num, delta_rho, weight):
     off = (np.arange(rho_num) + 0.5) * delta_rho - rho
     m2 = m2[:, None] + off**2 / (node.values[0] + (delta_rho / 2) ** 2)
     return np.where(m2 <= REACH, weight * np.exp(-m2 / 2), 0.0)
+
+
+def paper_covariance(node):
+    """Covariance of rho, phi and theta: that of the points, carried over by the Jacobian."""
+    normal, rho = outward(node)
+    px, py, pz = rho * normal
+    w, p2 = px * px + py * py, rho * rho
+    jacobian = np.array([
+        normal,
+        np.array([px * pz, py * pz, -w]) / (np.sqrt(w) * p2),
+        np.array([-py, px, 0.0]) / w,
+    ])  # fmt: skip
+    spread = node.vectors @ np.diag(node.values) @ node.vectors.T
+    return jacobian @ spread @ jacobian.T + np.diag([NONZERO, 0.0, 0.0])
+
+
+def paper_votes(node, phi_num, rho_num, delta_rho, weight):
+    """Votes of one node for every cell [directions, rho_num], by the paper's kernel.
+
+    A cell beyond a pole or the origin has two places in rho, phi and theta; the nearer one counts.
+    """
+    normal, rho = outward(node)
+    at = rho, np.arccos(normal[2]), np.arctan2(normal[1], normal[0])
+    covariance = paper_covariance(node)
+    inverse = np.linalg.inv(covariance)
+    height = 1 / ((2 * np.pi) ** 1.5 * np.sqrt(np.linalg.det(covariance)))
+    _, phi, theta = directions(phi_num)
+    rhos = (np.arange(rho_num) + 0.5) * delta_rho
+    m2 = np.full((len(phi), rho_num), np.inf)
+    for sign, turned, around in (
+        (1, phi, 0.0), (1, -phi, np.pi), (1, 2 * np.pi - phi, np.pi), (-1, np.pi - phi, np.pi),
+    ):  # fmt: skip
+        off = np.empty((len(phi), rho_num, 3))
+        off[..., 0] = sign * rhos - at[0]
+        off[..., 1] = (turned - at[1])[:, None]
+        off[..., 2] = np.remainder(theta + around - at[2] + np.pi, 2 * np.pi)[:, None] - np.pi
+        m2 = np.minimum(m2, np.einsum("...i,ij,...j", off, inverse, off))
+    return np.where(m2 <= REACH, weight * height * np.exp(-m2 / 2), 0.0)
 
 
 def marked_peaks(votes, near):
