@@ -1,6 +1,6 @@
 """How well `detect_planes` finds planes: generated rooms with truth, real scans without.
 
-python benchmarks/plane_quality.py [--open3d PYTHON] [--points N] [--only NAME] [--data FOLDER]
+python benchmarks/plane_quality.py [--open3d PYTHON] [--points N] [--only NAME ...] [--data FOLDER]
                                    [--golden FOLDER] [--methods NAME ...] [--json FILE]
 
 Rivals run in the same run, in the Python given by --open3d (open3d_rival.py says which and how);
@@ -351,7 +351,7 @@ def main():
     )
     parser.add_argument("--open3d", default=sys.executable, help="a Python that has Open3D")
     parser.add_argument("--points", type=int, default=100_000, help="of the generated scenes")
-    parser.add_argument("--only", help="clouds whose name has this in it")
+    parser.add_argument("--only", nargs="+", help="clouds of these names")
     parser.add_argument("--data", type=Path, default=DATA / "data" / "indoor")
     parser.add_argument("--golden", type=Path, default=DATA / "golden" / "planes")
     parser.add_argument("--methods", nargs="+", help="these only")
@@ -370,7 +370,7 @@ def main():
             results.setdefault(name, {})[method] = {**figures, "seconds": seconds}
 
     def asked(name):
-        return not arguments.only or arguments.only in name
+        return not arguments.only or name in arguments.only
 
     for name, make in scenes(arguments.points, arguments.golden):
         if asked(name):

@@ -128,7 +128,7 @@ def paper_votes(node, phi_num, rho_num, delta_rho, weight):
         off[..., 0] = sign * rhos - at[0]
         off[..., 1] = (turned - at[1])[:, None]
         off[..., 2] = np.remainder(theta + around - at[2] + np.pi, 2 * np.pi)[:, None] - np.pi
-        m2 = np.minimum(m2, np.einsum("...i,ij,...j", off, inverse, off))
+        m2 = np.minimum(m2, ((off @ inverse) * off).sum(axis=-1))
     return np.where(m2 <= REACH, weight * height * np.exp(-m2 / 2), 0.0)
 
 
