@@ -8,7 +8,8 @@ Methods, all on coordinates relative to the mean, in which Open3D loses no digit
 
 patches         detect_planar_patches (60, 75, 0.75, knn 30), normals of 30 neighbours
 patches-100     the same with 100 neighbours for both
-patches-sparse  the same with 30 on one point a voxel, of which there are about 100,000
+patches-voxel   the same with 30 on one point a voxel, of which there are about 100,000
+patches-random  the same with 30 on 100,000 points at random
 ransac          segment_plane (3 points, 1000 iterations) again on what is left
 
 A patch has the points within `distance` of its plane and a quarter more than its box; a plane of
@@ -38,11 +39,8 @@ def patches(cloud, knn):
     )
 
 
-def sparse(cloud):
+def voxels(cloud):
     """One point a voxel of such a size that about SPARSE are left."""
-    n = len(cloud.points)
-    if n <= SPARSE:
-        return cloud
     extent = cloud.get_max_bound() - cloud.get_min_bound()
     low, high = extent.max() / 1e4, extent.max() / 4
     for _ in range(12):
@@ -70,7 +68,6 @@ def assigned(points, found, distance):
 def ransac(cloud, distance, limit):
     n = len(cloud.points)
     label, planes, left = np.full(n, -1, np.int32), [], np.arange(n)
-    o3d.utility.random.seed(1)
     while len(planes) < limit and left.size > max(100, n // 100):
         (*normal, minus_d), inliers = cloud.segment_plane(distance, 3, 1000)
         label[left[inliers]] = len(planes)
@@ -87,14 +84,18 @@ def main():
         distance, limit = float(given["distance"]), int(given["limit"])
     middle = points.mean(axis=0)
     points -= middle
+    o3d.utility.random.seed(1)
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(points))
     start = time.perf_counter()
     if method == "ransac":
         planes, label = ransac(cloud, distance, limit)
         seconds = time.perf_counter() - start
     else:
-        few = sparse(cloud) if method == "patches-sparse" else cloud
-        found = patches(few, 100 if method == "patches-100" else 30)
+        if method == "patches-voxel":
+            cloud = voxels(cloud)
+        if method == "patches-random":
+            cloud = cloud.random_down_sample(SPARSE / len(points))
+        found = patches(cloud, 100 if method == "patches-100" else 30)
         seconds = time.perf_counter() - start
         planes = [[*each.R[:, 2], each.R[:, 2] @ each.center] for each in found]
         label = assigned(points, found, distance)

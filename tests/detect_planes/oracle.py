@@ -76,21 +76,21 @@ def outward(node):
     return normal, normal @ node.mean
 
 
-def tangent_votes(node, phi_num, rho_num, delta_rho, weight):
-    """Votes of one node for every cell [directions, rho_num]: a Gaussian that no origin enters.
+def tangent_votes(node, phi_num, rhos, rho_step, weight):
+    """Votes of one node for every cell [directions, rhos]: a Gaussian that no origin enters.
 
     Independent along the node's two axes in the tangent plane of its normal, each with the spread
-    of its points and half a cell, and along rho.
+    of its points and half a cell, and along rho. A plane is voted for from both its sides.
     """
-    normal, rho = outward(node)
     half = np.pi / phi_num / 2
     _, phi, theta = directions(phi_num)
     cells = unit(phi, theta)
-    m2 = np.where(cells @ normal > 0, 0.0, np.inf)
+    side = np.sign(cells @ node.normal)
+    m2 = np.where(side != 0, 0.0, np.inf)
     for k in (1, 2):
         m2 += (cells @ node.vectors[:, k]) ** 2 / (node.values[0] / node.values[k] + half**2)
-    off = (np.arange(rho_num) + 0.5) * delta_rho - rho
-    m2 = m2[:, None] + off**2 / (node.values[0] + (delta_rho / 2) ** 2)
+    off = rhos - (side * (node.normal @ node.mean))[:, None]
+    m2 = m2[:, None] + off**2 / (node.values[0] + (rho_step / 2) ** 2)
     return np.where(m2 <= REACH, weight * np.exp(-m2 / 2), 0.0)
 
 
@@ -108,8 +108,8 @@ def paper_covariance(node):
     return jacobian @ spread @ jacobian.T + np.diag([NONZERO, 0.0, 0.0])
 
 
-def paper_votes(node, phi_num, rho_num, delta_rho, weight):
-    """Votes of one node for every cell [directions, rho_num], by the paper's kernel.
+def paper_votes(node, phi_num, rhos, weight):
+    """Votes of one node for every cell [directions, rhos], by the paper's kernel.
 
     A cell beyond a pole or the origin has two places in rho, phi and theta; the nearer one counts.
     """
@@ -119,12 +119,11 @@ def paper_votes(node, phi_num, rho_num, delta_rho, weight):
     inverse = np.linalg.inv(covariance)
     height = 1 / ((2 * np.pi) ** 1.5 * np.sqrt(np.linalg.det(covariance)))
     _, phi, theta = directions(phi_num)
-    rhos = (np.arange(rho_num) + 0.5) * delta_rho
-    m2 = np.full((len(phi), rho_num), np.inf)
+    m2 = np.full((len(phi), len(rhos)), np.inf)
     for sign, turned, around in (
         (1, phi, 0.0), (1, -phi, np.pi), (1, 2 * np.pi - phi, np.pi), (-1, np.pi - phi, np.pi),
     ):  # fmt: skip
-        off = np.empty((len(phi), rho_num, 3))
+        off = np.empty((len(phi), len(rhos), 3))
         off[..., 0] = sign * rhos - at[0]
         off[..., 1] = (turned - at[1])[:, None]
         off[..., 2] = np.remainder(theta + around - at[2] + np.pi, 2 * np.pi)[:, None] - np.pi
@@ -135,21 +134,22 @@ def paper_votes(node, phi_num, rho_num, delta_rho, weight):
 def marked_peaks(votes, near):
     """Peaks in the order of their votes, by marking: section 3.4.
 
-    Every cell in turn, the most voted first, is a peak where none of the cells around it has been
-    marked, and marks these whether it is or not.
+    Every cell in turn, the most voted first, is a peak where it has not been marked, and marks all
+    that is near it whether it is or not. (The paper marks one step around and looks one step
+    around for marks; near are what two such steps reach.)
 
     Parameters
     ----------
     votes : float64[n]
-    near : list of int[m]
-        The cells around each one, which is one of them.
+    near : callable
+        Gives the cells near one, itself too.
     """
     marked = np.zeros(len(votes), bool)
     peaks = []
     for cell in np.argsort(-votes, kind="stable"):
         if votes[cell] <= 0:
             break
-        if not marked[near[cell]].any():
+        if not marked[cell]:
             peaks.append(int(cell))
-        marked[near[cell]] = True
+        marked[near(cell)] = True
     return peaks

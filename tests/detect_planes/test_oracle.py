@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs import detect_planes, plane_points
-from spatialq.udfs.detect_planes import octree
+from spatialq.udfs.detect_planes import accumulator, octree, votes
 
 from ..conftest import real_file
 from . import oracle
@@ -416,3 +416,72 @@ def test_the_octree_has_the_nodes_of_recursion(scene, s_level, s_ms):
     found = kernel_nodes(points, cube, s_level=s_level, s_ms=s_ms)
     assert len(found) > 0
     assert_nodes_equal(found, oracle_nodes(points, cube, s_level=s_level, s_ms=s_ms), 1e-6)
+
+
+@pytest.mark.parametrize("phi_num", [4, 9, 30, 61])
+def test_the_ball_is_laid_out_as_in_the_paper(phi_num):
+    ball = accumulator.ball(phi_num)
+    rows, phi, theta = oracle.directions(phi_num)
+    np.testing.assert_array_equal(np.diff(ball.rows), np.bincount(rows))
+    np.testing.assert_allclose(ball.directions, oracle.unit(phi, theta), rtol=0, atol=1e-15)
+
+
+def some_nodes(n, seed=1):
+    """Planar nodes at all angles and distances, some of them at poles or through the origin."""
+    rng = np.random.default_rng(seed)
+    nodes = []
+    for k in range(n):
+        vectors = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        if k % 4 == 1:
+            vectors = np.roll(np.eye(3), 1, axis=1)  # the normal is that of a pole
+        mean = rng.uniform(-0.6, 0.6, 3)
+        if k % 4 == 2:
+            mean -= (mean @ vectors[:, 0]) * vectors[:, 0]
+        wide = rng.uniform(0.001, 0.02)
+        values = np.array([wide * rng.choice([0.0, 1e-4, 0.04]), wide, wide * rng.uniform(1, 6)])
+        nodes.append(oracle.Node(3, mean, 0.2, 50, mean, vectors[:, 0], values, vectors))
+    return nodes
+
+
+@pytest.mark.parametrize(("phi_num", "rho_num"), [(30, 300), (12, 50), (47, 120)])
+def test_votes_are_those_of_all_nodes_for_all_cells(phi_num, rho_num):
+    ball, nodes = accumulator.ball(phi_num), some_nodes(40)
+    weights = np.random.default_rng(2).uniform(0.01, 1, len(nodes))
+    rho_step = 1.1 / rho_num
+    rhos = (np.arange(rho_num) - accumulator.BEYOND) * rho_step
+    found = np.zeros((len(ball.directions), rho_num), np.int64)
+    votes.vote(
+        *(np.array([getattr(node, name) for node in nodes]) for name in ("mean", "values")),
+        np.array([node.vectors.T for node in nodes]), weights, ball.directions, ball.rows,
+        ball.step, rho_step, rho_num, found, 0, len(nodes),
+    )  # fmt: skip
+    expected = sum(
+        oracle.tangent_votes(node, phi_num, rhos, rho_step, weight)
+        for node, weight in zip(nodes, weights, strict=True)
+    )
+    assert (expected > 0).any(axis=1).sum() > 40
+    np.testing.assert_allclose(found / votes.ONE, expected, rtol=1e-8, atol=40 / votes.ONE)
+
+
+@pytest.mark.parametrize("phi_num", [4, 8, 13])
+@pytest.mark.parametrize("most", [3, 50, 10**9])
+def test_peaks_are_those_of_marking(phi_num, most):
+    ball, n_rho = accumulator.ball(phi_num), 25
+    n = len(ball.directions)
+    rng = np.random.default_rng(most)
+    cells = rng.integers(0, most, (n, n_rho)) * (rng.random((n, n_rho)) < 0.3)
+    close = ball.directions @ ball.directions.T >= np.cos((accumulator.RADIUS + 0.5) * ball.step)
+
+    def near(cell):
+        direction, r = divmod(cell, n_rho)
+        rhos = np.arange(max(0, r - accumulator.RADIUS), min(n_rho - 1, r + accumulator.RADIUS) + 1)
+        return (np.flatnonzero(close[direction])[:, None] * n_rho + rhos).ravel()
+
+    is_peak = np.zeros((n, n_rho), bool)
+    votes.peaks(cells, ball.near, ball.near_starts, accumulator.RADIUS, is_peak, 0, n)
+    expected = [
+        peak for peak in oracle.marked_peaks(cells.ravel(), near)
+        if peak % n_rho >= accumulator.BEYOND
+    ]  # fmt: skip
+    assert len(expected) > 0
+    assert np.flatnonzero(is_peak).tolist() == sorted(expected)
