@@ -8,12 +8,17 @@ With --open3d, Open3D's detect_planar_patches on a million points in the same ru
 included (open3d_rival.py).
 """
 
+import argparse
+import subprocess
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from numba import njit
+from rooms import room
+from spatialq.udfs import detect_planes, plane_points
 
 from spatialq.parallel import n_threads, spans
 
