@@ -14,7 +14,7 @@ BITS = 21
 GRID = 5
 """Level of the first grid of cells."""
 
-FINER = 2
+FINER = 1
 """Levels by which a further grid is finer than the cells it divides."""
 
 MOMENTS = 10

@@ -69,8 +69,9 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     noise = _noise(nodes)
     nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
+    rest = cloud
     for turn in range(1, len(CROWDS)):
-        rest = cloud.rest(near_planes(nodes, owner, planes), planes)
+        rest = rest.rest(near_planes(nodes, owner, planes), planes)
         if rest.size < LEAST * FEWEST_NODES:
             break
         more = planar_nodes(rest, options, turn)

@@ -22,11 +22,12 @@ is close together narrow ones."""
 SHARES = 2500, 600, 150
 """... or this part of the points, where that is more: nodes cost time, too."""
 
-BELOW = 3
-"""Levels below s_level that nodes may be at, where it is not given."""
+BELOW = 3, 2
+"""Levels below s_level that nodes may be at, where s_ms is not given: where the nodes of s_level
+hold no more than CROWDS says, and where they hold more."""
 
-PART = 64
-"""s_ms, where it is not given, is this part of the points that the nodes of s_level hold."""
+PARTS = 64, 16
+"""s_ms, where it is not given, is this part of what the nodes of s_level hold; likewise."""
 
 WIDER = 2
 """Levels above s_level whose planar cells tell which nodes are layers."""
@@ -241,9 +242,7 @@ def layers(nodes: Nodes, wide: Nodes) -> Any:
         several = np.bincount(cell[order][1:][apart], minlength=len(planes)) >= DEPTHS - 1
         steps[inside] |= (cosines < np.cos(TURNED)) | several[cell]
     known = nodes.count[exact].sum()
-    import os
 
-    if os.environ.get("DBG"):
         print("exact", known / nodes.count.sum(), "steps", nodes.count[steps].sum() / max(known, 1))
     return exact & (nodes.count[steps].sum() > LAYERED * known)
 
@@ -296,8 +295,7 @@ class _Limits:
         s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
         by_crowd = s_ms is None
         s_level = options.s_level
-        deepest = s_level + BELOW if by_crowd and s_level is not None else DEEPEST
-        return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), deepest, by_crowd)
+        return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), DEEPEST, by_crowd)
 
     def seen(self, levels: list[tuple[int, Any]], size: int, turn: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
@@ -309,8 +307,11 @@ class _Limits:
             crowd = _crowd(moments[:, 0], size)
             if chosen.s_level is None and crowd > max(CROWDS[turn], size / SHARES[turn]):
                 continue
-            s_ms = max(LEAST, crowd / PART) if self.by_crowd else self.s_ms
-            deepest = level + BELOW if self.by_crowd else DEEPEST
+            s_ms, deepest = self.s_ms, DEEPEST
+            if self.by_crowd:
+                rich = crowd > CROWDS[turn]
+                s_ms = max(LEAST, crowd / PARTS[rich])
+                deepest = level + BELOW[rich]
             chosen = _Limits(level, s_ms, deepest, by_crowd=False)
         return chosen
 
