@@ -231,7 +231,7 @@ def planes(
         outputs = ", ".join(row["outputs"])
         _show([{**row, "planes": len(found), "outputs": outputs}], as_json=False, upright=True)
     else:
-        brief = ("plane_id", "orientation", "area", "point_count", "rmse", "d")
+        brief = ("plane_id", "orientation", "area", "point_count", "rmse")
         shown = [
             {name: _rounded(each[name]) for name in brief}
             | {"normal": "{nx:.3f} {ny:.3f} {nz:.3f}".format_map(each)}

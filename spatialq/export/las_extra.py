@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNDOCUMENTED = 0
-MOST_UNDOCUMENTED = 255  # bytes of one such entry: its size is one byte
-NO_DATA = 1  # the bit of the options
+NO_DATA, SCALE, OFFSET = 1, 8, 16  # bits of the options
+# laspy takes these bits for what they mean elsewhere, where the options are a number of bytes
+SIZES = [size for size in range(255, 0, -1) if not size & (SCALE | OFFSET)]
 LONGEST = 65_535  # bytes of a point record, and of the data of a record that describes them
 
 
@@ -98,11 +99,13 @@ def lay_out(header: Header, fields: Sequence[Field]) -> Layout:
 
 def _undocumented(count: int) -> list[bytes]:
     """Entries for bytes that nothing describes, so that those behind them have their place."""
-    sizes = [min(MOST_UNDOCUMENTED, count - k) for k in range(0, count, MOST_UNDOCUMENTED)]
-    return [
-        struct.pack("<2xBB32s156x", UNDOCUMENTED, size, f"undocumented_{k + 1}".encode())
-        for k, size in enumerate(sizes)
-    ]
+    entries: list[bytes] = []
+    while count:
+        size = next(each for each in SIZES if each <= count)
+        name = f"undocumented_{len(entries) + 1}".encode()
+        entries.append(struct.pack("<2xBB32s156x", UNDOCUMENTED, size, name))
+        count -= size
+    return entries
 
 
 def widened(

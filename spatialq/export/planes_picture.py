@@ -20,6 +20,7 @@ FINE = 2  # drawn this much larger and reduced: smooth edges
 INK, FAINT, PAPER = (38, 42, 48), (112, 118, 126), (252, 252, 250)
 OTHER = (205, 208, 212)  # points of no plane
 MOST_POINTS = 600_000  # drawn
+FRAME = (0.1, 99.9)  # percentiles of the points that are in the picture
 LISTED = 20  # planes in the legend
 ELEVATION = math.radians(38)
 TURN = math.radians(28)  # from the main direction of the walls
@@ -70,7 +71,8 @@ def write_planes_picture(
     centre = on_plane.mean(axis=0) if len(on_plane) else np.zeros(3)
     seen = (cloud - centre) @ axes.T  # right, up, towards the viewer
     shown = seen[owner > 0] if n_on else seen
-    low, high = (shown.min(axis=0), shown.max(axis=0)) if len(shown) else (-np.ones(3), np.ones(3))
+    # stray points shall not make the rest small
+    low, high = np.percentile(shown, FRAME, axis=0) if len(shown) else (-np.ones(3), np.ones(3))
     scale = FINE * VIEW_SIDE / (float((high - low)[:2].max()) or 1.0)
     wide, tall = (max(FINE, math.ceil((high - low)[k] * scale)) for k in (0, 1))
 
@@ -130,11 +132,11 @@ def _cut_away(
         return set()
     owners, rows = np.unique(owner[on], return_inverse=True)
     side = float((high - low)[:2].max()) / COARSE or 1.0
-    column, row = (((seen[on, k] - low[k]) / side).astype(np.int64) for k in (0, 1))
-    cells, place = np.unique(row * (COARSE + 1) + column, return_inverse=True)
-    nearest = np.full((owners.size, cells.size), -np.inf)
+    column, row = (((seen[on, k] - low[k]) // side).astype(np.int64) for k in (0, 1))
+    cells, place = np.unique((column, row), axis=1, return_inverse=True)
+    nearest = np.full((owners.size, cells.shape[1]), -np.inf)
     np.maximum.at(nearest, (rows, place), seen[on, 2])
-    farthest = np.full((owners.size, cells.size), np.inf)
+    farthest = np.full((owners.size, cells.shape[1]), np.inf)
     np.minimum.at(farthest, (rows, place), seen[on, 2])
     cut = set()
     for k in np.argsort(-nearest.max(axis=1)):
