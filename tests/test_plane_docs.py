@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from spatialq.udfs.detect_planes import Options
 
 import spatialq
 from spatialq.connection import macros
@@ -35,17 +36,18 @@ def test_the_queries_of_a_page(con, page):
         assert con.execute(statement.query).fetchall(), statement.query
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_argument_is_on_the_page(page):
-    from spatialq.udfs.detect_planes import Options
-
-    text = (ROOT / f"docs/{page}.md").read_text()
-    names = [*Options.__dataclass_fields__, "device"] if page == "detect_planes" else []
-    macro = next(macro for macro in macros() if macro.name == page)
-    for name in names:
+def test_every_argument_is_on_the_page():
+    text = (ROOT / "docs/detect_planes.md").read_text()
+    for name in (*Options.__dataclass_fields__, "device"):
         assert f"`{name}`" in text, name
-    arguments = re.findall(r"^    (\w+) := ", macro.statement, re.MULTILINE)
-    assert arguments == [*Options.__dataclass_fields__, "device"]
+
+
+@pytest.mark.parametrize("name", [*PAGES, *(f"{page}_list" for page in PAGES)])
+def test_a_macro_has_the_arguments_of_the_options(name):
+    (macro,) = (macro for macro in macros() if macro.name == name)
+    signature = macro.statement.split(") AS ")[0]
+    named = re.findall(r"(\w+) := ", signature)
+    assert named == [*Options.__dataclass_fields__, "device"]
 
 
 @pytest.mark.parametrize("page", PAGES)
