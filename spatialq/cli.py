@@ -332,8 +332,11 @@ def demo(
         _show(rows, as_json=False)
 
     with _progress() as update:
-        picture = run(las, ifc, folder, show, update)
-    typer.echo(f"\npicture: {picture}\ndatabase: {folder / 'demo.duckdb'}")
+        pictures = run(las, ifc, folder, show, update)
+    typer.echo("")
+    for picture in pictures:
+        typer.echo(f"picture: {picture}")
+    typer.echo(f"database: {folder / 'demo.duckdb'}")
 
 
 @app.command()

@@ -146,9 +146,10 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     assert result.returncode == 0, result.stderr
     for text in ("Overlap Window Method", "IfcWall", "owm_ground", "picture: "):
         assert text in result.stdout
-    picture = (tmp_path / "out" / "ground.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert len(picture) > 100_000
+    for name in ("ground.png", "planes.png"):
+        picture = (tmp_path / "out" / name).read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 100_000
 
 
 def test_json_has_no_nan():

@@ -24,7 +24,7 @@ FRAME = (0.1, 99.9)  # percentiles of the points that are in the picture
 LISTED = 20  # planes in the legend
 ELEVATION = math.radians(38)
 TURN = math.radians(28)  # from the main direction of the walls
-COARSE = 120  # cells along the view for what hides what
+COARSE = 120  # cells along the view for what hides what, at most
 
 
 def write_planes_picture(
@@ -73,6 +73,8 @@ def write_planes_picture(
     shown = seen[owner > 0] if n_on else seen
     # stray points shall not make the rest small
     low, high = np.percentile(shown, FRAME, axis=0) if len(shown) else (-np.ones(3), np.ones(3))
+    edge = 0.02 * (high - low)
+    low, high = low - edge, high + edge
     scale = FINE * VIEW_SIDE / (float((high - low)[:2].max()) or 1.0)
     wide, tall = (max(FINE, math.ceil((high - low)[k] * scale)) for k in (0, 1))
 
@@ -131,7 +133,8 @@ def _cut_away(
     if not on.any():
         return set()
     owners, rows = np.unique(owner[on], return_inverse=True)
-    side = float((high - low)[:2].max()) / COARSE or 1.0
+    along = min(COARSE, max(8.0, math.sqrt(np.count_nonzero(on)) / 4))  # some points in each
+    side = float((high - low)[:2].max()) / along or 1.0
     column, row = (((seen[on, k] - low[k]) // side).astype(np.int64) for k in (0, 1))
     cells, place = np.unique((column, row), axis=1, return_inverse=True)
     nearest = np.full((owners.size, cells.shape[1]), -np.inf)
@@ -169,7 +172,7 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArra
 
 def _splat(points: int, pixels: int) -> int:
     """Side of a point in pixels, so that surfaces close."""
-    return min(max(round(1.6 * math.sqrt(pixels / max(points, 1))), FINE), 5 * FINE)
+    return min(max(round(1.6 * math.sqrt(pixels / max(points, 1))), FINE), 9 * FINE)
 
 
 def _paint(
