@@ -81,12 +81,12 @@ def write_planes_picture(
     cut = _cut_away(seen, owner, low, high)
     pixels = np.full((tall, wide, 3), PAPER, np.uint8)
     colours = _colours(planes, axes)
-    for mine, size in ((owner == 0, FINE), (~np.isin(owner, [0, *cut]), None)):
+    for mine, thin in ((owner == 0, 2), (~np.isin(owner, [0, *cut]), 1)):
         picked = seen[mine]
         picked = np.column_stack(
             [(picked[:, 0] - low[0]) * scale, (high[1] - picked[:, 1]) * scale, picked[:, 2]]
         )
-        _paint(pixels, picked, colours[owner[mine]], size or _splat(len(picked), wide * tall))
+        _paint(pixels, picked, colours[owner[mine]], _splat(len(picked), wide * tall) // thin)
     view = Image.fromarray(pixels)
     draw = ImageDraw.Draw(view)
     for plane in planes:
