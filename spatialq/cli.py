@@ -93,13 +93,18 @@ def sql(
         raise ValueError(message)
     require_one_crs(con, query)
     if output is not None:
-        rows = write_table(con, query, output)
-        _show([{"output": str(output), "rows": rows}], as_json=as_json)
+        written = write_table(con, query, output)
+        _show([{"output": str(output), "rows": written}], as_json=as_json)
         return
     result = con.execute(query)
-    names = _distinct([column[0] for column in result.description or []])
+    columns = result.description or []
+    names = _distinct([column[0] for column in columns])
     fetched = result.fetchmany(limit)
-    _show([dict(zip(names, row, strict=True)) for row in fetched], as_json=as_json)
+    rows = [dict(zip(names, row, strict=True)) for row in fetched]
+    for name, column in zip(names, columns, strict=True):
+        if str(column[1]).startswith("GEOMETRY"):
+            _write_out(con, rows, name)
+    _show(rows, as_json=as_json)
     if len(fetched) == limit and result.fetchone() is not None:
         _note(f"only the first {limit} rows are shown (--limit)")
 
@@ -401,6 +406,14 @@ def _distinct(names: list[str]) -> list[str]:
             other = f"{name}_{k}"
         found.append(other)
     return found
+
+
+def _write_out(con: Any, rows: list[dict[str, Any]], name: str) -> None:
+    """Turn a column of geometries, which DuckDB gives as WKB, into text."""
+    query = "SELECT unnest($1::BLOB[])::GEOMETRY::VARCHAR"
+    texts = con.cursor().execute(query, [[row[name] for row in rows]]).fetchall()
+    for row, (text,) in zip(rows, texts, strict=True):
+        row[name] = text
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -167,6 +167,14 @@ def test_json_has_no_nan():
     }
 
 
+def test_geometries_are_text():
+    query = "SELECT unnest(['POINT Z (1 2 3)', NULL])::GEOMETRY AS g, 7 AS k, 'POINT (4 5)'::GEOMETRY AS g"
+    assert rows("sql", query) == [
+        {"g": "POINT Z (1 2 3)", "k": 7, "g_1": "POINT (4 5)"},
+        {"g": None, "k": 7, "g_1": "POINT (4 5)"},
+    ]
+
+
 def test_columns_of_equal_name_are_all_there():
     assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]
 
