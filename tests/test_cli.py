@@ -168,7 +168,10 @@ def test_json_has_no_nan():
 
 
 def test_geometries_are_text():
-    query = "SELECT unnest(['POINT Z (1 2 3)', NULL])::GEOMETRY AS g, 7 AS k, 'POINT (4 5)'::GEOMETRY AS g"
+    query = (
+        "SELECT unnest(['POINT Z (1 2 3)', NULL])::GEOMETRY AS g, 7 AS k, "
+        "'POINT (4 5)'::GEOMETRY AS g"
+    )
     assert rows("sql", query) == [
         {"g": "POINT Z (1 2 3)", "k": 7, "g_1": "POINT (4 5)"},
         {"g": None, "k": 7, "g_1": "POINT (4 5)"},
