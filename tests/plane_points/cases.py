@@ -1,6 +1,6 @@
 """Named clouds for `plane_points`, as lists of (point_id, x, y, z); used on every device.
 
-Their surfaces are convex and evenly covered, so that a point of one lies within its boundary.
+All surfaces are parallelograms, evenly covered: what is found of one should be convex.
 """
 
 import random
@@ -51,7 +51,7 @@ CASES = {
     "a room, perfectly flat": (surfaces(4, *ROOM, noise=0.0), NEAR),
     "a room, distances by its noise": (surfaces(5, *ROOM), {}),
     "a roof": (surfaces(6, *ROOF), NEAR),
-    "crossed at the centroid": (surfaces(7, *CROSSED), NEAR),
+    "crossed at the centroid": (surfaces(7, *CROSSED, n=4000), NEAR),
     "the published kernel": (surfaces(8, *ROOM), {**NEAR, "kernel": "paper"}),
     "tables together": (surfaces(9, *TABLES, FLOOR), NEAR),
     "tables apart": (surfaces(9, *TABLES, FLOOR), {**NEAR, "split": True}),

@@ -11,33 +11,42 @@ def ring_of(wkb):
     return list(struct.iter_unpack("<3d", wkb[13 : 13 + 24 * corners]))
 
 
-def is_within(ring, normal, point, slack):
-    """Whether a point, seen along the normal, lies in a convex ring or that little beside it."""
+def depth(ring, normal, point):
+    """How far inside a convex ring a point is, seen along the normal; negative beside it."""
     sides = []
     for (px, py, pz), (qx, qy, qz) in pairwise(ring):
         ex, ey, ez = qx - px, qy - py, qz - pz
         vx, vy, vz = point[0] - px, point[1] - py, point[2] - pz
         cross = ey * vz - ez * vy, ez * vx - ex * vz, ex * vy - ey * vx
         length = (ex * ex + ey * ey + ez * ez) ** 0.5
-        sides.append(sum(c * n for c, n in zip(cross, normal, strict=True)) / (length or 1.0))
-    return min(sides) >= -slack or max(sides) <= slack
+        sides.append(sum(c * n for c, n in zip(cross, normal, strict=True)) / length)
+    # which way a ring turns is its own affair
+    return max(min(sides), -max(sides))
 
 
-def plane_points(points, planes, max_distance, slack=1e-6):
-    """Give point_id -> (plane_id, distance): the nearest plane whose boundary holds the point.
+def plane_points(points, planes, max_distance, slack):
+    """Give point_id -> {plane_id: distance}: the planes that it may be of, None for none.
 
-    planes: (plane_id, (nx, ny, nz), d, wkb); slack: beside a boundary, of a corner of the hull.
+    That is the nearest of those whose boundary holds it, and nearer ones that it is at the edge
+    of: a boundary has few corners, and where the points of a plane end it says only so far.
+
+    planes: (plane_id, (nx, ny, nz), d, wkb); slack: half the width of an edge
     """
     rings = [ring_of(wkb) for *_, wkb in planes]
     result = {}
     for point_id, *place in points:
-        best = None, None
+        near = []
         for (plane_id, normal, d, _), ring in zip(planes, rings, strict=True):
             distance = sum(n * c for n, c in zip(normal, place, strict=True)) - d
-            nearer = (
-                abs(distance) <= max_distance if best[0] is None else abs(distance) < abs(best[1])
-            )
-            if nearer and is_within(ring, normal, place, slack):
-                best = plane_id, distance
-        result[point_id] = best
+            if abs(distance) <= max_distance:
+                inside = depth(ring, normal, place)
+                if inside > -slack:
+                    near.append((abs(distance), plane_id, distance, inside > slack))
+        result[point_id] = {}
+        for _, plane_id, distance, is_sure in sorted(near):
+            result[point_id][plane_id] = distance
+            if is_sure:
+                break
+        else:
+            result[point_id][None] = None
     return result

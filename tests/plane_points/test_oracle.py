@@ -8,7 +8,14 @@ import spatialq
 from .cases import CASES
 from .oracle import plane_points
 
-BOUNDED = [name for name, (_, options) in CASES.items() if "max_distance" in options]
+# Where clutter or another plane takes nodes away, what is found has holes or dents, which the
+# boundary does not show.
+CONVEX = [
+    name
+    for name, (_, options) in CASES.items()
+    if "max_distance" in options and "clutter" not in name and "crossed" not in name
+]
+SLACK = 0.1  # a boundary of 32 directions is up to 0.5 % of 7.8 m short; pixels are 0.4 m wide
 
 
 def arrays(points):
@@ -25,21 +32,37 @@ def plane_of(found):
     return dict(zip(found["point_id"].tolist(), found["plane_id"].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", CONVEX)
 def test_every_point_is_of_the_nearest_plane_that_covers_it(name):
     points, options = CASES[name]
     planes, found = detected(points, options)
     normals = zip(*(planes[axis].tolist() for axis in ("nx", "ny", "nz")), strict=True)
     columns = planes["plane_id"].tolist(), normals, planes["d"].tolist(), planes["boundary"]
-    expected = plane_points(
-        points, list(zip(*columns, strict=True)), options["max_distance"], slack=1e-6
-    )
-    assert len(planes["plane_id"]) > 0
-    assert plane_of(found) == {p: plane_id or 0 for p, (plane_id, _) in expected.items()}
-    with_plane = found["plane_id"] > 0
-    distances = [expected[p][1] for p in found["point_id"][with_plane].tolist()]
-    assert found["distance"][with_plane] == pytest.approx(distances, abs=1e-8)
-    assert np.isnan(found["distance"][~with_plane]).all()
+    described = list(zip(*columns, strict=True))
+    expected = plane_points(points, described, options["max_distance"], SLACK)
+    wrong = {
+        p: (k, expected[p]) for p, k in plane_of(found).items() if (k or None) not in expected[p]
+    }
+    assert wrong == {}
+    sure = [len(planes) == 1 for planes in expected.values()]
+    assert np.mean(sure) > 0.7
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_distances_are_those_from_the_planes(name):
+    points, options = CASES[name]
+    planes, found = detected(points, options)
+    none = found["plane_id"] == 0
+    assert np.isnan(found["distance"][none]).all()
+    normals = np.column_stack([planes[axis] for axis in ("nx", "ny", "nz")])
+    mine = found["plane_id"][~none] - 1
+    xyz = np.column_stack(arrays(points)[:3])[~none]
+    distance = (xyz * normals[mine]).sum(axis=1) - planes["d"][mine]
+    # a plane's place follows from distances in parts of 2^-15 of the farthest, 0.05 m
+    assert found["distance"][~none] == pytest.approx(distance, abs=0.05 / 2**15)
+    if "max_distance" in options:
+        # the plane moves to the mean of its points after it got them
+        assert np.abs(distance).max(initial=0) <= 1.1 * options["max_distance"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -53,11 +76,12 @@ def test_it_has_the_points_that_detect_planes_counts(name):
     x, y, z, _ = arrays(points)
     for k, plane in enumerate(ids):
         mine = found["plane_id"] == plane
-        # a sum of n coordinates is known to n ulp of the largest
+        # coordinates are added up in parts of 2^-29 of the cloud
         centre = [values[mine].mean() for values in (x, y, z)]
         assert [planes[c][k] for c in ("cx", "cy", "cz")] == pytest.approx(centre, abs=1e-7)
+        # distances in parts of 2^-15 of the farthest, 0.05 m
         rms = np.sqrt(np.mean(found["distance"][mine] ** 2))
-        assert planes["rmse"][k] == pytest.approx(rms, rel=1e-6, abs=1e-8)
+        assert planes["rmse"][k] == pytest.approx(rms, abs=2e-6)
 
 
 @pytest.mark.parametrize("name", CASES)
