@@ -32,7 +32,7 @@ WITH buildings AS (FROM points WHERE classification = 6)
 FROM detect_planes('buildings', split := true);
 
 -- The largest of them: how steep and how flat
-SELECT plane_id, orientation, round(degrees(acos(nz)), 1) AS slope, round(area, 1) AS area,
+SELECT plane_id, orientation, round(degrees(acos(abs(nz))), 1) AS slope, round(area, 1) AS area,
     point_count, round(rmse, 3) AS rmse
 FROM roofs
 ORDER BY area DESC

@@ -19,7 +19,8 @@ WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
 FINE = 2  # drawn this much larger and reduced: smooth edges
 INK, FAINT, PAPER = (38, 42, 48), (112, 118, 126), (252, 252, 250)
 OTHER = (205, 208, 212)  # points of no plane
-MOST_POINTS = 600_000  # drawn
+MOST_POINTS = 400_000  # drawn, of planes and of none
+BLOCK = 16  # side in pixels of the squares that tell how densely a cloud fills the picture
 FRAME = (0.1, 99.9)  # percentiles of the points that are in the picture
 LISTED = 20  # planes in the legend
 ELEVATION = math.radians(38)
@@ -63,9 +64,11 @@ def write_planes_picture(
     from PIL import Image, ImageDraw, ImageFont
 
     n_all, n_on = plane_id.size, int(np.count_nonzero(plane_id))
-    step = max(1, math.ceil(n_all / MOST_POINTS))
-    cloud = np.column_stack([values[::step] for values in xyz])
-    owner = plane_id[::step]
+    drawn = np.concatenate(
+        [_thinned(np.flatnonzero(plane_id > 0)), _thinned(np.flatnonzero(plane_id == 0))]
+    )
+    cloud = np.column_stack([values[drawn] for values in xyz])
+    owner = plane_id[drawn]
     axes = _view(planes, up)
     on_plane = cloud[owner > 0] if n_on else cloud
     centre = on_plane.mean(axis=0) if len(on_plane) else np.zeros(3)
@@ -86,7 +89,7 @@ def write_planes_picture(
         picked = np.column_stack(
             [(picked[:, 0] - low[0]) * scale, (high[1] - picked[:, 1]) * scale, picked[:, 2]]
         )
-        _paint(pixels, picked, colours[owner[mine]], _splat(len(picked), wide * tall) // thin)
+        _paint(pixels, picked, colours[owner[mine]], _splat(picked) // thin)
     view = Image.fromarray(pixels)
     draw = ImageDraw.Draw(view)
     for plane in planes:
@@ -105,6 +108,10 @@ def write_planes_picture(
     _legend(draw, planes, colours, cut, (n_all, n_on))
     with whole(Path(path)) as partial:
         canvas.save(partial, "PNG")
+
+
+def _thinned(rows: "NDArray[np.int64]") -> "NDArray[np.int64]":
+    return rows[:: max(1, math.ceil(rows.size / MOST_POINTS))]
 
 
 def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
@@ -170,9 +177,11 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArra
     return colours
 
 
-def _splat(points: int, pixels: int) -> int:
+def _splat(places: "FloatArray") -> int:
     """Side of a point in pixels, so that surfaces close."""
-    return min(max(round(1.6 * math.sqrt(pixels / max(points, 1))), FINE), 9 * FINE)
+    blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
+    apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
+    return min(max(round(1.6 * apart), FINE), 9 * FINE)
 
 
 def _paint(
@@ -211,7 +220,8 @@ def _legend(
         k = plane["plane_id"]
         box = (left, line, left + 22, line + 14)
         draw.rectangle(box, fill=None if k in cut else tuple(colours[k]), outline=FAINT)
-        text = f"{k}  {plane['orientation']}  {plane['area']:.3g}"
+        area = f"{plane['area']:,.0f}" if plane["area"] >= 100 else f"{plane['area']:.3g}"
+        text = f"{k}  {plane['orientation']}  {area}"
         draw.text((left + 32, line + 7), text, INK, small, anchor="lm")
         line += 22
     share = 100 * counts[1] / max(counts[0], 1)
