@@ -1,6 +1,7 @@
 """From a point cloud file to its planes: points with their plane, table, picture."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from spatialq.errors import CrsError
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from spatialq.export.las_extra import Field
 
 COMMAND = "planes"
 TABLE = (".parquet", ".csv", ".json")
@@ -72,6 +75,8 @@ def write_planes(
 
     from spatialq.bridge import structs
     from spatialq.call import call
+    from spatialq.export.las import write_with_fields
+    from spatialq.export.las_extra import lay_out
     from spatialq.io import crs as crs_text
     from spatialq.io.files import warn_about
     from spatialq.udf import catalog
@@ -85,6 +90,8 @@ def write_planes(
     udf = catalog()["detect_planes"]
     chosen = udf.options(**options)  # refused before the work is done
     cloud = open_cloud(COMMAND, path, targets, ENDINGS)
+    if any(target.suffix.lower() in LAS for target in targets):
+        lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     crs = cloud.crs if crs is None else crs_text.from_text(crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
@@ -110,7 +117,8 @@ def write_planes(
     for target in targets:
         ending = target.suffix.lower()
         if ending in LAS:
-            _write_points(path, target, of_point, distance, tick)
+            fields = _fields(of_point.astype(np.int32), distance)
+            write_with_fields(path, target, fields, partial(tick, target))
         elif ending in TABLE:
             _write_table(table, crs, target)
         else:
@@ -129,26 +137,18 @@ def write_planes(
 
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
     """Codes of `orientation` by the part of the normals that points up."""
-    tilt = np.degrees(np.arccos(np.minimum(np.abs(normal_up), 1.0)))
-    codes = np.where(tilt <= tolerance, 0, np.where(tilt >= 90 - tolerance, 1, 2))
+    upright, angle = np.abs(normal_up), np.radians(tolerance)
+    codes = np.where(upright >= np.cos(angle), 0, np.where(upright <= np.sin(angle), 1, 2))
     return codes.astype(np.int8)
 
 
-def _write_points(
-    source: Path,
-    target: Path,
-    plane_id: "NDArray[np.int64]",
-    distance: "NDArray[np.float32]",
-    tick: Progress,
-) -> None:
-    from spatialq.export.las import write_with_fields
+def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
     from spatialq.export.las_extra import Field
 
-    fields = (
-        Field("plane_id", plane_id.astype(np.int32), "plane of the point, 0: none", 0),
+    return [
+        Field("plane_id", plane_id, "plane of the point, 0: none", 0),
         Field("plane_distance", distance, "from it along its normal", np.nan),
-    )
-    write_with_fields(source, target, fields, lambda done, total: tick(target, done, total))
+    ]
 
 
 def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:

@@ -193,6 +193,25 @@ def test_noise_alone_is_no_cloud(tmp_path):
     assert done["planes"] == []
 
 
+def test_a_field_of_another_type_is_refused_before_the_work(tmp_path, monkeypatch):
+    source = write_scene(tmp_path / "a.las")
+    cloud = laspy.read(source)
+    cloud.add_extra_dim(laspy.ExtraBytesParams("plane_id", "uint16"))
+    cloud.write(source)
+    monkeypatch.setattr("spatialq.planes.read_columns", lambda *_: pytest.fail("it went on"))
+    with pytest.raises(spatialq.FileError, match="has extra bytes 'plane_id' of another type"):
+        spatialq.write_planes(source, tmp_path / "p.las")
+
+
+def test_an_earlier_result_is_a_source_like_any_other(tmp_path):
+    first, second = tmp_path / "p.laz", tmp_path / "q.laz"
+    once = spatialq.write_planes(write_scene(tmp_path / "a.las"), first, max_distance=0.02)
+    again = spatialq.write_planes(first, second, max_distance=0.02)
+    assert [p["point_count"] for p in again["planes"]] == [p["point_count"] for p in once["planes"]]
+    records = [laspy.read(path).points.array.tobytes() for path in (first, second)]  # NaN too
+    assert records[0] == records[1]
+
+
 @pytest.mark.parametrize(
     ("crs", "sentence"),
     [
