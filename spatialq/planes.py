@@ -1,5 +1,6 @@
 """From a point cloud file to its planes: points with their plane, table, picture."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -95,7 +96,7 @@ def write_planes(
     crs = cloud.crs if crs is None else crs_text.from_text(crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    if unit != height_unit:
+    if not math.isclose(unit, height_unit, rel_tol=1e-5):  # survey and international feet are one
         message = (
             f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
             f"{height_unit:g} m; convert it to one unit first, or give the right crs"
@@ -112,7 +113,7 @@ def write_planes(
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
     if any(target.suffix.lower() not in TABLE for target in targets):
-        points, _ = call(catalog()["plane_points"], {**columns, "point_id": rows}, options, used)
+        points, _ = call(catalog()["plane_points"], {**columns, "point_id": rows}, options, device)
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets:
         ending = target.suffix.lower()

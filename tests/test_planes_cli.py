@@ -226,6 +226,12 @@ def test_units_that_make_no_space_are_refused(tmp_path, crs, sentence):
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 
 
+def test_feet_of_two_kinds_are_one_unit(tmp_path):
+    # x and y in international feet, z in US survey feet
+    path = write_scene(tmp_path / "a.las", crs="EPSG:2992+6360")
+    assert len(spatialq.write_planes(path, max_distance=0.02)["planes"]) >= 8
+
+
 @pytest.mark.parametrize(
     ("outputs", "options", "sentence"),
     [
