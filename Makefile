@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test test-gpu lint wheel bench lock
 
-## the village, its house, the README's queries and a picture, in demo/
+## the village, its house, the README's queries and two pictures, in demo/
 demo: .venv/.ready
 	$(BIN)/spatialq demo
 
@@ -31,6 +31,8 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/owm_ground.py
 	$(BIN)/python benchmarks/ground_surface.py
 	$(BIN)/python benchmarks/classify_ground.py
+	$(BIN)/python benchmarks/detect_planes.py
+	$(BIN)/python benchmarks/plane_points.py
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/direction.py

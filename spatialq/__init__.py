@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
     from spatialq.loading import load
+    from spatialq.planes import write_planes
     from spatialq.udfs.intersects_with.meshes import Meshes
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "run",
     "run_elements",
     "write_ground",
+    "write_planes",
 ]
 
 _LAZY = {
@@ -48,6 +50,7 @@ _LAZY = {
     "run": "spatialq.call",
     "run_elements": "spatialq.call",
     "write_ground": "spatialq.ground",
+    "write_planes": "spatialq.planes",
 }
 
 

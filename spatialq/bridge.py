@@ -16,6 +16,7 @@ ARROW_TYPES = {
     "BIGINT": pa.int64(),
     "BOOLEAN": pa.bool_(),
     "DOUBLE": pa.float64(),
+    "GEOMETRY": pa.binary(),  # DuckDB reads WKB
     "INTEGER": pa.int32(),
     "VARCHAR": pa.string(),
 }
@@ -129,8 +130,9 @@ def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | No
         if name in udf.values:
             names = pa.array(udf.values[name], pa.string())
             values = names.take(pa.array(values))
+        mask = values == udf.nulls[name] if name in udf.nulls else None
         # from_pandas: a kernel says "no value" with NaN, SQL with NULL
-        arrays.append(pa.array(values, type=ARROW_TYPES[kind], from_pandas=True))
+        arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=True))
     return pa.StructArray.from_arrays(arrays, names=list(columns))
 
 

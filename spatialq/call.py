@@ -28,7 +28,7 @@ def run(
     Parameters
     ----------
     function : str
-        Such as 'owm_ground', 'classify_ground' or 'ground_surface'.
+        Such as 'owm_ground', 'classify_ground' or 'detect_planes'.
     x, y, z : float64[n]
         NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
         DLPack, which stay there.
@@ -42,7 +42,8 @@ def run(
     Returns
     -------
     dict of arrays
-        The columns of the result, in the memory where the coordinates are.
+        The columns of the result, in the memory where the coordinates are; geometries are WKB
+        in a NumPy array of bytes objects, wherever the coordinates are.
 
     Raises
     ------

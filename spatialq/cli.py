@@ -1,4 +1,4 @@
-"""The command line: `spatialq info | load | sql | ground | clash | devices`."""
+"""The command line: `spatialq info | load | sql | ground | planes | clash | devices`."""
 
 import json
 import math
@@ -93,13 +93,18 @@ def sql(
         raise ValueError(message)
     require_one_crs(con, query)
     if output is not None:
-        rows = write_table(con, query, output)
-        _show([{"output": str(output), "rows": rows}], as_json=as_json)
+        written = write_table(con, query, output)
+        _show([{"output": str(output), "rows": written}], as_json=as_json)
         return
     result = con.execute(query)
-    names = _distinct([column[0] for column in result.description or []])
+    columns = result.description or []
+    names = _distinct([column[0] for column in columns])
     fetched = result.fetchmany(limit)
-    _show([dict(zip(names, row, strict=True)) for row in fetched], as_json=as_json)
+    rows = [dict(zip(names, row, strict=True)) for row in fetched]
+    for name, column in zip(names, columns, strict=True):
+        if str(column[1]).startswith("GEOMETRY"):
+            _write_out(con, rows, name)
+    _show(rows, as_json=as_json)
     if len(fetched) == limit and result.fetchone() is not None:
         _note(f"only the first {limit} rows are shown (--limit)")
 
@@ -152,6 +157,94 @@ def ground(
         )
     outputs = row["outputs"] if as_json else ", ".join(row["outputs"])
     _show([{**row, "outputs": outputs}], as_json=as_json, upright=True)
+
+
+@app.command()
+def planes(
+    file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file, not in degrees.")],
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="May be given several times: .laz or .las for the points with their plane, "
+            ".parquet, .csv or .json for a table, .png for a picture.",
+        ),
+    ] = None,
+    max_distance: Annotated[
+        float | None, typer.Option(help="Of a point from its plane, in the unit of the file.")
+    ] = None,
+    min_points: Annotated[int | None, typer.Option(help="That a plane must have.")] = None,
+    kernel: Annotated[str, typer.Option(help="tangent, or paper as published.")] = "tangent",
+    phi_num: Annotated[int, typer.Option(help="Steps of the accumulator, pole to pole.")] = 30,
+    rho_num: Annotated[int | None, typer.Option(help="Its steps of the distance.")] = None,
+    s_level: Annotated[
+        int | None, typer.Option(help="First level of the octree that may be planar.")
+    ] = None,
+    s_ms: Annotated[int | None, typer.Option(help="Points that a node must have.")] = None,
+    s_ps: Annotated[float | None, typer.Option(help="The same as a share of all.")] = None,
+    max_thickness: Annotated[
+        float, typer.Option(help="Of a planar node: least by middle variance.")
+    ] = 1 / 25,
+    min_isotropy: Annotated[
+        float, typer.Option(help="Of a planar node: middle by greatest variance.")
+    ] = 1 / 6,
+    orientation_tolerance: Annotated[
+        float, typer.Option(help="Degrees that a horizontal or vertical plane may be off.")
+    ] = 5.0,
+    up: Annotated[str, typer.Option(help="The axis that points up: x, y or z.")] = "z",
+    crs: Annotated[
+        str | None, typer.Option(help="CRS of a file that does not say, such as EPSG:25832.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    limit: Annotated[int, typer.Option(min=0, help="Planes to print at most.")] = 20,
+    *,
+    split: Annotated[
+        bool, typer.Option("--split", help="Parts that are not connected are planes of their own.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the planes of a point cloud: a table, each point's plane, a picture."""
+    from spatialq.planes import write_planes
+
+    with _progress() as update:
+        row = write_planes(
+            file,
+            output or (),
+            crs=crs,
+            up=up,
+            device=device,
+            progress=update,
+            kernel=kernel,
+            phi_num=phi_num,
+            rho_num=rho_num,
+            s_level=s_level,
+            s_ms=s_ms,
+            s_ps=s_ps,
+            max_thickness=max_thickness,
+            min_isotropy=min_isotropy,
+            max_distance=max_distance,
+            min_points=min_points,
+            split=split,
+            orientation_tolerance=orientation_tolerance,
+        )
+    found = row["planes"]
+    if as_json:
+        kept = [{name: v for name, v in each.items() if name != "boundary"} for each in found]
+        _show([{**row, "planes": kept}], as_json=True)
+    elif output:
+        outputs = ", ".join(row["outputs"])
+        _show([{**row, "planes": len(found), "outputs": outputs}], as_json=False, upright=True)
+    else:
+        brief = ("plane_id", "orientation", "area", "point_count", "rmse")
+        shown = [
+            {name: _rounded(each[name]) for name in brief}
+            | {"normal": "{nx:.3f} {ny:.3f} {nz:.3f}".format_map(each)}
+            for each in found[:limit]
+        ]
+        _show(shown, as_json=False)
+        if len(found) > limit:
+            _note(f"only the first {limit} planes are shown (--limit); -o writes all")
 
 
 @app.command()
@@ -244,8 +337,11 @@ def demo(
         _show(rows, as_json=False)
 
     with _progress() as update:
-        picture = run(las, ifc, folder, show, update)
-    typer.echo(f"\npicture: {picture}\ndatabase: {folder / 'demo.duckdb'}")
+        pictures = run(las, ifc, folder, show, update)
+    typer.echo("")
+    for picture in pictures:
+        typer.echo(f"picture: {picture}")
+    typer.echo(f"database: {folder / 'demo.duckdb'}")
 
 
 @app.command()
@@ -310,6 +406,14 @@ def _distinct(names: list[str]) -> list[str]:
             other = f"{name}_{k}"
         found.append(other)
     return found
+
+
+def _write_out(con: Any, rows: list[dict[str, Any]], name: str) -> None:
+    """Turn a column of geometries, which DuckDB gives as WKB, into text."""
+    query = "SELECT unnest($1::BLOB[])::GEOMETRY::VARCHAR"
+    texts = con.cursor().execute(query, [[row[name] for row in rows]]).fetchall()
+    for row, (text,) in zip(rows, texts, strict=True):
+        row[name] = text
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -1,31 +1,25 @@
 """From a point cloud file to its ground: classified points, terrain grid, relief, table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import CrsError, FileError
+from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_cloud, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.raster import Raster
-    from spatialq.io.las import LasSource
 
 COMMAND = "ground"
-LAS = (".las", ".laz")
 TABLE = (".parquet", ".csv", ".json")
 TERRAIN = (".tif", ".tiff")
 RELIEF = (".png",)
 ENDINGS = (*LAS, *TERRAIN, *RELIEF, *TABLE)
-COLUMNS = ("x", "y", "z", "classification")
 UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
-NOISE = (7, 18)
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
-
-Progress = Callable[[Path, int, int], None]
 
 
 def write_ground(
@@ -92,7 +86,10 @@ def write_ground(
     path = Path(source)
     targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
     tick = progress or (lambda *_: None)
-    cloud = _open(path, targets)
+    if not targets:
+        message = f"{COMMAND}: outputs must name a file, got none"
+        raise ValueError(message)
+    cloud = open_cloud(COMMAND, path, targets, ENDINGS)
     terrains = [target for target in targets if target.suffix.lower() in (*TERRAIN, *RELIEF)]
     surface_options = {
         "source": "points", "resolution": resolution, "method": method, "thin": True,
@@ -100,10 +97,10 @@ def write_ground(
     catalog()["ground_surface"].options(**surface_options)  # refused before the work is done
     crs = cloud.crs if crs is None else crs_text.from_text(crs)
     warn_about(COMMAND, cloud)
-    unit, height_unit = _units(path, crs)
+    unit, height_unit = metres_per_unit(COMMAND, path, crs)
     options.setdefault("unit", unit)
     catalog()["classify_ground"].options(**options)
-    x, y, z, classes = _read(cloud, path, tick)
+    x, y, z, classes = read_columns(cloud, tick)
     rows = np.flatnonzero(~np.isin(classes, NOISE))
     level = height_unit / unit  # heights in the units of x and y
     heights = z[rows] if level == 1 else z[rows] * level
@@ -133,66 +130,6 @@ def write_ground(
         "device": used,
         "outputs": [str(target) for target in targets],
     }
-
-
-def _open(source: Path, targets: Sequence[Path]) -> "LasSource":
-    from spatialq.export.atomic import require_writable
-    from spatialq.export.las import require_format
-    from spatialq.io.las import open_las
-    from spatialq.loading import kind_of
-
-    if not targets:
-        message = f"{COMMAND}: outputs must name a file, got none"
-        raise ValueError(message)
-    for target in targets:
-        if target.suffix.lower() not in ENDINGS:
-            message = f"{COMMAND}: output '{target}' must end in one of {', '.join(ENDINGS)}"
-            raise ValueError(message)
-        if target.name.lower().endswith(".copc.laz"):
-            message = f"{COMMAND}: output '{target}' must be no COPC file, which cannot be written"
-            raise ValueError(message)
-        require_writable(target)
-    for target in targets:
-        if targets.count(target) > 1:
-            message = f"{COMMAND}: outputs must be different files, got '{target}' twice"
-            raise ValueError(message)
-    if kind_of(COMMAND, source) != "las":
-        raise FileError.of(COMMAND, source, "is no point cloud: LAS, LAZ or COPC")
-    for target in targets:
-        if target.exists() and target.samefile(source):
-            raise FileError.of(COMMAND, target, "output must be another file than the input")
-        if target.suffix.lower() in LAS:
-            require_format(source, target)
-    return open_las(source)
-
-
-def _units(source: Path, crs: str | None) -> tuple[float, float]:
-    """Metres in a unit of x and y, and of z; 1 without a CRS."""
-    from spatialq.io import crs as crs_text
-
-    if crs is None:
-        return 1.0, 1.0
-    units = crs_text.metres_per_unit(crs)
-    if units is None:
-        message = (
-            f"{COMMAND}: '{source}' is in {crs_text.name(crs)}, which is not projected; reproject "
-            "it first, or give the right crs"
-        )
-        raise CrsError(message)
-    return units
-
-
-def _read(cloud: "LasSource", path: Path, tick: Progress) -> "list[NDArray[Any]]":
-    """Read the columns that matter, whole."""
-    kinds = (np.float64, np.float64, np.float64, np.uint8)
-    arrays: list[NDArray[Any]] = [np.empty(cloud.rows, kind) for kind in kinds]
-    done = 0
-    for batch in cloud.batches(COLUMNS):
-        for values, array in zip(batch.columns, arrays, strict=True):
-            array[done : done + batch.num_rows] = values.to_numpy(zero_copy_only=False)
-        done += batch.num_rows
-        tick(path, done, cloud.rows)
-    return arrays
 
 
 def _terrain(

@@ -57,6 +57,8 @@ class Udf:
     work: Callable[[int, Any], Work]
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Names behind the codes of a column: what the kernel gives as 0, 1, 2 ..."""
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    """What the kernel gives in a column of integers where there is no value."""
     cpu_only: Callable[[Any], str] = lambda _: ""
     """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
 

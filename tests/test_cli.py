@@ -146,9 +146,10 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     assert result.returncode == 0, result.stderr
     for text in ("Overlap Window Method", "IfcWall", "owm_ground", "picture: "):
         assert text in result.stdout
-    picture = (tmp_path / "out" / "ground.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert len(picture) > 100_000
+    for name in ("ground.png", "planes.png"):
+        picture = (tmp_path / "out" / name).read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 100_000
 
 
 def test_json_has_no_nan():
@@ -164,6 +165,17 @@ def test_json_has_no_nan():
         "e": {"2026-01-02": None},
         "f": "1.5",
     }
+
+
+def test_geometries_are_text():
+    query = (
+        "SELECT unnest(['POINT Z (1 2 3)', NULL])::GEOMETRY AS g, 7 AS k, "
+        "'POINT (4 5)'::GEOMETRY AS g"
+    )
+    assert rows("sql", query) == [
+        {"g": "POINT Z (1 2 3)", "k": 7, "g_1": "POINT (4 5)"},
+        {"g": None, "k": 7, "g_1": "POINT (4 5)"},
+    ]
 
 
 def test_columns_of_equal_name_are_all_there():

@@ -26,6 +26,23 @@ WHERE height > 2 AND NOT is_ground
 GROUP BY classification
 ORDER BY points DESC;
 
+-- Roofs: planes of the points of class 6, and parts that are not connected apart
+CREATE OR REPLACE TABLE roofs AS
+WITH buildings AS (FROM points WHERE classification = 6)
+FROM detect_planes('buildings', split := true);
+
+-- The largest of them: how steep and how flat
+SELECT plane_id, orientation, round(degrees(acos(abs(nz))), 1) AS slope, round(area, 1) AS area,
+    point_count, round(rmse, 3) AS rmse
+FROM roofs
+ORDER BY area DESC
+LIMIT 5;
+
+-- Every point of a roof, and its distance from the plane
+CREATE OR REPLACE TABLE roof_points AS
+WITH buildings AS (FROM points WHERE classification = 6)
+FROM plane_points('buildings', split := true);
+
 -- A terrain grid, interpolated between the ground points
 SELECT count(z) AS cells, round(min(z), 2) AS lowest, round(max(z), 2) AS highest
 FROM ground_surface('points', resolution := 2.0);

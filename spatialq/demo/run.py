@@ -10,6 +10,7 @@ import numpy as np
 
 from spatialq.connection import connect_quietly
 from spatialq.demo.picture import write_ground_picture
+from spatialq.export.planes_picture import write_planes_picture
 from spatialq.loading import load
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
@@ -25,15 +26,15 @@ def queries() -> Iterator[tuple[str, str]]:
             yield title.removeprefix("-- "), query
 
 
-def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) -> Path:
-    """Load a point cloud and a building model, run the demo's queries, draw the ground.
+def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) -> list[Path]:
+    """Load a point cloud and a building model, run the demo's queries, draw ground and planes.
 
     Parameters
     ----------
     las, ifc : path
         A LAS, LAZ or COPC file and an IFC file.
     folder : path
-        Gets `demo.duckdb` and `ground.png`.
+        Gets `demo.duckdb`, `ground.png` and `planes.png`.
     show : callable
         Gets title, SQL, rows and seconds of each query.
     progress : callable, optional
@@ -41,8 +42,8 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
 
     Returns
     -------
-    path
-        The picture.
+    list of paths
+        The pictures.
 
     Raises
     ------
@@ -63,14 +64,26 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         show(title, query, rows, time.perf_counter() - started)
     cloud = con.execute("SELECT x, y, z FROM points").fetchnumpy()
     seeds = con.execute("SELECT x, y, z FROM ground").fetchnumpy()
-    picture = folder / "ground.png"
+    pictures = [folder / "ground.png", folder / "planes.png"]
     write_ground_picture(
-        picture,
+        pictures[0],
         cloud["x"],
         cloud["y"],
         cloud["z"],
         np.column_stack([seeds[axis] for axis in "xyz"]),
         title=f"Ground points of {las.name}",
     )
+    cloud = con.execute(
+        "SELECT x, y, z, coalesce(plane_id, 0) AS plane_id "
+        "FROM points LEFT JOIN roof_points USING (point_id)"
+    ).fetchnumpy()
+    planes = con.sql("FROM roofs ORDER BY plane_id").to_arrow_table().to_pylist()
+    write_planes_picture(
+        pictures[1],
+        [cloud[axis] for axis in "xyz"],
+        cloud["plane_id"],
+        planes,
+        title=f"Roof planes of {las.name}",
+    )
     con.close()
-    return picture
+    return pictures

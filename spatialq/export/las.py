@@ -1,11 +1,11 @@
-"""A LAS or LAZ file with other classes: a copy of the source, byte for byte but for the class.
+"""A LAS or LAZ file with other classes or further fields: else a copy of its source, byte for byte.
 
 No library parses and writes it anew, so that what nobody understands is copied, too. Layout:
 ASPRS LAS specification 1.4 R15.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -14,7 +14,9 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
+from spatialq.export.las_extra import Field, Layout, lay_out, widened
 from spatialq.io.las import LasSource, open_las
+from spatialq.io.las_columns import EXTRA_BYTES
 from spatialq.io.las_header import HEADER_SIZES, RECORD_SIZES, Header, Vlr
 
 if TYPE_CHECKING:
@@ -69,21 +71,62 @@ def write_classified(
     ValueError
         If a class does not fit the point format, or there is not one class a point.
     """
-    import lazrs
-
     cloud = open_las(source)
     _check_classes(cloud, classes, keep)
-    require_format(source, target)
+    return _write(cloud, target, _classified(cloud, classes, keep, progress))
+
+
+def write_with_fields(
+    source: Path,
+    target: Path,
+    fields: Sequence[Field],
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Copy a point cloud with further fields for every point, as extra bytes.
+
+    All else stays, as for `write_classified`. A field whose name and type are there already is
+    written over.
+
+    Parameters
+    ----------
+    source : path
+        A LAS, LAZ or COPC file of n points.
+    target : path
+        Its ending, .las or .laz, tells whether it is compressed.
+    fields : sequence of Field
+        With n values each.
+    progress : callable, optional
+        Called with points read so far and points in all.
+
+    Returns
+    -------
+    int
+        Points written.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read whole, has a field of that name and another type or no room
+        for more, or the target cannot be written.
+    """
+    cloud = open_las(source)
+    layout = lay_out(cloud.header, fields)
+    return _write(cloud, target, _widened(cloud, layout, fields, progress), layout)
+
+
+def _write(
+    cloud: LasSource,
+    target: Path,
+    points: "Iterator[NDArray[np.void]]",
+    layout: Layout | None = None,
+) -> int:
+    import lazrs
+
+    require_format(cloud.path, target)
     try:
         with whole(target) as partial, partial.open("wb") as file:
-            return _copy(
-                cloud,
-                file,
-                compressed=target.suffix.lower() == LAZ,
-                classes=classes,
-                keep=keep,
-                progress=progress,
-            )
+            is_laz = target.suffix.lower() == LAZ
+            return _copy(cloud.header, file, points, layout, compressed=is_laz)
     except lazrs.LazrsError as error:  # a full disk, say
         raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
 
@@ -123,18 +166,19 @@ def _check_classes(
 
 
 def _copy(
-    cloud: LasSource,
+    header: Header,
     file: BinaryIO,
+    points: "Iterator[NDArray[np.void]]",
+    layout: Layout | None,
     *,
     compressed: bool,
-    classes: "NDArray[np.uint8]",
-    keep: "NDArray[np.bool_] | None",
-    progress: Callable[[int, int], None] | None,
 ) -> int:
-    header = cloud.header
-    kept = [vlr for vlr in header.vlrs if (vlr.user_id, vlr.record_id) not in LEFT_OUT]
+    left_out = LEFT_OUT if layout is None else (*LEFT_OUT, EXTRA_BYTES)
+    kept = [vlr for vlr in header.vlrs if (vlr.user_id, vlr.record_id) not in left_out]
     plain = [vlr for vlr in kept if not vlr.extended]
     extended = [vlr for vlr in kept if vlr.extended]
+    n_records = len(plain) + compressed + (layout is not None)
+    record_length = header.record_length if layout is None else layout.record_length
     minor = max(header.version[1], 4)
     public = bytearray(header.raw.ljust(HEADER_SIZES[minor], b"\0"))
     tally, waveforms = _Tally(), 0
@@ -142,9 +186,11 @@ def _copy(
         file.write(public)  # keeps the place: the counts are known at the end
         for vlr in plain:
             _copy_record(original, file, vlr)
-        compressor = _compressor(file, header) if compressed else None
+        if layout is not None:
+            _write_record(file, EXTRA_BYTES, layout.description)
+        compressor = _compressor(file, header.point_format, record_length) if compressed else None
         data_offset = file.tell()
-        for records in _classified(cloud, classes, keep, progress):
+        for records in points:
             tally.add(records, header.point_format)
             if compressor is None:
                 file.write(records.view(np.uint8).data)
@@ -158,14 +204,29 @@ def _copy(
                 waveforms = file.tell()
             _copy_record(original, file, vlr)
     public[24:26] = 1, minor
-    struct.pack_into("<HII", public, 94, len(public), data_offset, len(plain) + compressed)
+    struct.pack_into("<HII", public, 94, len(public), data_offset, n_records)
     public[104] = header.point_format | (COMPRESSED if compressed else 0)
+    struct.pack_into("<H", public, 105, record_length)
     tally.pack_into(public, header)
     first_extended = end_of_points if extended else 0
     struct.pack_into("<QQI", public, 227, waveforms, first_extended, len(extended))
     file.seek(0)
     file.write(public)
     return tally.rows
+
+
+def _widened(
+    cloud: LasSource,
+    layout: Layout,
+    fields: Sequence[Field],
+    progress: Callable[[int, int], None] | None,
+) -> "Iterator[NDArray[np.void]]":
+    first = 0
+    for records in cloud.records():
+        yield widened(records, layout, fields, first)
+        first += records.size
+        if progress is not None:
+            progress(first, cloud.rows)
 
 
 def _classified(
@@ -221,16 +282,19 @@ class _Tally:
         struct.pack_into("<6I", public, 107, *counts)
 
 
-def _compressor(file: BinaryIO, header: Header) -> Any:
+def _compressor(file: BinaryIO, point_format: int, record_length: int) -> Any:
     """Start compressed points, with the record that says how."""
     import lazrs
 
-    extra_bytes = header.record_length - RECORD_SIZES[header.point_format]
-    vlr = lazrs.LazVlr.new_for_compression(header.point_format, extra_bytes)
-    data = bytes(vlr.record_data())
-    user_id, record_id = LASZIP
-    file.write(struct.pack("<2x16sHH32x", user_id.encode(), record_id, len(data)) + data)
+    n_extra = record_length - RECORD_SIZES[point_format]
+    vlr = lazrs.LazVlr.new_for_compression(point_format, n_extra)
+    _write_record(file, LASZIP, bytes(vlr.record_data()))
     return lazrs.ParLasZipCompressor(file, vlr)
+
+
+def _write_record(file: BinaryIO, identity: tuple[str, int], data: bytes) -> None:
+    user_id, record_id = identity
+    file.write(struct.pack("<2x16sHH32x", user_id.encode(), record_id, len(data)) + data)
 
 
 def _copy_record(source: BinaryIO, target: BinaryIO, vlr: Vlr) -> None:

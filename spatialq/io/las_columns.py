@@ -29,6 +29,7 @@ LAYERS = {
 }
 """The LASzip layer that holds a field, where it is not the base layer or the waveform's."""
 
+EXTRA_BYTES = ("LASF_Spec", 4)
 EXTRA_BYTES_RECORD = 192
 EXTRA_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8")
 
@@ -54,6 +55,13 @@ class ExtraBytes:
     count: int
     scales: tuple[float, ...] | None
     offsets: tuple[float, ...] | None
+    raw: bytes = b""
+    """Its entry in the VLR; empty for bytes that nothing describes."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes in a point record."""
+        return int(np.dtype(self.dtype).itemsize) * self.count
 
 
 def record_columns(header: Header) -> tuple[np.dtype[np.void], list[Column]]:
@@ -79,7 +87,14 @@ def record_columns(header: Header) -> tuple[np.dtype[np.void], list[Column]]:
 
     fields = [(name, base[name]) for name in base.names]
     taken = {"point_id", "file_name", *(column.name for column in columns)}
-    for i, extra in enumerate(extra_bytes(header)):
+    extras = extra_bytes(header)
+    described = len(header.find(*EXTRA_BYTES) or b"") // EXTRA_BYTES_RECORD
+    if sum(bool(extra.raw) for extra in extras) < described:
+        header.warnings.append(
+            "its description of the extra bytes does not fit the point records; the rest is read "
+            "as plain bytes"
+        )
+    for i, extra in enumerate(extras):
         field = f"extra bytes {i}"  # no LAS dimension can have this name
         fields.append((field, np.dtype((f"<{extra.dtype}", (extra.count,)))))
         name = _free_name(header, extra.name or f"extra_{i + 1}", taken)
@@ -161,19 +176,14 @@ def _free_name(header: Header, name: str, taken: set[str]) -> str:
 def extra_bytes(header: Header) -> list[ExtraBytes]:
     """Give the fields behind the standard ones; bytes that nothing describes are one array."""
     left = header.record_length - RECORD_SIZES[header.point_format]
-    described = header.find("LASF_Spec", 4) or b""
+    described = header.find(*EXTRA_BYTES) or b""
     found = []
     for begin in range(0, len(described) - EXTRA_BYTES_RECORD + 1, EXTRA_BYTES_RECORD):
         extra = _described(described[begin : begin + EXTRA_BYTES_RECORD])
-        size = 0 if extra is None else np.dtype(extra.dtype).itemsize * extra.count
-        if extra is None or size > left:
-            header.warnings.append(
-                "its description of the extra bytes does not fit the point records; the rest "
-                "is read as plain bytes"
-            )
+        if extra is None or extra.size > left:
             break
         found.append(extra)
-        left -= size
+        left -= extra.size
     if left:
         found.append(ExtraBytes("ExtraBytes", "u1", left, None, None))
     return found
@@ -183,11 +193,11 @@ def _described(raw: bytes) -> ExtraBytes | None:
     kind, options = raw[2], raw[3]
     name = raw[4:36].split(b"\0", 1)[0].decode("utf-8", "replace").strip()
     if kind == 0:  # undocumented: the options are its size
-        return ExtraBytes(name, "u1", options, None, None) if options else None
+        return ExtraBytes(name, "u1", options, None, None, raw) if options else None
     if kind > 3 * len(EXTRA_TYPES):
         return None
     count, kind = divmod(kind - 1, len(EXTRA_TYPES))
     count += 1
     scales = struct.unpack_from(f"<{count}d", raw, 112) if options & 8 else None
     offsets = struct.unpack_from(f"<{count}d", raw, 136) if options & 16 else None
-    return ExtraBytes(name, EXTRA_TYPES[kind], count, scales, offsets)
+    return ExtraBytes(name, EXTRA_TYPES[kind], count, scales, offsets, raw)

@@ -21,4 +21,5 @@ UDF = Udf(
     options=Options,
     returns={"point_id": "BIGINT", "plane_id": "BIGINT", "distance": "DOUBLE"},
     work=work,
+    nulls={"plane_id": 0},
 )

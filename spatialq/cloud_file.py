@@ -1,0 +1,94 @@
+"""What commands on a point cloud file share: outputs checked first, units, columns read whole."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.errors import CrsError, FileError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.io.las import LasSource
+
+LAS = (".las", ".laz")
+COLUMNS = ("x", "y", "z", "classification")
+NOISE = (7, 18)  # ASPRS classes
+
+Progress = Callable[[Path, int, int], None]
+
+
+def open_cloud(
+    command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
+) -> "LasSource":
+    """Open a point cloud, after looking whether the outputs can be written.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read, or an output not be written.
+    ValueError
+        If an output has none of the endings, or two are one file.
+    """
+    from spatialq.export.atomic import require_writable
+    from spatialq.export.las import require_format
+    from spatialq.io.las import open_las
+    from spatialq.loading import kind_of
+
+    for target in targets:
+        if target.suffix.lower() not in endings:
+            message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
+            raise ValueError(message)
+        if target.name.lower().endswith(".copc.laz"):
+            message = f"{command}: output '{target}' must be no COPC file, which cannot be written"
+            raise ValueError(message)
+        require_writable(target)
+    for target in targets:
+        if targets.count(target) > 1:
+            message = f"{command}: outputs must be different files, got '{target}' twice"
+            raise ValueError(message)
+    if kind_of(command, source) != "las":
+        raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
+    for target in targets:
+        if target.exists() and target.samefile(source):
+            raise FileError.of(command, target, "output must be another file than the input")
+        if target.suffix.lower() in LAS:
+            require_format(source, target)
+    return open_las(source)
+
+
+def metres_per_unit(command: str, source: Path, crs: str | None) -> tuple[float, float]:
+    """Metres in a unit of x and y, and of z; 1 without a CRS.
+
+    Raises
+    ------
+    CrsError
+        If the CRS is not projected.
+    """
+    from spatialq.io import crs as crs_text
+
+    if crs is None:
+        return 1.0, 1.0
+    units = crs_text.metres_per_unit(crs)
+    if units is None:
+        message = (
+            f"{command}: '{source}' is in {crs_text.name(crs)}, which is not projected; reproject "
+            "it first, or give the right crs"
+        )
+        raise CrsError(message)
+    return units
+
+
+def read_columns(cloud: "LasSource", tick: Progress) -> "list[NDArray[Any]]":
+    """Read x, y, z and class of all points."""
+    kinds = (np.float64, np.float64, np.float64, np.uint8)
+    arrays: list[NDArray[Any]] = [np.empty(cloud.rows, kind) for kind in kinds]
+    done = 0
+    for batch in cloud.batches(COLUMNS):
+        for values, array in zip(batch.columns, arrays, strict=True):
+            array[done : done + batch.num_rows] = values.to_numpy(zero_copy_only=False)
+        done += batch.num_rows
+        tick(cloud.path, done, cloud.rows)
+    return arrays

@@ -1,0 +1,235 @@
+"""A picture of the planes of a cloud: each in its colour, seen from above at an angle."""
+
+import colorsys
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.export.atomic import whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
+FINE = 2  # drawn this much larger and reduced: smooth edges
+INK, FAINT, PAPER = (38, 42, 48), (112, 118, 126), (252, 252, 250)
+OTHER = (205, 208, 212)  # points of no plane
+MOST_POINTS = 400_000  # drawn, of planes and of none
+BLOCK = 16  # side in pixels of the squares that tell how densely a cloud fills the picture
+FRAME = (0.1, 99.9)  # percentiles of the points that are in the picture
+LISTED = 20  # planes in the legend
+ELEVATION = math.radians(38)
+TURN = math.radians(28)  # from the main direction of the walls
+COARSE = 120  # cells along the view for what hides what, at most
+
+
+def write_planes_picture(
+    path: str | Path,
+    xyz: "Sequence[FloatArray]",
+    plane_id: "NDArray[np.int64]",
+    planes: Sequence[Mapping[str, Any]],
+    title: str,
+    up: str = "z",
+) -> None:
+    """Write a PNG of a cloud whose points have the colours of their planes.
+
+    The view is parallel, from above, turned from the main direction of the vertical planes. A
+    plane that hides most of what is behind it, such as the ceiling of a room, is cut away: only
+    its boundary is drawn.
+
+    Parameters
+    ----------
+    path
+        File to write, about 1200 pixels wide.
+    xyz : three of float64[n]
+    plane_id : int64[n]
+        0 for a point of no plane.
+    planes : sequence of mappings
+        With `plane_id nx ny nz area point_count orientation boundary`, the last as WKB.
+    title
+        First line of the picture.
+    up : 'x', 'y' or 'z'
+        The axis that points up.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    n_all, n_on = plane_id.size, int(np.count_nonzero(plane_id))
+    drawn = np.concatenate(
+        [_thinned(np.flatnonzero(plane_id > 0)), _thinned(np.flatnonzero(plane_id == 0))]
+    )
+    cloud = np.column_stack([values[drawn] for values in xyz])
+    owner = plane_id[drawn]
+    axes = _view(planes, up)
+    on_plane = cloud[owner > 0] if n_on else cloud
+    centre = on_plane.mean(axis=0) if len(on_plane) else np.zeros(3)
+    seen = (cloud - centre) @ axes.T  # right, up, towards the viewer
+    shown = seen[owner > 0] if n_on else seen
+    # stray points shall not make the rest small
+    low, high = np.percentile(shown, FRAME, axis=0) if len(shown) else (-np.ones(3), np.ones(3))
+    edge = 0.02 * (high - low)
+    low, high = low - edge, high + edge
+    scale = FINE * VIEW_SIDE / (float((high - low)[:2].max()) or 1.0)
+    wide, tall = (max(FINE, math.ceil((high - low)[k] * scale)) for k in (0, 1))
+
+    cut = _cut_away(seen, owner, low, high)
+    pixels = np.full((tall, wide, 3), PAPER, np.uint8)
+    colours = _colours(planes, axes)
+    for mine, thin in ((owner == 0, 2), (~np.isin(owner, [0, *cut]), 1)):
+        picked = seen[mine]
+        picked = np.column_stack(
+            [(picked[:, 0] - low[0]) * scale, (high[1] - picked[:, 1]) * scale, picked[:, 2]]
+        )
+        _paint(pixels, picked, colours[owner[mine]], _splat(picked) // thin)
+    view = Image.fromarray(pixels)
+    draw = ImageDraw.Draw(view)
+    for plane in planes:
+        if plane["plane_id"] in cut:
+            ring = (_corners(plane["boundary"]) - centre) @ axes.T
+            places = [((u - low[0]) * scale, (high[1] - v) * scale) for u, v, _ in ring]
+            draw.line(places, FAINT, FINE)
+    view = view.resize((wide // FINE, tall // FINE), Image.Resampling.LANCZOS)
+
+    panel = max(view.height, 600)
+    canvas = Image.new("RGB", (WIDTH, TITLE + panel + 2 * MARGIN), PAPER)
+    left, top = MARGIN + (VIEW_SIDE - view.width) // 2, TITLE + MARGIN + (panel - view.height) // 2
+    canvas.paste(view, (left, top))
+    draw = ImageDraw.Draw(canvas)
+    draw.text((MARGIN, MARGIN), title, INK, ImageFont.load_default(30))
+    _legend(draw, planes, colours, cut, (n_all, n_on))
+    with whole(Path(path)) as partial:
+        canvas.save(partial, "PNG")
+
+
+def _thinned(rows: "NDArray[np.int64]") -> "NDArray[np.int64]":
+    return rows[:: max(1, math.ceil(rows.size / MOST_POINTS))]
+
+
+def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
+    """Rows: the unit vectors to the right, up and towards the viewer."""
+    upward = np.eye(3)["xyz".index(up)]
+    east, north = (np.eye(3)[("xyz".index(up) + k) % 3] for k in (1, 2))
+    # walls at right angles agree on four times their direction
+    main = 0j
+    for plane in planes:
+        normal = np.array([plane["nx"], plane["ny"], plane["nz"]])
+        across = complex(normal @ east, normal @ north)
+        if plane["orientation"] == "vertical" and across:
+            main += float(plane["area"]) * (across / abs(across)) ** 4
+    heading = (np.angle(main) / 4 if main else 0.0) - math.pi / 2 - TURN
+    out = math.cos(heading) * east + math.sin(heading) * north  # to the viewer, on the ground
+    towards = math.cos(ELEVATION) * out + math.sin(ELEVATION) * upward
+    right = np.cross(upward, out)
+    return np.array([right, np.cross(towards, right), towards])
+
+
+def _cut_away(
+    seen: "FloatArray", owner: "NDArray[np.int64]", low: "FloatArray", high: "FloatArray"
+) -> set[int]:
+    """Large planes that have others behind most of them."""
+    on = owner > 0
+    if not on.any():
+        return set()
+    owners, rows = np.unique(owner[on], return_inverse=True)
+    along = min(COARSE, max(8.0, math.sqrt(np.count_nonzero(on)) / 4))  # some points in each
+    side = float((high - low)[:2].max()) / along or 1.0
+    column, row = (((seen[on, k] - low[k]) // side).astype(np.int64) for k in (0, 1))
+    cells, place = np.unique((column, row), axis=1, return_inverse=True)
+    nearest = np.full((owners.size, cells.shape[1]), -np.inf)
+    np.maximum.at(nearest, (rows, place), seen[on, 2])
+    farthest = np.full((owners.size, cells.shape[1]), np.inf)
+    np.minimum.at(farthest, (rows, place), seen[on, 2])
+    cut = set()
+    for k in np.argsort(-nearest.max(axis=1)):
+        covers = np.isfinite(nearest[k])
+        behind = np.delete(farthest, k, axis=0).min(axis=0, initial=np.inf)
+        hides = covers & (nearest[k] - behind > 3 * side)
+        if covers.mean() > 0.1 and hides.sum() > 0.5 * covers.sum():
+            cut.add(int(owners[k]))
+            farthest[k] = np.inf
+    return cut
+
+
+def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArray[np.uint8]":
+    """Colour by `plane_id`: hues a golden angle apart, darker where the light falls flat."""
+    light = np.array([-0.4, 0.75, 0.55])  # from above, a little left
+    light /= np.linalg.norm(light)
+    colours = np.tile(
+        np.array(OTHER, np.uint8), (1 + max((p["plane_id"] for p in planes), default=0), 1)
+    )
+    for plane in planes:
+        k = plane["plane_id"]
+        normal = axes @ np.array([plane["nx"], plane["ny"], plane["nz"]])
+        value = 0.62 + 0.33 * abs(float(normal @ light))
+        rgb = colorsys.hsv_to_rgb(
+            (0.56 + 0.61803398875 * k) % 1.0, 0.35 + 0.25 * (k % 3) / 2, value
+        )
+        colours[k] = [round(255 * each) for each in rgb]
+    return colours
+
+
+def _splat(places: "FloatArray") -> int:
+    """Side of a point in pixels, so that surfaces close."""
+    blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
+    apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
+    return min(max(round(1.6 * apart), FINE), 9 * FINE)
+
+
+def _paint(
+    pixels: "NDArray[np.uint8]", places: "FloatArray", colours: "NDArray[np.uint8]", size: int
+) -> None:
+    """Paint squares of pixels, the nearest over those behind."""
+    order = np.argsort(places[:, 2], kind="stable")
+    column, row = (places[order, k].astype(np.int64) - size // 2 for k in (0, 1))
+    side = np.arange(size)
+    rows = (row[:, None, None] + side[:, None]).repeat(size, axis=2).ravel()
+    columns = (column[:, None, None] + side).repeat(size, axis=1).ravel()
+    inside = (rows >= 0) & (rows < pixels.shape[0]) & (columns >= 0) & (columns < pixels.shape[1])
+    # of several that fall on a pixel the last one stays
+    pixels[rows[inside], columns[inside]] = colours[order].repeat(size * size, axis=0)[inside]
+
+
+def _corners(wkb: bytes) -> "FloatArray":
+    """Corners of a WKB polygon with heights and one ring."""
+    return np.frombuffer(wkb, "<f8", offset=13).reshape(-1, 3)
+
+
+def _legend(
+    draw: Any,
+    planes: Sequence[Mapping[str, Any]],
+    colours: "NDArray[np.uint8]",
+    cut: set[int],
+    counts: tuple[int, int],
+) -> None:
+    from PIL import ImageFont
+
+    left, top = MARGIN + VIEW_SIDE + 28, TITLE + MARGIN
+    small, medium = ImageFont.load_default(16), ImageFont.load_default(18)
+    draw.text((left, top), "Planes, by votes", INK, medium)
+    line = top + 34
+    for plane in planes[:LISTED]:
+        k = plane["plane_id"]
+        box = (left, line, left + 22, line + 14)
+        draw.rectangle(box, fill=None if k in cut else tuple(colours[k]), outline=FAINT)
+        area = f"{plane['area']:,.0f}" if plane["area"] >= 100 else f"{plane['area']:.3g}"
+        text = f"{k}  {plane['orientation']}  {area}"
+        draw.text((left + 32, line + 7), text, INK, small, anchor="lm")
+        line += 22
+    share = 100 * counts[1] / max(counts[0], 1)
+    notes = [
+        *([f"and {len(planes) - LISTED} more"] if len(planes) > LISTED else []),
+        f"{counts[0]:,} points,",
+        f"{share:.0f} % on {len(planes)} planes",
+        *(["outlines: cut away"] if cut else []),
+    ]
+    for i, note in enumerate(notes):
+        draw.text((left, line + 14 + 22 * i), note, FAINT, small)

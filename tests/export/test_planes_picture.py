@@ -1,0 +1,94 @@
+"""The picture of the planes of a cloud."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import spatialq
+from spatialq.export.planes_picture import OTHER, PAPER, write_planes_picture
+
+from ..plane_points.cases import CEILING, FLOOR, ROOF, ROOM, WALLS, surfaces
+
+WEST, EAST = WALLS[2:]
+
+
+def plane(plane_id, corner, a, b):
+    """What `detect_planes` says about a parallelogram."""
+    normal = np.cross(a, b) / np.linalg.norm(np.cross(a, b))
+    corners = np.add(corner, [(0, 0, 0), a, np.add(a, b), b, (0, 0, 0)]).astype("<f8")
+    flat, steep = abs(normal[2]) > 0.99, abs(normal[2]) < 0.01
+    return {
+        "plane_id": plane_id,
+        **dict(zip(("nx", "ny", "nz"), normal.tolist(), strict=True)),
+        "orientation": "horizontal" if flat else "vertical" if steep else "oblique",
+        "area": float(np.linalg.norm(np.cross(a, b))),
+        "point_count": 1500,
+        "boundary": bytes(13) + corners.tobytes(),
+    }
+
+
+def draw(path, *patches, clutter=0, up="z"):
+    points = np.array(surfaces(1, *patches, clutter=clutter))[:, 1:]
+    owner = np.repeat([*range(1, len(patches) + 1), 0], [*[1500] * len(patches), clutter])
+    planes = [plane(k + 1, *patch) for k, patch in enumerate(patches)]
+    if up == "y":  # the same scene, its coordinates in another order
+        points = points[:, [1, 2, 0]]
+        for each in planes:
+            each["nx"], each["ny"], each["nz"] = each["ny"], each["nz"], each["nx"]
+            ring = np.frombuffer(each["boundary"], offset=13).reshape(-1, 3)[:, [1, 2, 0]]
+            each["boundary"] = bytes(13) + ring.tobytes()
+    write_planes_picture(path, list(points.T), owner, planes, "Planes", up)
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def swatches(pixels):
+    """Colours of the legend, a row a plane, and whether it was cut away."""
+    colours = [tuple(pixels[121 + 22 * k, 943].tolist()) for k in range(6)]
+    return [(colour, colour == PAPER) for colour in colours]
+
+
+def share(pixels, colour):
+    view = pixels[80:, :900]
+    return (np.abs(view.astype(int) - colour).max(axis=-1) <= 3).mean()
+
+
+def test_a_ceiling_and_near_walls_are_cut_away(tmp_path):
+    found = swatches(draw(tmp_path / "room.png", FLOOR, CEILING, *WALLS))
+    assert [cut for _, cut in found[:2]] == [False, True]
+    # of two walls that face each other one is near and one is far
+    assert sorted(cut for _, cut in found[2:4]) == [False, True]
+    assert sorted(cut for _, cut in found[4:6]) == [False, True]
+
+
+def test_a_roof_stays_where_nothing_is_below(tmp_path):
+    pixels = draw(tmp_path / "roof.png", *ROOF, FLOOR)
+    assert [cut for _, cut in swatches(pixels)[:2]] == [False, False]
+
+
+def test_planes_have_the_colours_of_the_legend(tmp_path):
+    pixels = draw(tmp_path / "a.png", FLOOR, WEST, clutter=200)
+    (floor, _), (wall, _), *_ = swatches(pixels)
+    assert floor != wall
+    assert share(pixels, floor) > 0.05
+    assert share(pixels, OTHER) > 0.0003
+
+
+def test_the_axis_that_points_up_turns_the_view(tmp_path):
+    upright = draw(tmp_path / "a.png", *ROOM)
+    lying = draw(tmp_path / "b.png", *ROOM, up="y")
+    np.testing.assert_array_equal(upright, lying)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 50])
+def test_a_cloud_without_planes_gives_a_picture(tmp_path, n):
+    path = tmp_path / "none.png"
+    line = [5e6 + np.arange(float(n))] * 3
+    write_planes_picture(path, line, np.zeros(n, np.int64), [], "Nothing")
+    with Image.open(path) as picture:
+        assert picture.width == 1200
+
+
+def test_it_cannot_be_written(tmp_path):
+    with pytest.raises(spatialq.FileError, match=r"output: '.*': there is no folder"):
+        write_planes_picture(tmp_path / "no" / "p.png", [np.zeros(0)] * 3, np.zeros(0, int), [], "")
