@@ -251,11 +251,16 @@ def _heights(  # type: ignore[no-untyped-def]
     height[:] = np.inf
     area[:] = 0.0
     nx, ny, nz = axes[plane, 2, 0], axes[plane, 2, 1], axes[plane, 2, 2]
-    lowest, highest = extents[plane, 6] - max_offset - MARGIN, extents[plane, 7] + max_offset + MARGIN
+    lowest, highest = (
+        extents[plane, 6] - max_offset - MARGIN,
+        extents[plane, 7] + max_offset + MARGIN,
+    )
     middle = half = 0.0
     for axis in range(3):
         middle += 0.5 * axes[plane, 2, axis] * (limits[element, axis] + limits[element, 3 + axis])
-        half += 0.5 * abs(axes[plane, 2, axis]) * (limits[element, 3 + axis] - limits[element, axis])
+        half += (
+            0.5 * abs(axes[plane, 2, axis]) * (limits[element, 3 + axis] - limits[element, axis])
+        )
     if middle - half > highest or middle + half < lowest:
         return
     rows = (c1 - c0) // columns[plane]
