@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from spatialq.udfs import detect_planes
-
 from spatialq.udf import Udf
 
+from ..detect_planes import Options as DetectOptions
 from .cost import work
 
 
 @dataclass(frozen=True)
-class Options(detect_planes.Options):
+class Options(DetectOptions):
     """Options of `plane_points`: those of `detect_planes`."""
 
     FUNCTION = "plane_points"
