@@ -8,7 +8,7 @@ from spatialq.udfs.plane_elements.match import match
 from spatialq.udfs.plane_elements.sample import CELLS, Sample
 
 from . import oracle
-from .cases import CASES, FRONT, ROOM, ROOM_PLANES, SIDES, WALL, moved, patch
+from .cases import CASES, FRONT, ROOM, ROOM_PLANES, SIDES, UTM, WALL, moved, off, patch
 
 MATCH = ("nearest", "overlap", "coverage", "angle", "deviation")
 
@@ -173,7 +173,7 @@ def test_the_same_plane_wherever_the_origin_is():
 
 
 def test_a_cloud_in_another_coordinate_system_is_refused():
-    far = [(points + (691_000, 5_334_000, 520), normal) for points, normal in ROOM_PLANES]
+    far = [off(plane, UTM) for plane in ROOM_PLANES]
     with pytest.raises(
         ValueError,
         match=r"^plane_elements: points and elements must be in one coordinate system, but the "
@@ -181,7 +181,7 @@ def test_a_cloud_in_another_coordinate_system_is_refused():
         r"the elements at -0\.2 -0\.2 -0\.3 to 4\.2 3\.2 2\.8 m$",
     ):
         run(far, ROOM)
-    near = [(points + (40, 0, 0), normal) for points, normal in ROOM_PLANES]
+    near = [off(plane, np.array([40, 0, 0])) for plane in ROOM_PLANES]
     assert {row[1] for row in rows(run(near, ROOM))} == {-1}
 
 

@@ -111,7 +111,7 @@ UDF = Udf(
         "rmse": "DOUBLE",
         "area": "DOUBLE",
         "orientation": "VARCHAR",
-        "boundary": "BLOB",
+        "boundary": "GEOMETRY",
     },
     work=work,
     values={"orientation": ORIENTATIONS},

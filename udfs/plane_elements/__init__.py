@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from spatialq.udfs import detect_planes
-
 from spatialq.udf import Udf
 
+from .. import detect_planes
 from .cost import work
 
 

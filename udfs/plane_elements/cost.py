@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from spatialq.udfs.detect_planes import cost
-
 from spatialq.udf import Work
+
+from ..detect_planes import cost
 
 
 def work(rows: int, options: Any) -> Work:

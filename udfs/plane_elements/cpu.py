@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from spatialq.udfs.detect_planes.cpu import detect
-
+from ..detect_planes.cpu import detect
 from ..intersects_with.meshes import Meshes
 from . import Options
 from .match import match
