@@ -66,8 +66,7 @@ def con():
         ("'one', 'elements', device := 'tpu'", "plane_elements: device must be 'auto', 'cpu' or"),
         (
             "'one', 'broken'",
-            "plane_elements: elements has 1 mesh with vertices that are not finite, "
-            "the first is global_id wall",
+            "elements has 1 mesh with vertices that are not finite, the first is global_id wall",
         ),
         ("'one', 'nowhere'", "nowhere"),
         ("'one', 'points'", "global_id"),
@@ -80,15 +79,11 @@ def test_wrong_arguments_are_one_sentence(con, call, message):
 
 def test_elements_are_asked_for_and_only_where_they_belong():
     x = y = z = np.zeros(3)
-    with pytest.raises(
-        ValueError, match="^run: plane_elements is a function of points and elements: give elements"
-    ):
+    with pytest.raises(ValueError, match=r"^run: plane_elements .* points and elements: give elem"):
         spatialq.run("plane_elements", x, y, z)
-    with pytest.raises(
-        ValueError, match="^run: owm_ground is a function of points, it takes no elements$"
-    ):
+    with pytest.raises(ValueError, match=r"^run: owm_ground .* of points, it takes no elements$"):
         spatialq.run("owm_ground", x, y, z, elements=ROOM)
-    with pytest.raises(ValueError, match="^run_elements: plane_elements is a function of points"):
+    with pytest.raises(ValueError, match=r"^run_elements: plane_elements is a function of points"):
         spatialq.run_elements("plane_elements", ROOM)
-    with pytest.raises(ValueError, match="^plane_elements: elements: mesh 0: faces must be integ"):
+    with pytest.raises(ValueError, match=r"^plane_elements: elements: mesh 0: faces must be integ"):
         spatialq.run("plane_elements", x, y, z, elements=[(np.zeros((3, 3)), np.zeros((1, 3)))])

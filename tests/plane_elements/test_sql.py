@@ -13,6 +13,8 @@ from spatialq.demo.house import write_house
 from ..element_tables import box, put
 from .cases import ROOM, patch
 
+PAGE = Path(__file__).parents[2] / "docs/plane_elements.md"
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
 NAMES = ["south", "north", "west", "east", "floor", "ceiling"]
 SCANNED = [
     patch((0, 0, 0), (4, 0, 0), (0, 0, 2.5), n=3000, noise=0.003, seed=1),
@@ -172,12 +174,40 @@ def house(tmp_path_factory):
         turn = np.array([(c, -s, 0), (s, c, 0), (0, 0, 1)])
         points = points @ turn.T + (truth.eastings, truth.northings, truth.height)
         put_points(con, points, owner=pa.array(owners))
+        con.execute(QUERIES[-1])
         yield con
 
 
+def test_the_walls_slabs_and_roofs_of_a_house(house):
+    """Every element that a plane's points came from has that share of it, and no other is best."""
+    house.execute("CREATE TEMP TABLE found AS FROM plane_elements('scan', 'shell')")
+    house.execute(
+        "CREATE TEMP TABLE truth AS "
+        "SELECT plane_id, owner, count(*) / sum(count(*)) OVER (PARTITION BY plane_id) AS share "
+        "FROM plane_points('scan', split := true) JOIN points USING (point_id) "
+        "WHERE plane_id IS NOT NULL GROUP BY plane_id, owner"
+    )
+    (planes, elements) = house.sql(
+        "SELECT count(DISTINCT plane_id), count(DISTINCT global_id) FROM found"
+    ).fetchall()[0]
+    assert planes > 30
+    assert elements == house.sql("SELECT count(*) FROM shell").fetchall()[0][0]
+    missed = house.sql(
+        "SELECT * FROM truth AS t LEFT JOIN found AS f "
+        "ON f.plane_id = t.plane_id AND f.global_id = t.owner "
+        "WHERE t.share > 0.2 AND coalesce(f.nearest, 0) < t.share - 0.1"
+    ).fetchall()
+    assert missed == []
+    wrong = house.sql(
+        "SELECT * FROM found AS f LEFT JOIN truth AS t "
+        "ON f.plane_id = t.plane_id AND f.global_id = t.owner "
+        "WHERE f.rank = 1 AND (t.share IS NULL OR t.share < 0.2 OR abs(f.deviation) > 0.002)"
+    ).fetchall()
+    assert wrong == []
+
+
 def test_the_queries_of_the_page(house):
-    page = (Path(__file__).parents[2] / "docs/plane_elements.md").read_text()
-    blocks = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) > 3
-    for statement in house.extract_statements("".join(blocks)):
-        house.execute(statement.query).fetchall()
+    assert len(QUERIES) == 3
+    for block in QUERIES[:-1]:  # the last made the view
+        for statement in house.extract_statements(block):
+            house.execute(statement.query).fetchall()

@@ -207,12 +207,12 @@ def _match(  # type: ignore[no-untyped-def]
         # twice the same: first the nearest element of each point, then what lies on which
         for turn in range(2):
             for pair in range(pair_starts[plane], pair_starts[plane + 1]):
-                element = elements[pair]
-                _heights(
-                    plane, element, axes, d, extents, corner, size, columns, c0, c1, points,
+                if not _heights(
+                    plane, elements[pair], axes, d, extents, corner, size, columns, c0, c1, points,
                     vertices, faces, vertex_starts, face_starts, limits, side, least_cosine,
                     max_offset, reach, height, normal, area,
-                )  # fmt: skip
+                ):  # fmt: skip
+                    continue
                 if turn == 0:
                     for cell in range(c1 - c0):
                         least[cell] = min(least[cell], abs(height[cell]))
@@ -239,6 +239,8 @@ def _heights(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Measure for each point of a plane the height above the nearest face that it lies on.
 
+    Returns whether there are such points; if not, what was handed over may hold anything.
+
     Parameters
     ----------
     height : float64[cells]
@@ -248,21 +250,18 @@ def _heights(  # type: ignore[no-untyped-def]
     area : float64[2]
         Out: of the faces in this plane that look along its normal, and against it.
     """
-    height[:] = np.inf
-    area[:] = 0.0
     nx, ny, nz = axes[plane, 2, 0], axes[plane, 2, 1], axes[plane, 2, 2]
-    lowest, highest = (
-        extents[plane, 6] - max_offset - MARGIN,
-        extents[plane, 7] + max_offset + MARGIN,
-    )
-    middle = half = 0.0
+    lowest = extents[plane, 6] - max_offset - MARGIN
+    highest = extents[plane, 7] + max_offset + MARGIN
+    bottom = top = 0.0  # of the element's box, along the normal
     for axis in range(3):
-        middle += 0.5 * axes[plane, 2, axis] * (limits[element, axis] + limits[element, 3 + axis])
-        half += (
-            0.5 * abs(axes[plane, 2, axis]) * (limits[element, 3 + axis] - limits[element, axis])
-        )
-    if middle - half > highest or middle + half < lowest:
-        return
+        one = axes[plane, 2, axis] * limits[element, axis]
+        other = axes[plane, 2, axis] * limits[element, 3 + axis]
+        bottom += min(one, other)
+        top += max(one, other)
+    if bottom > highest or top < lowest:
+        return False
+    any_face = any_point = False
     rows = (c1 - c0) // columns[plane]
     out = -1.0 if side[element] < 0 else 1.0
     v0 = vertex_starts[element]
@@ -283,6 +282,10 @@ def _heights(  # type: ignore[no-untyped-def]
         hc = nx * cx + ny * cy + nz * cz
         if min(ha, hb, hc) > highest or max(ha, hb, hc) < lowest:
             continue
+        if not any_face:  # most elements that are near have none here
+            any_face = True
+            height[:] = np.inf
+            area[:] = 0.0
         tx, ty, tz = tx / double, ty / double, tz / double
         # inwards from each edge, a unit long
         ex, ey, ez = _across(tx, ty, tz, bx - ax, by - ay, bz - az)
@@ -309,7 +312,7 @@ def _heights(  # type: ignore[no-untyped-def]
                     & (fx * bpx + fy * bpy + fz * bpz >= -MARGIN)
                     & (gx * apx + gy * apy + gz * apz >= -MARGIN)
                 ):
-                    is_near = True
+                    is_near = any_point = True
                     if abs(above_face) < abs(height[cell]):
                         height[cell] = above_face * out
                         normal[cell, 0] = tx * out
@@ -317,6 +320,7 @@ def _heights(  # type: ignore[no-untyped-def]
                         normal[cell, 2] = tz * out
         if is_near:
             area[0 if cosine > 0.0 else 1] += 0.5 * double
+    return any_point
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,9 @@
 """Points that stand for a plane: spread over it evenly, whatever the density of the scan."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,13 +64,11 @@ class Sample:
         axes = _axes(np.stack([planes["nx"], planes["ny"], planes["nz"]], axis=1))
         k = len(axes)
         limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (k, 1))
-        parts = n_threads()
 
-        def extend(part: int) -> None:
-            _extend(x, y, z, labels, unit, part, parts, axes, limits)
+        def extend(span: tuple[int, int]) -> None:
+            _extend(x, y, z, labels, *span, axes, limits)
 
-        with ThreadPoolExecutor(parts) as pool:
-            list(pool.map(extend, range(parts)))
+        _by_planes(extend, planes["point_count"])
         limits[limits[:, 0] > limits[:, 1]] = 0.0
         corner = np.ascontiguousarray(limits[:, ::2])
         extent = limits[:, 1::2] - corner
@@ -78,19 +78,31 @@ class Sample:
         size[size == 0.0] = 1.0
         shape = (extent / size[:, None]).astype(np.int64) + 1
         starts = np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
-        columns = np.ascontiguousarray(shape[:, 0])
         points = np.full((starts[-1], 3), np.nan)
         gaps = np.full(starts[-1], np.inf)
+        raster = np.ascontiguousarray(axes[:, :2] / size[:, None, None])
+        begin = corner / size[:, None]
 
-        def choose(part: int) -> None:
-            _choose(
-                x, y, z, labels, unit, part, parts,
-                axes, corner, size, columns, starts, gaps, points,
-            )  # fmt: skip
+        def choose(span: tuple[int, int]) -> None:
+            _choose(x, y, z, labels, *span, raster, begin, shape, starts, gaps, points)
 
-        with ThreadPoolExecutor(parts) as pool:
-            list(pool.map(choose, range(parts)))
-        return cls(axes, corner, size, columns, starts, points)
+        _by_planes(choose, planes["point_count"])
+        columns = np.ascontiguousarray(shape[:, 0])
+        return cls(axes, corner * unit, size * unit, columns, starts, points * unit)
+
+
+def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
+    """Call work with runs of the planes that have equally many points, a thread each.
+
+    Each thread goes through all labels, which is little, and works on planes of its own: so no
+    two write the same place, and the result does not depend on how many there are.
+    """
+    threads = n_threads()
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    cuts = np.searchsorted(ends, ends[-1] * np.arange(threads + 1) / threads)
+    cuts[-1] = len(counts)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, pairwise(cuts.tolist())))
 
 
 def _axes(normals: Any) -> Any:
@@ -102,39 +114,37 @@ def _axes(normals: Any) -> Any:
     return np.ascontiguousarray(np.stack([along, np.cross(normals, along), normals], axis=1))
 
 
-# Each thread goes through all labels, which is little, and works on planes of its own: so no two
-# write the same place, and the result does not depend on how many there are.
-
-
 @njit(cache=True, nogil=True)
-def _extend(x, y, z, labels, unit, part, parts, axes, limits):  # type: ignore[no-untyped-def]
-    """Find the least and greatest coordinate along the first two axes of each plane."""
+def _extend(x, y, z, labels, first, stop, axes, limits):  # type: ignore[no-untyped-def]
+    """Find the least and greatest coordinate along the first two axes of planes first to stop."""
     for i in range(labels.size):
         plane = labels[i] - 1
-        if plane < 0 or plane % parts != part:
+        if plane < first or plane >= stop:
             continue
-        px, py, pz = x[i] * unit, y[i] * unit, z[i] * unit
-        u = axes[plane, 0, 0] * px + axes[plane, 0, 1] * py + axes[plane, 0, 2] * pz
-        v = axes[plane, 1, 0] * px + axes[plane, 1, 1] * py + axes[plane, 1, 2] * pz
+        u = axes[plane, 0, 0] * x[i] + axes[plane, 0, 1] * y[i] + axes[plane, 0, 2] * z[i]
+        v = axes[plane, 1, 0] * x[i] + axes[plane, 1, 1] * y[i] + axes[plane, 1, 2] * z[i]
         limits[plane, 0], limits[plane, 1] = min(limits[plane, 0], u), max(limits[plane, 1], u)
         limits[plane, 2], limits[plane, 3] = min(limits[plane, 2], v), max(limits[plane, 3], v)
 
 
 @njit(cache=True, nogil=True)
 def _choose(  # type: ignore[no-untyped-def]
-    x, y, z, labels, unit, part, parts, axes, corner, size, columns, starts, gaps, points
+    x, y, z, labels, first, stop, raster, begin, shape, starts, gaps, points
 ):
+    """Find the point of each cell of the planes first to stop."""
     for i in range(labels.size):
         plane = labels[i] - 1
-        if plane < 0 or plane % parts != part:
+        if plane < first or plane >= stop:
             continue
-        px, py, pz = x[i] * unit, y[i] * unit, z[i] * unit
-        u = axes[plane, 0, 0] * px + axes[plane, 0, 1] * py + axes[plane, 0, 2] * pz
-        v = axes[plane, 1, 0] * px + axes[plane, 1, 1] * py + axes[plane, 1, 2] * pz
-        u = (u - corner[plane, 0]) / size[plane]
-        v = (v - corner[plane, 1]) / size[plane]
-        column, row = int(u), int(v)
-        cell = starts[plane] + row * columns[plane] + column
+        px, py, pz = x[i], y[i], z[i]
+        u = raster[plane, 0, 0] * px + raster[plane, 0, 1] * py + raster[plane, 0, 2] * pz
+        v = raster[plane, 1, 0] * px + raster[plane, 1, 1] * py + raster[plane, 1, 2] * pz
+        u -= begin[plane, 0]
+        v -= begin[plane, 1]
+        # roundings may lead out of the raster
+        column = min(max(int(u), 0), shape[plane, 0] - 1)
+        row = min(max(int(v), 0), shape[plane, 1] - 1)
+        cell = starts[plane] + row * shape[plane, 0] + column
         gap = (u - column - 0.5) ** 2 + (v - row - 0.5) ** 2
         if gap > gaps[cell]:
             continue
