@@ -43,6 +43,17 @@ def turned(plane, degrees):
     return (points - middle) @ turn.T + middle, normal @ turn.T
 
 
+def joined(*meshes):
+    """One element of several parts."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in meshes)])
+    faces = [
+        tuple(int(start) + corner for corner in face)
+        for start, (_, faces) in zip(starts, meshes, strict=False)
+        for face in faces
+    ]
+    return np.concatenate([vertices for vertices, _ in meshes]), faces
+
+
 ROOM = [
     box(-0.2, -0.2, 0, 4.2, 0, 2.5),  # four walls
     box(-0.2, 3, 0, 4.2, 3.2, 2.5),
@@ -122,6 +133,27 @@ CASES = {
         [box(0, 0, 0, 4, 0.04, 2.5)],
         {},
     ),
+    "between the faces of a thin wall": (
+        [patch((0, 0.021, 0), (4, 0, 0), (0, 0, 2.5), noise=0.006)],
+        [box(0, 0, 0, 4, 0.04, 2.5)],
+        {},
+    ),
+    "a steep face, far off": (
+        [turned(patch((1, 0, 1), (0.4, 0, 0), (0, 0, 0.4), n=5000), 40)],
+        [box(1.1, 0, 1.1, 1.3, 0.2, 1.3)],
+        {"max_angle": 45.0, "max_offset": 0.15, "min_overlap": 0.0},
+    ),
+    "a tall wall, tilted": (
+        [turned(patch((0, 0, 0), (4, 0, 0), (0, 0, 10)), 4.5)],
+        [box(0, 0, 0, 4, 0.25, 10)],
+        {"min_overlap": 0.0},
+    ),
+    "one of two parts, in feet": (
+        [(patch((0, 5, 0), (4, 0, 0), (0, 0, 2.5))[0] / 0.3048, FRONT[1])],
+        [joined(box(0, 5, 0, 4, 5.3, 2.5), box(6, 5, 0, 10, 5.3, 2.5))],
+        {"unit": 0.3048},
+    ),
+    "something small, flush": ([FRONT], [box(1, 0, 1, 1.25, 0.03, 1.25)], {}),
     "walls that meet": (
         [FRONT],
         [WALL, box(4, -3, 0, 4.2, 3, 2.5), box(-0.2, -3, 0, 0, 3, 2.5)],

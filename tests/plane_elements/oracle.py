@@ -14,31 +14,30 @@ def rows(
     """
     found = []
     for number, (points, normal) in enumerate(planes):
-        heights = [on_faces(points, normal, mesh, max_angle, max_offset) for mesh in elements]
-        nearest = np.min([np.abs(each[0]) for each in heights], axis=0, initial=np.inf)
+        on_both = [on_faces(points, normal, mesh, max_angle, max_offset) for mesh in elements]
+        heights = [np.minimum(abs(along[0]), abs(against[0])) for along, against in on_both]
+        nearest = np.min(heights, axis=0, initial=np.inf)
         matches = []
-        for element, (height, outwards, faces) in enumerate(heights):
-            on = np.isfinite(height)
+        for element, (along, against) in enumerate(on_both):
+            on = np.isfinite(heights[element])
             if not on.any():
                 continue
-            along = outwards @ normal > 0
-            with_more = on & (along if (on & along).sum() >= (on & ~along).sum() else ~along)
-            ahead = along[with_more][0]
-            share = with_more.sum() / len(points)
-            face = sum(size for size, is_along in faces if is_along == ahead)
-            coverage = min(1.0, areas[number] * unit**2 * share / face)
+            nearer = abs(along[0][on]) <= abs(against[0][on])
+            height, outwards, face = along if nearer.sum() >= (~nearer).sum() else against
+            there = np.isfinite(height)
+            coverage = min(1.0, areas[number] * unit**2 * there.mean() / face)
             if on.mean() < min_overlap and (coverage < min_overlap or on.sum() < few):
                 continue
-            mean = outwards[with_more].sum(axis=0)
+            mean = outwards[there].sum(axis=0)
             cosine = abs(mean @ normal) / np.linalg.norm(mean)
             matches.append((
                 number,
                 element,
-                np.mean(on & (np.abs(height) <= nearest + ROUNDING)),
+                np.mean(on & (heights[element] <= nearest + ROUNDING)),
                 on.mean(),
                 coverage,
                 np.degrees(np.arccos(min(1.0, cosine))),
-                height[with_more].mean(),
+                height[there].mean(),
             ))  # fmt: skip
         matches.sort(key=lambda row: (-row[2], -row[3], round(abs(row[6]), 9), row[1]))
         found += matches or [(number, None)]
@@ -46,13 +45,14 @@ def rows(
 
 
 def on_faces(points, normal, mesh, max_angle, max_offset):
-    """Of each point the height above the nearest face it lies on (inf: none), and its normal.
+    """What a plane's points say of the faces that look along its normal, and against it.
 
-    Also area and side of the faces of the mesh that are in the plane.
+    Of each point the height above the nearest such face it lies on (inf: none), and the face's
+    normal; and the area of such faces in the plane.
     """
     vertices, faces = mesh
-    height, outwards = np.full(len(points), np.inf), np.zeros((len(points), 3))
-    in_plane, level = [], np.mean(points @ normal)
+    sides = [[np.full(len(points), np.inf), np.zeros((len(points), 3)), 0.0] for _ in range(2)]
+    level = np.mean(points @ normal)
     for face in faces:
         a, b, c = vertices[list(face)]
         across = np.cross(b - a, c - a)
@@ -62,14 +62,15 @@ def on_faces(points, normal, mesh, max_angle, max_offset):
         out = across / double * (-1 if is_inside_out(mesh) else 1)
         if np.degrees(np.arccos(min(1.0, abs(out @ normal)))) > max_angle + 1e-4:
             continue
+        side = sides[0 if out @ normal > 0 else 1]
         above = (points - a) @ out
         foot = points - np.outer(above, out)
-        here = (np.abs(above) <= max_offset) & is_inside(foot, a, b, c)
+        here = (abs(above) <= max_offset) & is_inside(foot, a, b, c)
         if here.any() or abs(np.mean([a, b, c], axis=0) @ normal - level) <= max_offset:
-            in_plane.append((double / 2, out @ normal > 0))
-        nearer = here & (np.abs(above) < np.abs(height))
-        height[nearer], outwards[nearer] = above[nearer], out
-    return height, outwards, in_plane
+            side[2] += double / 2
+        nearer = here & (abs(above) < abs(side[0]))
+        side[0][nearer], side[1][nearer] = above[nearer], out
+    return sides
 
 
 def is_inside(points, a, b, c):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
+from spatialq.connection import macros
 from spatialq.demo.house import write_house
 
 from ..element_tables import box, put
@@ -83,6 +84,12 @@ def test_the_planes_are_those_of_detect_planes(con):
     own = con.sql(f"SELECT {columns} FROM plane_elements('points', 'elements') WHERE rank = 1")
     theirs = con.sql(f"SELECT {columns} FROM detect_planes('points', split := true)")
     assert own.order("plane_id").fetchall() == theirs.order("plane_id").fetchall()
+
+
+def test_the_example_of_the_macro(con):
+    (comment,) = (macro.comment for macro in macros() if macro.name == "plane_elements")
+    (example,) = re.findall("example: (.*)", comment)
+    assert con.sql(f"SELECT global_id FROM ({example})").fetchall() == [("east",)]
 
 
 def test_elements_without_a_plane_by_an_anti_join(con):

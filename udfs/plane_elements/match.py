@@ -53,17 +53,17 @@ def match(
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
     rows = np.arange(len(plane))
-    # of a thin element's two faces that with more points counts
+    # of a thin element's two faces the one that more points are nearer to counts
     side = np.argmax(measures[:, :2, 0], axis=1) if len(rows) else rows
-    on = measures[:, :2, 0].sum(axis=1)
     size = np.maximum(1, _sizes(sample))[plane]
-    count, deviation, *normal, area = measures[rows, side].T
+    _, count, deviation, *normal, area = measures[rows, side].T
+    on, nearest = measures[:, 2, :2].T
     with np.errstate(divide="ignore", invalid="ignore"):  # no points: left out below
         covered = planes["area"][plane] * options.unit**2 * count / size
         found = {
             "plane_id": planes["plane_id"][plane],
             "element": element,
-            "nearest": measures[:, 2, 0] / size,
+            "nearest": nearest / size,
             "overlap": on / size,
             "coverage": np.minimum(1.0, covered / area),
             "angle": _angle(sample.axes[plane, 2], np.stack(normal, axis=1)),
@@ -110,11 +110,12 @@ def _measure(
     -------
     plane, element : int64[m]
         Rows, sorted.
-    measures : float64[m, 3, 6]
+    measures : float64[m, 3, 7]
         For the faces that look along the plane's normal, and for those that look against it: how
-        many points lie on them, the sum of these points' deviations, the sum of the normals of
-        the faces (three), the area of the element's faces in this plane. Third, first column:
-        the points that no other element is nearer to.
+        many points are nearer to them than to the others, how many lie on them, the sum of these
+        points' heights, the sum of the faces' normals there (three), the area of the element's
+        faces in this plane. Third: how many points lie on either, and how many of these are no
+        nearer to another element.
     """
     limits = boxes.of(elements)
     extents = np.empty((len(sample.size), 8))
@@ -135,7 +136,7 @@ def _measure(
     in_threads(look, len(elements))
     k = len(extents)
     starts = np.searchsorted(plane, np.arange(k + 1))
-    measures = np.zeros((len(plane), 3, 6))
+    measures = np.zeros((len(plane), 3, 7))
     angle = np.radians(options.max_angle)
 
     def some(span: tuple[int, int]) -> None:
@@ -201,8 +202,8 @@ def _match(  # type: ignore[no-untyped-def]
     for plane in range(first, stop):
         c0, c1 = cell_starts[plane], cell_starts[plane + 1]
         least = np.full(c1 - c0, np.inf)
-        height = np.empty(c1 - c0)
-        normal = np.empty((c1 - c0, 3))
+        heights = np.empty((2, c1 - c0))
+        normals = np.empty((2, c1 - c0, 3))
         area = np.empty(2)
         # twice the same: first the nearest element of each point, then what lies on which
         for turn in range(2):
@@ -210,45 +211,57 @@ def _match(  # type: ignore[no-untyped-def]
                 if not _heights(
                     plane, elements[pair], axes, d, extents, corner, size, columns, c0, c1, points,
                     vertices, faces, vertex_starts, face_starts, limits, side, least_cosine,
-                    max_offset, reach, height, normal, area,
+                    max_offset, reach, heights, normals, area,
                 ):  # fmt: skip
                     continue
                 if turn == 0:
                     for cell in range(c1 - c0):
-                        least[cell] = min(least[cell], abs(height[cell]))
-                    continue
-                measures[pair, 0, 5], measures[pair, 1, 5] = area[0], area[1]
-                for cell in range(c1 - c0):
-                    if abs(height[cell]) < np.inf:
-                        along = 0.0
-                        for axis in range(3):
-                            along += axes[plane, 2, axis] * normal[cell, axis]
-                        s = 0 if along > 0.0 else 1
-                        measures[pair, s, 0] += 1.0
-                        measures[pair, s, 1] += height[cell]
-                        for axis in range(3):
-                            measures[pair, s, 2 + axis] += normal[cell, axis]
-                        if abs(height[cell]) <= least[cell] + MARGIN:
-                            measures[pair, 2, 0] += 1.0
+                        height = min(abs(heights[0, cell]), abs(heights[1, cell]))
+                        least[cell] = min(least[cell], height)
+                else:
+                    _add(heights, normals, least, measures[pair])
+                    measures[pair, 0, 6], measures[pair, 1, 6] = area[0], area[1]
+
+
+@njit(cache=True, nogil=True)
+def _add(heights, normals, least, measure):  # type: ignore[no-untyped-def]
+    """Add up what the points of a plane say of an element; see `_measure`."""
+    for cell in range(least.size):
+        along, against = abs(heights[0, cell]), abs(heights[1, cell])
+        height = min(along, against)
+        if height == np.inf:
+            continue
+        measure[0 if along <= against else 1, 0] += 1.0
+        measure[2, 0] += 1.0
+        if height <= least[cell] + MARGIN:
+            measure[2, 1] += 1.0
+        for s in range(2):
+            if abs(heights[s, cell]) < np.inf:
+                measure[s, 1] += 1.0
+                measure[s, 2] += heights[s, cell]
+                for axis in range(3):
+                    measure[s, 3 + axis] += normals[s, cell, axis]
 
 
 @njit(cache=True, nogil=True)
 def _heights(  # type: ignore[no-untyped-def]
     plane, element, axes, d, extents, corner, size, columns, c0, c1, points, vertices, faces,
-    vertex_starts, face_starts, limits, side, least_cosine, max_offset, reach, height, normal, area,
+    vertex_starts, face_starts, limits, side, least_cosine, max_offset, reach, heights, normals,
+    area,
 ):  # fmt: skip
-    """Measure for each point of a plane the height above the nearest face that it lies on.
+    """Measure for each point of a plane the heights above the faces that it lies on.
 
     Returns whether there are such points; if not, what was handed over may hold anything.
 
     Parameters
     ----------
-    height : float64[cells]
-        Out: metres, positive outside the element; infinite where the point lies on no face.
-    normal : float64[cells, 3]
-        Out: of that face, outwards.
+    heights : float64[2, cells]
+        Out: of the faces that look along the plane's normal, then of those that look against it:
+        metres above the nearest, positive outside the element; infinite where there is none.
+    normals : float64[2, cells, 3]
+        Out: of these faces, outwards.
     area : float64[2]
-        Out: of the faces in this plane that look along its normal, and against it.
+        Out: of all faces in this plane.
     """
     nx, ny, nz = axes[plane, 2, 0], axes[plane, 2, 1], axes[plane, 2, 2]
     lowest = extents[plane, 6] - max_offset - MARGIN
@@ -284,7 +297,7 @@ def _heights(  # type: ignore[no-untyped-def]
             continue
         if not any_face:  # most elements that are near have none here
             any_face = True
-            height[:] = np.inf
+            heights[:] = np.inf
             area[:] = 0.0
         tx, ty, tz = tx / double, ty / double, tz / double
         # inwards from each edge, a unit long
@@ -293,6 +306,7 @@ def _heights(  # type: ignore[no-untyped-def]
         gx, gy, gz = _across(tx, ty, tz, ax - cx, ay - cy, az - cz)
         west, east = _range(axes, plane, 0, ax, ay, az, bx, by, bz, cx, cy, cz)
         south, north = _range(axes, plane, 1, ax, ay, az, bx, by, bz, cx, cy, cz)
+        s = 0 if cosine > 0.0 else 1
         u, v, edge = corner[plane, 0], corner[plane, 1], size[plane]
         left = int(max(0.0, np.floor((west - reach - u) / edge)))
         right = int(min(columns[plane] - 1.0, np.floor((east + reach - u) / edge)))
@@ -313,13 +327,13 @@ def _heights(  # type: ignore[no-untyped-def]
                     & (gx * apx + gy * apy + gz * apz >= -MARGIN)
                 ):
                     is_near = any_point = True
-                    if abs(above_face) < abs(height[cell]):
-                        height[cell] = above_face * out
-                        normal[cell, 0] = tx * out
-                        normal[cell, 1] = ty * out
-                        normal[cell, 2] = tz * out
+                    if abs(above_face) < abs(heights[s, cell]):
+                        heights[s, cell] = above_face * out
+                        normals[s, cell, 0] = tx * out
+                        normals[s, cell, 1] = ty * out
+                        normals[s, cell, 2] = tz * out
         if is_near:
-            area[0 if cosine > 0.0 else 1] += 0.5 * double
+            area[s] += 0.5 * double
     return any_point
 
 
