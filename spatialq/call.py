@@ -69,6 +69,9 @@ def run(
             message = f"run: {function} is a function of points and elements: give elements="
             raise ValueError(message)
         given["elements"] = as_meshes(f"{function}: elements", elements)
+        if on_gpu(given["elements"].faces):
+            message = f"{function}: elements must be in the memory of the host"
+            raise ValueError(message)
     elif elements is not None:
         message = f"run: {function} is a function of points, it takes no elements"
         raise ValueError(message)

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO plane_elements(
     s_ms := NULL,
     s_ps := NULL,
     max_thickness := 0.04,
-    min_isotropy := 1.0 / 6,
+    min_isotropy := 1 / 6,
     max_distance := NULL,
     min_points := NULL,
     split := true,

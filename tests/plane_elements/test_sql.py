@@ -1,11 +1,14 @@
 """`plane_elements` through DuckDB, from points to elements."""
 
 import re
+from dataclasses import fields
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from spatialq.udfs.plane_elements import Options
 
 import spatialq
 from spatialq.connection import macros
@@ -84,6 +87,17 @@ def test_the_planes_are_those_of_detect_planes(con):
     own = con.sql(f"SELECT {columns} FROM plane_elements('points', 'elements') WHERE rank = 1")
     theirs = con.sql(f"SELECT {columns} FROM detect_planes('points', split := true)")
     assert own.order("plane_id").fetchall() == theirs.order("plane_id").fetchall()
+
+
+def test_the_arguments_of_the_macro_are_the_options(con):
+    (statement,) = (macro.statement for macro in macros() if macro.name == "plane_elements")
+    given = dict(re.findall(r"^    (\w+) := (.*?),?$", statement, re.MULTILINE))
+    assert given.pop("device") == "'auto'"
+    defaults = {field.name: field.default for field in fields(Options)}
+    assert set(given) == set(defaults)
+    for name, text in given.items():
+        (value,) = con.execute(f"SELECT {text}").fetchone()
+        assert (float(value) if isinstance(value, Decimal) else value) == defaults[name], name
 
 
 def test_the_example_of_the_macro(con):
