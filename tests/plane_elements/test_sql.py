@@ -96,7 +96,7 @@ def test_the_arguments_of_the_macro_are_the_options(con):
     defaults = {field.name: field.default for field in fields(Options)}
     assert set(given) == set(defaults)
     for name, text in given.items():
-        (value,) = con.execute(f"SELECT {text}").fetchone()
+        ((value,),) = con.execute(f"SELECT {text}").fetchall()
         assert (float(value) if isinstance(value, Decimal) else value) == defaults[name], name
 
 
