@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from buildings import elements
-from spatialq.udfs.detect_planes import cpu
+from spatialq.udfs.detect_planes.cpu import detection
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 
@@ -40,17 +40,17 @@ def measure(name, meshes, n, repeat):
     best = [np.inf, np.inf]
     for turn in range(repeat + 1):
         started = time.perf_counter()
-        planes, labels = cpu.detect(x, y, z, np.arange(n), options)
-        found = time.perf_counter()
-        result = match(x, y, z, labels, planes, meshes, options)
-        spent = found - started, time.perf_counter() - found
+        found = detection(x, y, z, np.arange(n), options, label=True)
+        detected = time.perf_counter()
+        result = match(x, y, z, found.owner, found.columns, meshes, options)
+        spent = detected - started, time.perf_counter() - detected
         if turn:  # the first compiles
             best = [min(pair) for pair in zip(best, spent, strict=True)]
-    detection, matching = best
+    detecting, matching = best
     matched = np.unique(result["plane_id"][result["element"] >= 0])
     print(
-        f"{name:20} {n:10} {len(meshes):7} {len(meshes.faces):9} {len(planes['nx']):7} "
-        f"{len(matched):7} {detection:11.3f} {matching:10.3f} {matching / detection:6.2f}"
+        f"{name:20} {n:10} {len(meshes):7} {len(meshes.faces):9} {len(found.columns['nx']):7} "
+        f"{len(matched):7} {detecting:11.3f} {matching:10.3f} {matching / detecting:6.2f}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..detect_planes.cpu import detect
+from ..detect_planes.cpu import detection
 from ..intersects_with.meshes import Meshes
 from . import Options
 from .match import match
@@ -31,5 +31,5 @@ def run(
     ValueError
         As `detect_planes`, or if points and elements are in different coordinate systems.
     """
-    planes, labels = detect(x, y, z, point_id, options)
-    return match(x, y, z, labels, planes, elements, options)
+    found = detection(x, y, z, point_id, options, label=True)
+    return match(x, y, z, found.owner, found.columns, elements, options)

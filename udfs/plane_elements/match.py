@@ -29,7 +29,7 @@ def match(
     Parameters
     ----------
     x, y, z : float64[n]
-    labels : int64[n]
+    labels : int[n]
         The plane of each point, 1 for the first; 0 for none.
     planes : dict of arrays
         The columns of `detect_planes`.

@@ -49,7 +49,7 @@ class Sample:
         Parameters
         ----------
         x, y, z : float64[n]
-        labels : int64[n]
+        labels : int[n]
             1 for a point of the first plane, and so on; 0 for one of no plane.
         planes : dict
             `nx ny nz` and `point_count` of k planes.
