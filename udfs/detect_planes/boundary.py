@@ -1,0 +1,41 @@
+"""Polygons around the points of planes, as WKB."""
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from .assign import PLACES, SIDES
+
+POLYGON_Z = 1003
+"""Code of the geometry type, ISO 13249-3."""
+
+MASK = (1 << PLACES) - 1
+
+
+def sides() -> Any:
+    """Directions in which a plane's farthest points are kept: float64[SIDES, 2]."""
+    # exactly opposite ones in pairs, and exactly along the axes
+    angles = np.arange(SIDES) * (2 * np.pi / SIDES)
+    return np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 15)
+
+
+def corners(keys: Any) -> Any:
+    """Give the places of the farthest points, each once: float64[corners, 2], of the longer side.
+
+    Parameters
+    ----------
+    keys : int64[SIDES]
+        See `assign.reach`; -1 where there is none.
+    """
+    keys = keys[keys >= 0]
+    places = np.column_stack([keys >> PLACES & MASK, keys & MASK])
+    new = np.any(places != np.roll(places, 1, axis=0), axis=1)
+    return (places[new] if new.any() else places[:1]) / MASK
+
+
+def polygon(ring: Any) -> bytes:
+    """Write a POLYGON Z of one ring, which need not be closed: float64[corners, 3]."""
+    closed = np.vstack([ring, ring[:1]])
+    head = struct.pack("<BIII", 1, POLYGON_Z, 1, len(closed))
+    return head + np.ascontiguousarray(closed, "<f8").tobytes()

@@ -1,0 +1,220 @@
+"""Loops over points: their bounds, the moments of the octree's cells, what lies off its planes.
+
+A coordinate is a whole number of steps, 2^21 to the side of the root cube, so that all sums are
+whole numbers: their order does not matter, and both devices have the same. Cells of a level are
+numbered in Morton order, x before y before z: the eight parts of cell c are 8 c to 8 c + 7.
+"""
+
+import numpy as np
+from numba import njit
+
+BITS = 21
+"""Steps to the side of the root cube, as a power of 2."""
+
+GRID = 5
+"""Level of the first grid of cells."""
+
+FINER = 2
+"""Levels by which a further grid is finer than the cells it divides."""
+
+MOMENTS = 10
+"""Of a cell: points, x, y, z, xx, xy, xz, yy, yz, zz."""
+
+NONE, OPEN = -1, -2
+"""States of a cell that no planar node holds: nothing to find in it, or only in its parts."""
+
+BLOCK = 512
+"""Points whose coordinates are turned to steps at once, which vectorises."""
+
+TOP = (1 << BITS) - 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bounds(values, start, stop):
+    """Give the least and the greatest value, and how many are NaN or infinite."""
+    low, high, bad = np.inf, -np.inf, np.int32(0)
+    for value in values[start:stop]:
+        low = value if value < low else low
+        high = value if value > high else high
+        bad += np.int32(not abs(value) < np.inf)
+    return low, high, bad
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def spread(v):
+    """Move the five bits of a number three places apart."""
+    v = (v | v << 8) & 0x100F
+    v = (v | v << 4) & 0x10C3
+    return (v | v << 2) & 0x1249
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def steps(x, y, z, low_x, low_y, low_z, scale, a, b, c):
+    """Turn coordinates to steps."""
+    top = np.int32(TOP)
+    for k in range(x.size):
+        a[k] = min(np.int32((x[k] - low_x) * scale), top)
+        b[k] = min(np.int32((y[k] - low_y) * scale), top)
+        c[k] = min(np.int32((z[k] - low_z) * scale), top)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cells_of(a, b, c, n, cell):
+    """Find the cells of the first grid that points lie in."""
+    shift = np.int32(BITS - GRID)
+    for k in range(n):
+        cell[k] = spread(a[k] >> shift) << 2 | spread(b[k] >> shift) << 1 | spread(c[k] >> shift)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_moments(table, row, a, b, c):
+    """Add a point to the moments of a cell; coordinates are offsets in it."""
+    first = np.uint64(row) * np.uint64(MOMENTS)
+    table[first] += 1
+    table[first + np.uint64(1)] += a
+    table[first + np.uint64(2)] += b
+    table[first + np.uint64(3)] += c
+    table[first + np.uint64(4)] += a * a
+    table[first + np.uint64(5)] += a * b
+    table[first + np.uint64(6)] += a * c
+    table[first + np.uint64(7)] += b * b
+    table[first + np.uint64(8)] += b * c
+    table[first + np.uint64(9)] += c * c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_points(x, y, z, low_x, low_y, low_z, scale, start, stop, table):
+    """Add points to the moments of the first grid's cells.
+
+    Parameters
+    ----------
+    table : int64[8^GRID * MOMENTS]
+        In and out: sums of offsets from each cell's least corner, in steps.
+    """
+    a, b = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    c, cell = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    mask = np.int64((1 << (BITS - GRID)) - 1)
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        steps(
+            x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
+        )  # fmt: skip
+        cells_of(a, b, c, last - first, cell)
+        for k in range(last - first):
+            add_moments(table, cell[k], a[k] & mask, b[k] & mask, c[k] & mask)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_open(points, slots, start, stop, level, table):
+    """Add the points of open cells to the moments of their parts, FINER levels down.
+
+    Parameters
+    ----------
+    points : int64[n]
+        Coordinates in steps, BITS each.
+    slots : int32[n]
+        Which of the open cells each lies in.
+    level : int
+        Of the parts.
+    table : int64[open cells * 8^FINER * MOMENTS]
+        In and out.
+    """
+    shift = BITS - level
+    mask = (1 << shift) - 1
+    for k in range(start, stop):
+        a, b, c = points[k] >> 2 * BITS, points[k] >> BITS & TOP, points[k] & TOP
+        add_moments(
+            table, slots[k] << 3 * FINER | part_of(a, b, c, shift), a & mask, b & mask, c & mask
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def part_of(a, b, c, shift):
+    """Give the place of a part within its open cell: FINER bits of each coordinate."""
+    code = 0
+    for bit in range(FINER):
+        at = shift + bit
+        code |= ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1)) << 3 * bit
+    return code
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sift_point(a, b, c, node, planes, corners, outliers):
+    """Note a point of a planar node that is too far from the node's plane."""
+    d = planes[node, 0] * a + planes[node, 1] * b + planes[node, 2] * c - planes[node, 3]
+    if abs(d) > planes[node, 4]:
+        s = corners[node, 3]
+        add_moments(
+            outliers,
+            node,
+            (a - corners[node, 0]) >> s,
+            (b - corners[node, 1]) >> s,
+            (c - corners[node, 2]) >> s,
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sift_points(
+    x, y, z, low_x, low_y, low_z, scale, start, stop,
+    state, planes, corners, outliers, ranks, points, slots,
+):  # fmt: skip
+    """Note the outliers of planar nodes, and keep the points of open cells.
+
+    Parameters
+    ----------
+    state : int32[8^GRID]
+        Node that holds the cell, NONE or OPEN.
+    planes : float64[nodes, 5]
+        Normal, offset, and how far a point may be from the plane, in steps.
+    corners : int64[nodes, 4]
+        Least corner of a node, and by how much offsets from it are shifted.
+    outliers : int64[nodes * MOMENTS]
+        In and out.
+    ranks : int32[8^GRID]
+        Which of the open cells a cell is.
+    points, slots : int64[n], int32[n]
+        Out, from `start` on.
+
+    Returns
+    -------
+    int
+        Where what was kept ends.
+    """
+    a, b = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    c, cell = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    end = start
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        steps(
+            x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
+        )  # fmt: skip
+        cells_of(a, b, c, last - first, cell)
+        for k in range(last - first):
+            node = state[cell[k]]
+            if node >= 0:
+                sift_point(
+                    np.int64(a[k]), np.int64(b[k]), np.int64(c[k]), node, planes, corners, outliers
+                )  # fmt: skip
+            elif node == OPEN:
+                points[end] = np.int64(a[k]) << 2 * BITS | np.int64(b[k]) << BITS | np.int64(c[k])
+                slots[end] = ranks[cell[k]]
+                end += 1
+    return end
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sift_open(points, slots, start, stop, level, state, planes, corners, outliers, ranks):
+    """Do what `sift_points` does, on the points that a former call kept, in their place."""
+    shift = BITS - level
+    end = start
+    for k in range(start, stop):
+        a, b, c = points[k] >> 2 * BITS, points[k] >> BITS & TOP, points[k] & TOP
+        cell = slots[k] << 3 * FINER | part_of(a, b, c, shift)
+        node = state[cell]
+        if node >= 0:
+            sift_point(a, b, c, node, planes, corners, outliers)
+        elif node == OPEN:
+            points[end] = points[k]
+            slots[end] = ranks[cell]
+            end += 1
+    return end

@@ -1,0 +1,269 @@
+"""`detect_planes` on the CPU: points and cells in threads; the stages are those of README.md."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.parallel import n_threads, spans
+
+from . import assign, cells, nodes, votes
+from .accumulator import RADIUS
+from .boundary import sides
+from .cells import MOMENTS
+from .detection import Detection, detect
+from .octree import Cube
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+POINTS_PER_THREAD = 50_000
+CELLS_PER_THREAD = 500
+
+
+def run(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+) -> "dict[str, NDArray[Any]]":
+    """Find the planes of a cloud.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    point_id : int64[n]
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        The most representative plane first: `plane_id` int64: 1, 2, 3 ...; `nx`, `ny`, `nz`, `d`:
+        n . p = d for its points p, n of length 1, its greatest
+        component positive; `votes`: weights of its nodes;
+        `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse`: of their distances;
+        `area`: of what they cover; `orientation` int8: place in ORIENTATIONS; `boundary`: WKB
+        POLYGON Z, convex, with points of the plane as corners.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is not finite.
+
+    Notes
+    -----
+    A cloud without planes, such as an empty one, gives empty columns. The result does not depend
+    on the order of the points or on the number of threads.
+
+    References
+    ----------
+    Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
+    Pattern Recognition 48 (2015) 2043-2053. Differs from it as README.md says.
+    """
+    return detection(x, y, z, point_id, options, label=False).columns
+
+
+def detection(
+    x: "NDArray[np.float64]",
+    y: "NDArray[np.float64]",
+    z: "NDArray[np.float64]",
+    point_id: "NDArray[np.int64]",
+    options: "Options",
+    *,
+    label: bool,
+) -> Detection:
+    """Find the planes of a cloud as `run` does, and the plane of each point if `label`."""
+    points = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+    for values in points:
+        values.flags.writeable = False  # one Numba type, wherever the arrays came from
+    with ThreadPoolExecutor(n_threads()) as pool:
+        threads = Threads(pool, n_threads())
+        cube = _cube(threads, points, point_id, options.FUNCTION)
+        return detect(CpuCloud(threads, points, cube), cube, options, label=label)
+
+
+def _cube(threads: "Threads", points: Any, point_id: Any, function: str) -> Cube:
+    if points[0].size == 0:
+        return Cube((0.0, 0.0, 0.0), 0.0)
+    lows, highs = [], []
+    for values in points:
+        parts = threads.parts(values.size, POINTS_PER_THREAD)
+        ends = threads.each(lambda part, v=values: cells.bounds(v, *part), parts)
+        if any(bad for *_, bad in ends):
+            raise ValueError(not_finite(function, *points, point_id))
+        lows.append(min(low for low, *_ in ends))
+        highs.append(max(high for _, high, _ in ends))
+    return Cube.around(lows, highs)
+
+
+class Threads:
+    """Runs loops over parts of a range."""
+
+    def __init__(self, pool: ThreadPoolExecutor, count: int) -> None:
+        self.pool, self.count = pool, count
+
+    def parts(self, size: int, worth: int) -> list[tuple[int, int]]:
+        """Divide a range, at most into as many parts as there are threads."""
+        return spans(size, max(1, min(self.count, size // worth)))
+
+    def each(self, work: Callable[..., Any], *parts: Iterable[Any]) -> list[Any]:
+        """Call work with each part."""
+        several = len(list(parts[0])) > 1
+        return list(self.pool.map(work, *parts) if several else map(work, *parts))
+
+
+class CpuCloud:
+    """The points, and those of open cells, in main memory; see `octree.Cloud`."""
+
+    xp = np
+
+    def __init__(self, threads: Threads, points: "list[NDArray[np.float64]]", cube: Cube) -> None:
+        self.threads, self.points, self.cube = threads, points, cube
+        self.size = points[0].size
+        self.parts = threads.parts(self.size, POINTS_PER_THREAD)
+        self.kept: Any = None
+
+    def moments(self, n_cells: int, level: int) -> Any:
+        tables = [np.zeros(n_cells * MOMENTS, np.int64) for _ in self.parts]
+
+        def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
+            if self.kept is None:
+                cells.add_points(*self.points, *self.cube.low, self.cube.scale, *part, table)
+            else:
+                cells.add_open(*self.kept, *part, level, table)
+
+        self.threads.each(add, self.parts, tables)
+        return _sum(tables).reshape(n_cells, MOMENTS)
+
+    def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        tables = [np.zeros(planes.shape[0] * MOMENTS, np.int64) for _ in self.parts]
+        lists = state, planes, corners
+        first = self.kept is None
+        if first:
+            self.kept = np.empty(self.size, np.int64), np.empty(self.size, np.int32)
+
+        def sift(part: tuple[int, int], table: "NDArray[np.int64]") -> int:
+            if first:
+                return int(
+                    cells.sift_points(
+                        *self.points, *self.cube.low, self.cube.scale, *part, *lists, table,
+                        ranks, *self.kept,
+                    )
+                )  # fmt: skip
+            return int(cells.sift_open(*self.kept, *part, level, *lists, table, ranks))
+
+        ends = self.threads.each(sift, self.parts, tables)
+        self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
+        return _sum(tables).reshape(-1, MOMENTS)
+
+    def each(self, loop: str, size: int, *arguments: Any) -> None:
+        run = getattr(nodes, loop)
+        self.threads.each(
+            lambda part: run(*arguments, *part), self.threads.parts(size, CELLS_PER_THREAD)
+        )
+
+    def download(self, array: Any) -> Any:
+        return array
+
+    def peaks(
+        self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
+        shape: tuple[int, int], kernel: str, unit: float,
+    ) -> Any:  # fmt: skip
+        """Vote, smooth, and find the peaks: places in the accumulator, and their votes."""
+        parts = self.threads.parts(len(nodes), CELLS_PER_THREAD)
+        arrays = [np.zeros(shape, np.int64) for _ in parts]
+
+        def vote(part: tuple[int, int], array: Any) -> None:
+            if kernel == "tangent":
+                votes.vote(
+                    means, nodes.values, nodes.vectors, weights, around.directions, around.rows,
+                    around.step, rho_step, shape[1], array, *part,
+                )  # fmt: skip
+            else:
+                votes.vote_as_paper(
+                    means, nodes.covariance, nodes.vectors, weights, around.phi, around.theta,
+                    around.rows, around.step, rho_step, unit, shape[1], array, *part,
+                )  # fmt: skip
+
+        self.threads.each(vote, parts, arrays)
+        total = _sum(arrays)
+        smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)
+        rows = self.threads.parts(shape[0], CELLS_PER_THREAD)
+        self.threads.each(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
+        self.threads.each(
+            lambda part: votes.peaks(
+                smoothed, around.near, around.near_starts, RADIUS, is_peak, *part
+            ),
+            rows,
+        )  # fmt: skip
+        places = np.flatnonzero(is_peak)
+        return places, smoothed.ravel()[places]
+
+    def _where(self) -> Any:
+        return *self.points, *self.cube.low, self.cube.scale
+
+    def cover(self, rasters: Any, planes: Any) -> Any:
+        """Mark the pixels with points, and sum up each plane's: see `assign.cover`."""
+        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
+        sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in parts]
+        covered = np.zeros(rasters.n_pixels, np.uint8)  # all write the same
+        anywhere = np.ones(rasters.n_pixels, np.int32)
+        self.threads.each(
+            lambda part, sums: assign.cover(
+                *self._where(), *part, rasters.grid, rasters.cell_starts, rasters.items, planes,
+                rasters.frames, rasters.starts, anywhere, covered, sums,
+            ),
+            parts,
+            sums,
+        )  # fmt: skip
+        return covered, _sum(sums)
+
+    def settle(self, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
+        """Give each point to a surface, and sum up each one's: see `assign.settle`."""
+        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
+        n = len(surfaces.plane)
+        sums = [np.zeros((n, assign.SUMS), np.int64) for _ in parts]
+        farthest = [np.full((n, assign.SIDES), -1) for _ in parts]
+        size = self.size if label else 0
+        owner, distance = np.empty(size, np.int32), np.empty(size)
+        self.threads.each(
+            lambda part, sums, farthest: assign.settle(
+                *self._where(), *part, rasters.grid, rasters.cell_starts, rasters.items, planes,
+                rasters.frames, rasters.starts, surfaces.labels, sides(), sums, farthest,
+                owner, distance,
+            ),
+            parts,
+            sums,
+            farthest,
+        )  # fmt: skip
+        return _sum(sums), np.maximum.reduce(farthest), owner, distance
+
+    def name(self, owner: Any, distance: Any, ids: Any, shifts: Any, step: float) -> Any:
+        """Turn surfaces to plane_ids, and distances in steps to those from the final planes."""
+        named = np.empty(self.size, np.int64)
+        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
+        self.threads.each(
+            lambda part: assign.name(owner, distance, ids, shifts, step, named, *part), parts
+        )
+        return named, distance
+
+
+def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
+    """Say which points cannot be taken; on NumPy and CuPy arrays."""
+    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    first = int(np.argmax(bad))
+    return (
+        f"{function}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
+        f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
+    )
+
+
+def _sum(tables: "list[NDArray[np.int64]]") -> "NDArray[np.int64]":
+    total = tables[0]
+    for table in tables[1:]:
+        total += table
+    return total

@@ -1,0 +1,208 @@
+"""The stages from points to planes, on whatever device the points are: see README.md."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import assign
+from .accumulator import BEYOND, RADIUS, ball
+from .boundary import corners, polygon
+from .cells import BITS
+from .groups import group
+from .octree import Cube, Nodes, planar_nodes
+from .surfaces import lay_rasters, lay_surfaces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from . import Options
+
+NOISES = 3.0
+"""Standard deviations of a plane that its points may be off it, where max_distance is not given."""
+
+FEWEST_NODES = 3
+"""Nodes that a plane must have."""
+
+SUPPORT = 3
+"""Points that a plane must have where min_points is not given, in those of the least node."""
+
+AREA, SHARE = 0.75, 0.25
+"""Weights of a node's side and of its points: the paper's w_a and w_d."""
+
+RHO_STEPS = 100, 1000
+"""Least and most steps of rho, where rho_num is not given."""
+
+LEAST_REACH = 2.0
+"""Steps that a plane's points may be off it, at least."""
+
+ROOT = float(1 << (BITS - 1))
+"""Steps to half a side of the root cube."""
+
+
+COLUMNS = (
+    "plane_id", "nx", "ny", "nz", "d", "votes", "point_count", "cx", "cy", "cz", "rmse", "area",
+    "orientation", "boundary",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Planes, and which points are theirs."""
+
+    columns: dict[str, Any]
+    """Those of `detect_planes`."""
+    owner: Any
+    """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
+    distance: Any
+    """float64[n]: from the plane, along its normal; NaN for none."""
+
+
+def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detection:
+    """Find the planes of a cloud, and the plane of each point if `label`."""
+    nodes = None
+    if cube.side > 0 and np.isfinite(cube.scale):
+        nodes = planar_nodes(cloud, options)
+        owner, planes = _grouped(cloud, nodes, cube, options)
+    if nodes is None or len(planes) == 0:
+        return _nothing(cloud, label=label)
+    planes = _in_steps(nodes, planes, cube, options)
+    rasters = lay_rasters(nodes, owner, planes, nodes.s_level)
+    covered, sums = cloud.cover(rasters, planes)
+    planes[:, 3] += _mean_distance(sums, planes[:, 4])
+    least = _least_points(nodes, options)
+    surfaces = lay_surfaces(rasters, covered, sums[:, 0], least, split=options.split)
+    sums, farthest, owners, distances = cloud.settle(rasters, planes, surfaces, label=label)
+    weights = surfaces.weigh(rasters, nodes, owner, _weights(nodes, cloud.size))
+    keep = np.flatnonzero(sums[:, 0] >= least)
+    order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
+    columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
+    if label:
+        ids = np.zeros(len(sums) + 1, np.int64)
+        ids[order + 1] = np.arange(1, order.size + 1)
+        shifts = np.append(np.nan, _mean_distance(sums, planes[surfaces.plane, 4]))
+        shifts[ids == 0] = np.nan
+        owners, distances = cloud.name(owners, distances, ids, shifts, cube.side / 2**BITS)
+    return Detection(columns, owners, distances)
+
+
+def _weights(nodes: Nodes, size: int) -> Any:
+    return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
+
+
+def _least_points(nodes: Nodes, options: "Options") -> float:
+    return float(options.min_points or SUPPORT * nodes.s_ms)
+
+
+def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
+    """Vote, find the peaks, and give nodes to planes: the most representative first.
+
+    Returns
+    -------
+    owner : int32[nodes]
+    planes : float64[planes, 5]
+        Normal, offset from the centroid, least variance.
+    """
+    around = ball(options.phi_num)
+    means = nodes.mean - nodes.centroid
+    farthest = float(np.sqrt((means * means).sum(1).max(initial=0.0)))
+    noise = float(np.sqrt(np.median(nodes.values[:, 0]))) if len(nodes) else 0.0
+    rho_num = options.rho_num
+    if rho_num is None:
+        least, most = RHO_STEPS
+        rho_num = most if noise == 0 else int(min(max(farthest / (NOISES * noise), least), most))
+    rho_step = (farthest or 1.0) / rho_num
+    shape = len(around.directions), rho_num + BEYOND + RADIUS
+    weights = _weights(nodes, cloud.size)
+    places, votes = cloud.peaks(
+        nodes, means, weights, around, rho_step, shape, options.kernel, cube.half
+    )
+    turn = np.lexsort((places, -votes))
+    at, rhos = np.divmod(places[turn], shape[1])
+    planes, owner = np.empty((at.size, 5)), np.empty(len(nodes), np.int32)
+    n = group(
+        np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step, nodes.count,
+        means, nodes.covariance, nodes.values, nodes.vectors, around.step, rho_step, 1 / ROOT,
+        _least_points(nodes, options), FEWEST_NODES, owner, planes,
+    )  # fmt: skip
+    planes = planes[:n]
+    planes[_faces_down(planes), :4] *= -1
+    return owner, planes
+
+
+def _faces_down(planes: Any) -> Any:
+    """Tell which normals point the other way than is agreed: along their greatest component."""
+    normals = planes[:, :3]
+    greatest = np.abs(normals).argmax(1)[:, None]
+    return np.take_along_axis(normals, greatest, 1)[:, 0] < 0
+
+
+def _in_steps(nodes: Nodes, planes: Any, cube: Cube, options: "Options") -> Any:
+    """Give normals, offsets and greatest distances of planes in steps from the least corner."""
+    normals = planes[:, :3]
+    offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT
+    if options.max_distance is None:
+        most = NOISES * np.sqrt(planes[:, 4]) * ROOT
+    else:
+        most = np.full(len(planes), options.max_distance * cube.scale)
+    # a flat plane's points are told by rounding alone
+    return np.column_stack([normals, offsets, np.maximum(most, LEAST_REACH)])
+
+
+def _mean_distance(sums: Any, most: Any) -> Any:
+    return sums[:, 4] / np.maximum(sums[:, 0], 1) * (most / assign.NEAR)
+
+
+def _columns(
+    cube: Cube, rasters: Any, planes: Any, surfaces: Any, sums: Any, farthest: Any, weights: Any,
+    options: "Options", order: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Describe the surfaces in a certain order, in the coordinates of the cloud."""
+    step = cube.side / 2**BITS
+    sums, plane = sums[order], surfaces.plane[order]
+    counts, most = sums[:, 0], planes[plane, 4] / assign.NEAR * step
+    normals = planes[plane, :3]
+    centres = np.array(cube.low) + sums[:, 1:4] / counts[:, None] / assign.PART * step
+    offsets = (normals * centres).sum(1)
+    mean = sums[:, 4] / counts
+    upright = np.abs(normals[:, 2])
+    tolerance = np.radians(options.orientation_tolerance)
+    level, steep = upright >= np.cos(tolerance), upright <= np.sin(tolerance)
+    rings = [
+        rasters.place(p, corners(keys)) for p, keys in zip(plane, farthest[order], strict=True)
+    ]
+    boundary = np.empty(order.size, object)
+    for k, (ring, centre, normal) in enumerate(zip(rings, centres, normals, strict=True)):
+        ring = np.array(cube.low) + ring * step
+        ring -= ((ring - centre) @ normal)[:, None] * normal
+        boundary[k] = polygon(ring)
+    return {
+        "plane_id": np.arange(1, order.size + 1),
+        **dict(zip(("nx", "ny", "nz"), np.ascontiguousarray(normals.T), strict=True)),
+        "d": offsets,
+        "votes": weights[order],
+        "point_count": counts,
+        **dict(zip(("cx", "cy", "cz"), np.ascontiguousarray(centres.T), strict=True)),
+        "rmse": np.sqrt(np.maximum(sums[:, 5] / counts - mean * mean, 0)) * most,
+        "area": surfaces.pixels[order] / rasters.frames[plane, 8] ** 2 * step**2,
+        "orientation": np.where(level, 0, np.where(steep, 1, 2)).astype(np.int8),
+        "boundary": boundary,
+    }
+
+
+def _nothing(cloud: Any, *, label: bool) -> Detection:
+    none = np.empty(0)
+    columns = {
+        name: none for name in ("nx", "ny", "nz", "d", "votes", "cx", "cy", "cz", "rmse", "area")
+    }
+    ids = np.empty(0, np.int64)
+    columns |= {"plane_id": ids, "point_count": ids}
+    columns |= {"orientation": np.empty(0, np.int8), "boundary": np.empty(0, object)}
+    if not label:
+        return Detection({name: columns[name] for name in COLUMNS}, None, None)
+    xp = cloud.xp
+    return Detection(
+        {name: columns[name] for name in COLUMNS},
+        xp.zeros(cloud.size, np.int64),
+        xp.full(cloud.size, np.nan),
+    )

@@ -1,0 +1,237 @@
+"""Loops over the octree's cells: moments of coarser levels, which cells are planar, their planes."""
+
+import numpy as np
+from numba import njit
+
+from .cells import BITS, GRID, MOMENTS, NONE, OPEN
+from .eigen import eigen
+
+FLAT = -3
+"""State of a cell that has just been found planar."""
+
+REACH = 10
+"""A point may be as far from the plane of its node as the node's side over this."""
+
+FEWEST = 3
+"""Points that a plane needs."""
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def centre_moments(table, side, moments, start, stop):
+    """Turn the sums of cells into moments about their middles.
+
+    Parameters
+    ----------
+    table : int64[cells, MOMENTS]
+        Sums of offsets from the least corner, in steps.
+    side : int
+        Of a cell, in steps.
+    moments : float64[cells, MOMENTS]
+        Out.
+    """
+    h = 0.5 - 0.5 * side  # a step's middle, seen from the cell's
+    for k in range(start, stop):
+        t = table[k]
+        m = moments[k]
+        n = float(t[0])
+        m[0] = n
+        if n == 0.0:
+            m[1:] = 0.0
+            continue
+        x, y, z = float(t[1]), float(t[2]), float(t[3])
+        m[1] = x + h * n
+        m[2] = y + h * n
+        m[3] = z + h * n
+        hh = h * h * n
+        m[4] = (float(t[4]) + (h + h) * x) + hh
+        m[5] = ((float(t[5]) + h * x) + h * y) + hh
+        m[6] = ((float(t[6]) + h * x) + h * z) + hh
+        m[7] = (float(t[7]) + (h + h) * y) + hh
+        m[8] = ((float(t[8]) + h * y) + h * z) + hh
+        m[9] = (float(t[9]) + (h + h) * z) + hh
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def shift_into(m, dx, dy, dz, total):
+    """Add moments to others, about a middle that lies at -(dx, dy, dz) from theirs."""
+    n = m[0]
+    total[0] += n
+    total[1] += m[1] + dx * n
+    total[2] += m[2] + dy * n
+    total[3] += m[3] + dz * n
+    total[4] += (m[4] + (dx + dx) * m[1]) + dx * dx * n
+    total[5] += ((m[5] + dx * m[2]) + dy * m[1]) + dx * dy * n
+    total[6] += ((m[6] + dx * m[3]) + dz * m[1]) + dx * dz * n
+    total[7] += (m[7] + (dy + dy) * m[2]) + dy * dy * n
+    total[8] += ((m[8] + dy * m[3]) + dz * m[2]) + dy * dz * n
+    total[9] += (m[9] + (dz + dz) * m[3]) + dz * dz * n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def halve(fine, side, coarse, start, stop):
+    """Add up the moments of the eight parts of cells; `side` is that of a part, in steps."""
+    d = 0.5 * side
+    for k in range(start, stop):
+        total = coarse[k]
+        total[:] = 0.0
+        for part in range(8):
+            m = fine[8 * k + part]
+            if m[0] > 0.0:
+                shift_into(
+                    m,
+                    d if part & 4 else -d,
+                    d if part & 2 else -d,
+                    d if part & 1 else -d,
+                    total,
+                )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def spectrum(m, values, vectors):
+    """Give the mean of moments; fill in eigenvalues and eigenvectors of their covariance."""
+    n = m[0]
+    x, y, z = m[1] / n, m[2] / n, m[3] / n
+    eigen(
+        m[4] / n - x * x, m[5] / n - x * y, m[6] / n - x * z,
+        m[7] / n - y * y, m[8] / n - y * z, m[9] / n - z * z,
+        values, vectors,
+    )  # fmt: skip
+    return x, y, z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def judge(moments, before, tested, s_ms, max_thickness, min_isotropy, state, start, stop):
+    """Find the planar cells of a level.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+    before : int32[cells / 8]
+        States of the cells that they are parts of; one for the root.
+    tested : bool
+        Whether this level may have planar nodes.
+    state : int32[cells]
+        Out: that of the cell above where it is not OPEN, else NONE, OPEN or FLAT.
+    """
+    values, vectors = np.empty(3), np.empty((3, 3))
+    for k in range(start, stop):
+        above = before[k >> 3]
+        if above != OPEN:
+            state[k] = above
+        elif moments[k, 0] < s_ms:
+            state[k] = NONE
+        else:
+            state[k] = OPEN
+            if tested:
+                spectrum(moments[k], values, vectors)
+                if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
+                    state[k] = FLAT
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def place(levels, codes, corners, middles, start, stop):
+    """Find where cells are.
+
+    Parameters
+    ----------
+    levels, codes : int32[cells], int64[cells]
+    corners : int64[cells, 4]
+        Out: the least corner in steps, and by how much offsets from it are shifted to have no
+        more bits than in a cell of the first grid.
+    middles : float64[cells, 3]
+        Out: in steps.
+    """
+    for k in range(start, stop):
+        level, code = np.int64(levels[k]), codes[k]
+        x, y, z = np.int64(0), np.int64(0), np.int64(0)
+        for bit in range(level):
+            x |= (code >> (3 * bit + 2) & 1) << bit
+            y |= (code >> (3 * bit + 1) & 1) << bit
+            z |= (code >> 3 * bit & 1) << bit
+        down = BITS - level
+        corners[k, 0], corners[k, 1], corners[k, 2] = x << down, y << down, z << down
+        corners[k, 3] = GRID - level if level < GRID else 0
+        half = 0.5 * float(1 << down)
+        middles[k, 0] = float(x << down) + half
+        middles[k, 1] = float(y << down) + half
+        middles[k, 2] = float(z << down) + half
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def first_planes(levels, moments, middles, planes, start, stop):
+    """Fit the planes from which outliers are told: normal, offset, greatest distance, in steps."""
+    values, vectors = np.empty(3), np.empty((3, 3))
+    for k in range(start, stop):
+        x, y, z = spectrum(moments[k], values, vectors)
+        nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
+        # a step is named by its least corner
+        x, y, z = x + middles[k, 0] - 0.5, y + middles[k, 1] - 0.5, z + middles[k, 2] - 0.5
+        planes[k, 0], planes[k, 1], planes[k, 2] = nx, ny, nz
+        planes[k, 3] = nx * x + ny * y + nz * z
+        planes[k, 4] = float(1 << (BITS - levels[k])) / REACH
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def without(levels, outliers, moments, start, stop):
+    """Take the outliers of nodes out of their moments, unless fewer than a plane's are left.
+
+    Parameters
+    ----------
+    levels : int32[nodes]
+    outliers : int64[nodes, MOMENTS]
+        Sums of offsets from the nodes' least corners, shifted as `place` says.
+    moments : float64[nodes, MOMENTS]
+        In and out: about the nodes' middles, in steps.
+    """
+    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
+    for k in range(start, stop):
+        if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < FEWEST:
+            continue
+        level = np.int64(levels[k])
+        shift = GRID - level if level < GRID else 0
+        row[0] = outliers[k]
+        centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
+        unit = float(1 << shift)
+        moments[k, 0] -= centred[0, 0]
+        for i in range(1, 4):
+            moments[k, i] -= centred[0, i] * unit
+        for i in range(4, MOMENTS):
+            moments[k, i] -= centred[0, i] * (unit * unit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def describe(moments, middles, means, covariances, values, vectors, start, stop):
+    """Give mean, covariance and its spectrum of nodes, in half sides of the root cube.
+
+    Parameters
+    ----------
+    moments : float64[nodes, MOMENTS]
+    middles : float64[nodes, 3]
+        Of the nodes, in steps.
+    means : float64[nodes, 3]
+        Out: seen from the middle of the root cube.
+    covariances : float64[nodes, 6]
+        Out: xx, xy, xz, yy, yz, zz.
+    values, vectors : float64[nodes, 3], float64[nodes, 3, 3]
+        Out: ascending, and as rows.
+    """
+    half = float(1 << (BITS - 1))
+    for k in range(start, stop):
+        m = moments[k]
+        n = m[0]
+        x, y, z = m[1] / n, m[2] / n, m[3] / n
+        means[k, 0] = ((x + middles[k, 0]) - half) / half
+        means[k, 1] = ((y + middles[k, 1]) - half) / half
+        means[k, 2] = ((z + middles[k, 2]) - half) / half
+        unit = half * half
+        covariances[k, 0] = (m[4] / n - x * x) / unit
+        covariances[k, 1] = (m[5] / n - x * y) / unit
+        covariances[k, 2] = (m[6] / n - x * z) / unit
+        covariances[k, 3] = (m[7] / n - y * y) / unit
+        covariances[k, 4] = (m[8] / n - y * z) / unit
+        covariances[k, 5] = (m[9] / n - z * z) / unit
+        eigen(
+            covariances[k, 0], covariances[k, 1], covariances[k, 2],
+            covariances[k, 3], covariances[k, 4], covariances[k, 5],
+            values[k], vectors[k],
+        )  # fmt: skip

@@ -1,0 +1,253 @@
+"""Planar nodes of an octree that is built level by level, without recursion and without a sort."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from . import nodes
+from .cells import BITS, FINER, GRID, MOMENTS, NONE, OPEN
+
+if TYPE_CHECKING:
+    from . import Options
+
+DEEPEST = 13
+"""Last level: its cells are 2^8 steps wide."""
+
+CROWD = 400
+"""Where s_level is not given: points that the nodes of that level hold on average, at most."""
+
+SHARES = 2500
+"""... or this part of the cloud, where that is more: nodes cost time, too."""
+
+BELOW = 2
+"""Levels below s_level that nodes may be at, where it is not given."""
+
+PART = 16
+"""s_ms, where it is not given, is this part of the points that the nodes of s_level hold."""
+
+LEAST = 12
+"""Points that a node has at least, where s_ms is not given."""
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The root of the octree."""
+
+    low: tuple[float, float, float]
+    """Least corner."""
+    side: float
+
+    @property
+    def scale(self) -> float:
+        """Steps in a unit of the coordinates."""
+        return float((1 << BITS) / self.side)
+
+    @property
+    def half(self) -> float:
+        """Half the side: the unit of all that is told of nodes and planes."""
+        return self.side / 2
+
+    @property
+    def middle(self) -> "np.ndarray[Any, np.dtype[np.float64]]":
+        """What nodes and planes are seen from."""
+        return np.array(self.low) + self.half
+
+    @classmethod
+    def around(cls, lows: Any, highs: Any) -> "Cube":
+        """Give the cube around the middle of a box; its side is 0 if the box is a point."""
+        side = max(high - low for low, high in zip(lows, highs, strict=True))
+        x, y, z = (low + (high - low) / 2 - side / 2 for low, high in zip(lows, highs, strict=True))
+        return cls((x, y, z), side)
+
+
+class Cloud(Protocol):
+    """Points in the memory of a device, and its loops over them and over cells."""
+
+    xp: Any
+    size: int
+
+    def moments(self, n_cells: int, level: int) -> Any:
+        """Sum up the points of open cells in their parts at a level: int64[n_cells, MOMENTS]."""
+
+    def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the outliers of nodes, int64[nodes, MOMENTS]; keep the points of open cells."""
+
+    def each(self, loop: str, size: int, *arguments: Any) -> None:
+        """Run a loop of nodes.py over range(size)."""
+
+    def download(self, array: Any) -> Any:
+        """Copy to main memory what is not there."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Planar nodes without their outliers, in main memory; lengths are half sides of the root.
+
+    Coarser ones first, those of a level in Morton order.
+    """
+
+    level: Any
+    """int32[n]: 0 is the root."""
+    code: Any
+    """int64[n]: Morton number in the level."""
+    count: Any
+    """float64[n]: points."""
+    mean: Any
+    """float64[n, 3]: seen from the middle of the root."""
+    covariance: Any
+    """float64[n, 6]: xx, xy, xz, yy, yz, zz."""
+    values: Any
+    """float64[n, 3]: eigenvalues, ascending."""
+    vectors: Any
+    """float64[n, 3, 3]: eigenvectors as rows, the normal first."""
+    centroid: Any
+    """float64[3]: of all points."""
+    s_level: int
+    s_ms: float
+    """What was chosen where the options do not say."""
+
+    def __len__(self) -> int:
+        return int(self.level.size)
+
+
+def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
+    """Find the planar nodes of a cloud, on the device where it is.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    options : Options
+        Its s_level, s_ms, s_ps, max_thickness and min_isotropy.
+
+    Returns
+    -------
+    Nodes
+
+    References
+    ----------
+    Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
+    Pattern Recognition 48 (2015), section 3.1; there by recursion: see README.md.
+    """
+    xp = cloud.xp
+    limits = _Limits.of(options, cloud.size)
+    open_cells, base, batches = xp.zeros(1, np.int64), 0, []
+    while True:
+        depth = FINER if base else GRID
+        levels = _levels(cloud, open_cells.size, base, depth)
+        limits = limits.seen(levels, cloud.size)
+        if base == 0:
+            total = levels[0][1][0]
+            centroid = total[1:4] / total[0] / (1 << (BITS - 1))
+        state, batch = xp.full(open_cells.size, OPEN, np.int32), _Batch(xp)
+        for level, moments in levels:
+            above, state = state, xp.empty(moments.shape[0], np.int32)
+            cloud.each(
+                "judge", state.size, moments, above, limits.has(level), limits.s_ms,
+                options.max_thickness, options.min_isotropy, state,
+            )  # fmt: skip
+            batch.take(level, moments, state, open_cells, base)
+        base += depth
+        if base >= limits.deepest:
+            state[state == OPEN] = NONE
+        parts = xp.flatnonzero(state == OPEN)
+        ranks = xp.empty(state.size, np.int32)
+        ranks[parts] = xp.arange(parts.size, dtype=np.int32)
+        batches.append(batch.finish(cloud, base, state, ranks))
+        open_cells = _codes(parts, open_cells, depth)
+        if parts.size == 0:
+            columns = [*map(xp.concatenate, zip(*batches, strict=True)), centroid]
+            return Nodes(*map(cloud.download, columns), *limits.chosen())
+
+
+def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int, Any]]:
+    """Give the moments of the parts of open cells by level, coarse to fine; the root's, too."""
+    xp = cloud.xp
+    table = cloud.moments(n_open << 3 * depth, base + depth)
+    moments = xp.empty(table.shape)
+    cloud.each("centre_moments", table.shape[0], table, 1 << (BITS - base - depth), moments)
+    levels = [(base + depth, moments)]
+    for level in range(base + depth - 1, base if base else -1, -1):
+        fine, moments = moments, xp.empty((moments.shape[0] // 8, MOMENTS))
+        cloud.each("halve", moments.shape[0], fine, 1 << (BITS - level - 1), moments)
+        levels.append((level, moments))
+    return levels[::-1]
+
+
+def _codes(parts: Any, open_cells: Any, depth: int) -> Any:
+    """Give the Morton codes of parts of open cells, so many levels down."""
+    return open_cells[parts >> 3 * depth] << 3 * depth | parts & ((1 << 3 * depth) - 1)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What makes a node; s_level is None as long as no level was thin enough."""
+
+    s_level: int | None
+    s_ms: float
+    deepest: int
+    by_crowd: bool
+    """Whether s_ms is to follow from what the nodes of s_level hold."""
+
+    @classmethod
+    def of(cls, options: "Options", size: int) -> "_Limits":
+        s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
+        by_crowd = s_ms is None
+        s_level = options.s_level
+        deepest = s_level + BELOW if by_crowd and s_level is not None else DEEPEST
+        return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), deepest, by_crowd)
+
+    def seen(self, levels: list[tuple[int, Any]], size: int) -> "_Limits":
+        """Choose what is still open by the levels of a grid."""
+        chosen = self
+        for level, moments in levels:
+            due = chosen.s_level is None or (level == chosen.s_level and chosen.by_crowd)
+            if not due:
+                continue
+            counts = moments[:, 0].astype(np.int64)
+            crowd = float((counts * counts).sum()) / size
+            if chosen.s_level is None and crowd > max(CROWD, size / SHARES):
+                continue
+            s_ms = max(LEAST, crowd / PART) if self.by_crowd else self.s_ms
+            deepest = level + BELOW if self.by_crowd else DEEPEST
+            chosen = _Limits(level, s_ms, deepest, by_crowd=False)
+        return chosen
+
+    def has(self, level: int) -> bool:
+        """Whether a level may have nodes."""
+        return self.s_level is not None and self.s_level <= level <= self.deepest
+
+    def chosen(self) -> tuple[int, float]:
+        return DEEPEST if self.s_level is None else self.s_level, self.s_ms
+
+
+class _Batch:
+    """The nodes that a grid of cells brings."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+        self.size = 0
+        self.parts: list[tuple[Any, Any, Any]] = []
+
+    def take(self, level: int, moments: Any, state: Any, open_cells: Any, base: int) -> None:
+        """Number the planar cells of a level, in their states, too."""
+        flat = self.xp.flatnonzero(state == nodes.FLAT)
+        state[flat] = self.xp.arange(self.size, self.size + flat.size, dtype=np.int32)
+        self.size += int(flat.size)
+        codes = _codes(flat, open_cells, level - base)
+        self.parts.append((self.xp.full(flat.size, level, np.int32), codes, moments[flat]))
+
+    def finish(self, cloud: Cloud, level: int, state: Any, ranks: Any) -> tuple[Any, ...]:
+        """Take out the outliers; the columns of `Nodes`."""
+        xp, n = self.xp, self.size
+        levels, codes, moments = map(xp.concatenate, zip(*self.parts, strict=True))
+        corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
+        cloud.each("place", n, levels, codes, corners, middles)
+        planes = xp.empty((n, 5))
+        cloud.each("first_planes", n, levels, moments, middles, planes)
+        outliers = cloud.sift(level, state, ranks, planes, corners)
+        cloud.each("without", n, levels, outliers, moments)
+        mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
+        values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
+        cloud.each("describe", n, moments, middles, mean, covariance, values, vectors)
+        return levels, codes, moments[:, 0], mean, covariance, values, vectors

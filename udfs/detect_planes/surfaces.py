@@ -1,0 +1,313 @@
+"""Rasters in planes: where a plane has points, which of these hang together, what is dropped."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from .assign import EDGE
+from .cells import BITS, GRID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PIXEL = 3.0
+"""Side of a pixel, in point spacings: nine points on average, so that few are empty."""
+
+FINE = 16
+"""Pixels along the side of a node, at most: spacings mislead where points have many copies."""
+
+SPARSE = 0.1
+"""Share of a plane's nodes that may be sparser than what its pixels are made for."""
+
+MOST_PIXELS = 1 << 21
+"""Of all rasters together, about."""
+
+FINEST = 6
+"""Level of the finest cells in which planes are looked up."""
+
+
+@dataclass(frozen=True)
+class Rasters:
+    """A raster in each plane, and the cells near its nodes; lengths are steps."""
+
+    grid: int
+    """Level of the cells."""
+    cell_starts: "NDArray[np.int32]"
+    items: "NDArray[np.int32]"
+    """Planes near each cell, see `assign.cover`."""
+    frames: "NDArray[np.float64]"
+    starts: "NDArray[np.int64]"
+    """See `assign.nearest`."""
+    shapes: "NDArray[np.int64]"
+    """int64[planes, 2]: rows, columns."""
+
+    @property
+    def n_pixels(self) -> int:
+        """Of all planes."""
+        return int((self.shapes[:, 0] * self.shapes[:, 1]).sum())
+
+    def place(self, plane: int, at: Any) -> Any:
+        """Give where places of a raster are: float64[n, 2] of its longer side, float64[n, 3]."""
+        frame, longer = self.frames[plane], self.starts[plane, 2]
+        u, v = (at * (longer / frame[8]) + frame[6:8]).T
+        return u[:, None] * frame[:3] + v[:, None] * frame[3:6]
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """What becomes of the rasters' pixels."""
+
+    plane: "NDArray[np.int64]"
+    """int64[surfaces]: which plane each is a part of."""
+    pixels: "NDArray[np.float64]"
+    """float64[surfaces]: how many each has; those along its edges count half."""
+    labels: "NDArray[np.int32]"
+    """int32[pixels]: see `assign.nearest`; surfaces are numbered from 1 on."""
+
+    def weigh(self, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
+        """Add up the weights of the nodes whose middles are on a surface: float64[surfaces]."""
+        mine = np.flatnonzero(owner >= 0)
+        plane, frame = owner[mine], rasters.frames[owner[mine]]
+        at = (nodes.mean[mine] + 1) * float(1 << (BITS - 1))
+        u = ((frame[:, :3] * at).sum(1) - frame[:, 6]) * frame[:, 8]
+        v = ((frame[:, 3:6] * at).sum(1) - frame[:, 7]) * frame[:, 8]
+        starts = rasters.starts[plane]
+        pixel = starts[:, 0] + v.astype(np.int64) * starts[:, 1] + u.astype(np.int64)
+        label = self.labels[pixel] & (EDGE - 1)
+        return np.bincount(label, weights[mine], len(self.plane) + 1)[1:]
+
+
+def lay_surfaces(
+    rasters: Rasters, covered: Any, counts: Any, least: float, *, split: bool
+) -> Surfaces:
+    """Find the surfaces of planes.
+
+    Parameters
+    ----------
+    rasters : Rasters
+    covered : uint8[pixels]
+        Which pixels have points.
+    counts : int64[planes]
+        Points near each plane.
+    least : float
+        Points that a part of a plane must have to count, as told by its pixels.
+    split : bool
+        Whether each such part is a surface of its own.
+    """
+    labels = np.zeros(covered.size, np.int32)
+    parent = np.empty(covered.size, np.int32)
+    planes: list[int] = []
+    for p, ((first, columns, _), (rows, _)) in enumerate(
+        zip(rasters.starts.tolist(), rasters.shapes.tolist(), strict=True)
+    ):
+        part = slice(first, first + rows * columns)
+        n = connect(covered[part], rows, columns, parent[part], labels[part])
+        sizes = np.bincount(labels[part], minlength=n + 1)
+        sizes[0] = 0
+        large = sizes * counts[p] >= least * sizes.sum()
+        large[0] = False
+        numbers = np.zeros(n + 1, np.int32)
+        if split:
+            numbers[large] = len(planes) + 1 + np.arange(np.count_nonzero(large))
+            planes += [p] * np.count_nonzero(large)
+        elif large.any():
+            numbers[large] = len(planes) + 1
+            planes.append(p)
+        labels[part] = numbers[labels[part]]
+        mark_edges(labels[part], rows, columns)
+    pixels = np.bincount(labels & (EDGE - 1), np.where(labels & EDGE, 0.5, 1.0), len(planes) + 1)
+    return Surfaces(np.array(planes, np.int64), pixels[1:], labels)
+
+
+def lay_rasters(nodes: Any, owner: Any, planes: Any, s_level: int) -> Rasters:
+    """Lay out the rasters of planes.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        In main memory.
+    owner : int32[nodes]
+        Plane of each node, or -1.
+    planes : float64[planes, 5]
+        Normal, offset, greatest distance, in steps.
+    s_level : int
+    """
+    grid = min(max(s_level, GRID), FINEST)
+    cell = 1 << (BITS - grid)
+    mine = np.flatnonzero(owner >= 0)
+    lows, highs = _blocks(nodes.level[mine].astype(np.int64), nodes.code[mine], grid)
+    order = np.argsort(owner[mine], kind="stable")
+    stamp = np.full(1 << 3 * grid, -1, np.int32)
+    listed, of_plane = near_cells(
+        owner[mine][order], lows[order], highs[order], planes, grid, stamp
+    )
+    cell_starts = np.zeros((1 << 3 * grid) + 1, np.int32)
+    cell_starts[1:] = np.cumsum(np.bincount(listed, minlength=1 << 3 * grid))
+    items = of_plane[np.argsort(listed, kind="stable")]
+    axes = _axes(planes[:, :3])
+    sides = _pixel_sides(nodes, owner, planes.shape[0])
+    where = np.column_stack(
+        [(listed >> 2 * grid), (listed >> grid) & (1 << grid) - 1, listed & (1 << grid) - 1]
+    )
+    middles = (where + 0.5) * cell
+    lows_uv, highs_uv = np.empty((planes.shape[0], 2)), np.empty((planes.shape[0], 2))
+    for axis in range(2):
+        e = axes[of_plane, axis]
+        at = (e * middles).sum(1)
+        reach = np.abs(e).sum(1) * cell / 2
+        for k, (bound, ends) in enumerate(((lows_uv, at - reach), (highs_uv, at + reach))):
+            bound[:, axis] = np.inf if k == 0 else -np.inf
+            (np.minimum, np.maximum)[k].at(bound[:, axis], of_plane, ends)
+    total = ((highs_uv - lows_uv) / sides[:, None] + 2).prod(1).sum()
+    sides = sides * max(1.0, np.sqrt(total / MOST_PIXELS))
+    shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 2
+    frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - sides[:, None], 1 / sides])
+    columns, rows = shapes.T
+    firsts = np.concatenate([[0], np.cumsum(rows * columns)])[:-1]
+    starts = np.column_stack([firsts, columns, np.maximum(rows, columns)])
+    return Rasters(
+        grid, cell_starts, items.astype(np.int32), np.ascontiguousarray(frames),
+        np.ascontiguousarray(starts), np.column_stack([rows, columns]),
+    )  # fmt: skip
+
+
+def _blocks(level: Any, code: Any, grid: int) -> tuple[Any, Any]:
+    """Cells that nodes cover, and as many around them as they are wide: first and last."""
+    at = np.zeros((level.size, 3), np.int64)
+    for bit in range(BITS):
+        for axis in range(3):
+            at[:, axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
+    wide = np.where(level < grid, 1 << np.maximum(grid - level, 0), 1)[:, None]
+    first = np.where(
+        (level < grid)[:, None],
+        at << np.maximum(grid - level, 0)[:, None],
+        at >> np.maximum(level - grid, 0)[:, None],
+    )
+    most = (1 << grid) - 1
+    return np.maximum(first - wide, 0), np.minimum(first + 2 * wide - 1, most)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def near_cells(owner, lows, highs, planes, grid, stamp):
+    """List the cells around the nodes of planes that the planes cross, each once.
+
+    Parameters
+    ----------
+    owner : int32[nodes], ascending
+    lows, highs : int64[nodes, 3]
+        First and last cell of what is around a node.
+    stamp : int32[8^grid]
+        -1; is changed.
+    """
+    cell = float(1 << (BITS - grid))
+    size = 1024
+    cells, of_plane, n = np.empty(size, np.int64), np.empty(size, np.int32), 0
+    for k in range(owner.size):
+        p = owner[k]
+        nx, ny, nz = planes[p, 0], planes[p, 1], planes[p, 2]
+        reach = 0.5 * cell * (abs(nx) + abs(ny) + abs(nz)) + planes[p, 4]
+        for i in range(lows[k, 0], highs[k, 0] + 1):
+            for j in range(lows[k, 1], highs[k, 1] + 1):
+                for h in range(lows[k, 2], highs[k, 2] + 1):
+                    c = (i << grid | j) << grid | h
+                    d = nx * (i + 0.5) * cell + ny * (j + 0.5) * cell + nz * (h + 0.5) * cell
+                    if stamp[c] == p or abs(d - planes[p, 3]) > reach:
+                        continue
+                    stamp[c] = p
+                    if n == size:
+                        size *= 2
+                        more, more_of = np.empty(size, np.int64), np.empty(size, np.int32)
+                        more[:n], more_of[:n] = cells, of_plane
+                        cells, of_plane = more, more_of
+                    cells[n], of_plane[n] = c, p
+                    n += 1
+    return cells[:n], of_plane[:n]
+
+
+def _axes(normals: Any) -> Any:
+    """Two axes in each plane, the first level where there is one: float64[planes, 2, 3]."""
+    level = np.column_stack([-normals[:, 1], normals[:, 0], np.zeros(len(normals))])
+    flat = np.hypot(normals[:, 0], normals[:, 1]) < 1e-3
+    level[flat] = np.column_stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]])[flat]
+    level /= np.linalg.norm(level, axis=1, keepdims=True)
+    return np.stack([level, np.cross(normals, level)], axis=1)
+
+
+def _pixel_sides(nodes: Any, owner: Any, n_planes: int) -> Any:
+    """Sides of the pixels of each plane, from how dense its sparser nodes are."""
+    # the variance of a square is a twelfth of its area
+    areas = 12 * np.sqrt(nodes.values[:, 1] * nodes.values[:, 2]) * float(1 << (BITS - 1)) ** 2
+    spacing = np.sqrt(areas / nodes.count)
+    finest = (1 << (BITS - nodes.level)) / FINE
+    side = np.maximum(PIXEL * spacing, finest)
+    return np.array([np.quantile(side[owner == p], 1 - SPARSE) for p in range(n_planes)])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def connect(covered, rows, columns, parent, label):
+    """Label the pixels of a raster that hang together, by sides or corners.
+
+    Parameters
+    ----------
+    covered : uint8[rows * columns]
+    parent : int32[rows * columns]
+        Is changed.
+    label : int32[rows * columns]
+        Out: 1, 2, 3 ... by their first pixels, 0 where there are no points.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    for k in range(rows * columns):
+        parent[k] = k
+        if covered[k] == 0:
+            continue
+        column = k % columns
+        for other, inside in (
+            (k - 1, column > 0),
+            (k - columns - 1, column > 0 and k >= columns),
+            (k - columns, k >= columns),
+            (k - columns + 1, column < columns - 1 and k >= columns),
+        ):
+            if inside and covered[other] != 0:
+                a, b = k, other
+                while parent[a] != a:
+                    parent[a] = parent[parent[a]]
+                    a = parent[a]
+                while parent[b] != b:
+                    parent[b] = parent[parent[b]]
+                    b = parent[b]
+                parent[max(a, b)] = min(a, b)
+    n = 0
+    for k in range(rows * columns):
+        label[k] = 0
+        if covered[k] != 0:
+            a = k
+            while parent[a] != a:
+                a = parent[a]
+            if a == k:
+                n += 1
+                label[k] = n
+            else:
+                label[k] = label[a]
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mark_edges(label, rows, columns):
+    """Add EDGE to the labels of pixels that have a neighbour of another surface, or of none."""
+    for i in range(rows):
+        for j in range(columns):
+            own = label[i * columns + j] & (EDGE - 1)
+            if own == 0:
+                continue
+            for di in range(-1, 2):
+                for dj in range(-1, 2):
+                    a, b = i + di, j + dj
+                    out = a < 0 or b < 0 or a >= rows or b >= columns
+                    if out or label[a * columns + b] & (EDGE - 1) != own:
+                        label[i * columns + j] = own | EDGE
