@@ -106,6 +106,19 @@ def test_the_example_of_the_macro(con):
     assert con.sql(f"SELECT global_id FROM ({example})").fetchall() == [("east",)]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM plane_elements(points, elements, max_offset := 0.02)",
+        "WITH p AS (FROM points), e AS (FROM elements) "
+        "FROM plane_elements('p', 'e', max_offset := 0.02)",
+    ],
+)
+def test_tables_by_name_and_common_table_expressions(con, query):
+    expected = con.sql("FROM plane_elements('points', 'elements', max_offset := 0.02)").fetchall()
+    assert con.sql(query).fetchall() == expected
+
+
 def test_elements_without_a_plane_by_an_anti_join(con):
     rows = con.sql(
         "SELECT e.global_id FROM spatial_elements('elements') AS e "

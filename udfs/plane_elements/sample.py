@@ -43,7 +43,9 @@ class Sample:
     points: Any
 
     @classmethod
-    def of(cls, x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], unit: float) -> Any:
+    def of(
+        cls, x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], unit: float
+    ) -> "Sample":
         """Choose the points.
 
         Parameters
