@@ -110,8 +110,8 @@ def test_the_example_of_the_macro(con):
     "query",
     [
         "FROM plane_elements(points, elements, max_offset := 0.02)",
-        "WITH p AS (FROM points), e AS (FROM elements) "
-        "FROM plane_elements('p', 'e', max_offset := 0.02)",
+        "WITH p AS (FROM points) FROM plane_elements('p', 'elements', max_offset := 0.02)",
+        "WITH e AS (FROM elements) FROM plane_elements('points', 'e', max_offset := 0.02)",
     ],
 )
 def test_tables_by_name_and_common_table_expressions(con, query):
