@@ -133,6 +133,11 @@ CASES = {
         [box(0, 0, 0, 4, 0.04, 2.5)],
         {},
     ),
+    "two faces of one element behind each other": (
+        [off(FRONT, (0, -0.018, 0))],
+        [joined(box(0, -0.02, 0, 4, -0.01, 2.5), WALL)],
+        {},
+    ),
     "between the faces of a thin wall": (
         [patch((0, 0.021, 0), (4, 0, 0), (0, 0, 2.5), noise=0.006)],
         [box(0, 0, 0, 4, 0.04, 2.5)],
