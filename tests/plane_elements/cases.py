@@ -143,6 +143,11 @@ CASES = {
         [box(0, 0, 0, 4, 0.04, 2.5)],
         {},
     ),
+    "both faces of a thin wall as one plane": (
+        [(np.concatenate([FRONT[0], FRONT[0][:500] + np.array((0, 0.03, 0))]), FRONT[1])],
+        [box(0, 0, 0, 4, 0.03, 2.5)],
+        {},
+    ),
     "a steep face, far off": (
         [turned(patch((1, 0, 1), (0.4, 0, 0), (0, 0, 0.4), n=5000), 40)],
         [box(1.1, 0, 1.1, 1.3, 0.2, 1.3)],

@@ -22,13 +22,15 @@ def rows(
             on = np.isfinite(heights[element])
             if not on.any():
                 continue
-            nearer = abs(along[0][on]) <= abs(against[0][on])
-            height, outwards, face = along if nearer.sum() >= (~nearer).sum() else against
-            there = np.isfinite(height)
-            coverage = min(1.0, areas[number] * unit**2 * there.mean() / face)
+            nearer = on & (abs(along[0]) <= abs(against[0]))
+            is_along = nearer.sum() >= on.sum() - nearer.sum()
+            height, outwards, face = along if is_along else against
+            share = np.isfinite(height).mean()
+            coverage = min(1.0, areas[number] * unit**2 * share / face)
+            nearer = nearer if is_along else on & ~nearer
             if on.mean() < min_overlap and (coverage < min_overlap or on.sum() < few):
                 continue
-            mean = outwards[there].sum(axis=0)
+            mean = outwards[nearer].sum(axis=0)
             cosine = abs(mean @ normal) / np.linalg.norm(mean)
             matches.append((
                 number,
@@ -37,7 +39,7 @@ def rows(
                 on.mean(),
                 coverage,
                 np.degrees(np.arccos(min(1.0, cosine))),
-                height[there].mean(),
+                height[nearer].mean(),
             ))  # fmt: skip
         matches.sort(key=lambda row: (-row[2], -row[3], round(abs(row[6]), 9), row[1]))
         found += matches or [(number, None)]

@@ -53,13 +53,13 @@ def match(
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
     rows = np.arange(len(plane))
-    # of a thin element's two faces the one that more points are nearer to counts
+    # of a thin element's two sides the one that more points are nearer to counts
     side = np.argmax(measures[:, :2, 0], axis=1) if len(rows) else rows
     size = np.maximum(1, _sizes(sample))[plane]
-    _, count, deviation, *normal, area = measures[rows, side].T
+    nearer, there, deviation, *normal, area = measures[rows, side].T
     on, nearest = measures[:, 2, :2].T
     with np.errstate(divide="ignore", invalid="ignore"):  # no points: left out below
-        covered = planes["area"][plane] * options.unit**2 * count / size
+        covered = planes["area"][plane] * options.unit**2 * there / size
         found = {
             "plane_id": planes["plane_id"][plane],
             "element": element,
@@ -67,7 +67,7 @@ def match(
             "overlap": on / size,
             "coverage": np.minimum(1.0, covered / area),
             "angle": _angle(sample.axes[plane, 2], np.stack(normal, axis=1)),
-            "deviation": deviation / count,
+            "deviation": deviation / nearer,
         }
     is_match = (found["overlap"] >= options.min_overlap) | (
         (found["coverage"] >= options.min_overlap) & (on >= FEW)
@@ -112,10 +112,10 @@ def _measure(
         Rows, sorted.
     measures : float64[m, 3, 7]
         For the faces that look along the plane's normal, and for those that look against it: how
-        many points are nearer to them than to the others, how many lie on them, the sum of these
-        points' heights, the sum of the faces' normals there (three), the area of the element's
-        faces in this plane. Third: how many points lie on either, and how many of these are no
-        nearer to another element.
+        many points are nearer to them than to the others, how many lie on them, the sum of the
+        heights of the former, the sum of the faces' normals there (three), the area of the
+        element's faces in this plane. Third: how many points lie on either, and how many of these
+        are no nearer to another element.
     """
     limits = boxes.of(elements)
     extents = np.empty((len(sample.size), 8))
@@ -231,16 +231,16 @@ def _add(heights, normals, least, measure):  # type: ignore[no-untyped-def]
         height = min(along, against)
         if height == np.inf:
             continue
-        measure[0 if along <= against else 1, 0] += 1.0
         measure[2, 0] += 1.0
         if height <= least[cell] + MARGIN:
             measure[2, 1] += 1.0
-        for s in range(2):
-            if abs(heights[s, cell]) < np.inf:
-                measure[s, 1] += 1.0
-                measure[s, 2] += heights[s, cell]
-                for axis in range(3):
-                    measure[s, 3 + axis] += normals[s, cell, axis]
+        measure[0, 1] += along < np.inf
+        measure[1, 1] += against < np.inf
+        s = 0 if along <= against else 1
+        measure[s, 0] += 1.0
+        measure[s, 2] += heights[s, cell]
+        for axis in range(3):
+            measure[s, 3 + axis] += normals[s, cell, axis]
 
 
 @njit(cache=True, nogil=True)
