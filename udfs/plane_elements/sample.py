@@ -63,12 +63,15 @@ class Sample:
         The order of the points does not matter: of two that are equally near to the middle of a
         cell the one with the lower x is chosen, then y, then z.
         """
+        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+        for values in cloud:
+            values.flags.writeable = False  # one Numba type, wherever the arrays came from
         axes = _axes(np.stack([planes["nx"], planes["ny"], planes["nz"]], axis=1))
         k = len(axes)
         limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (k, 1))
 
         def extend(span: tuple[int, int]) -> None:
-            _extend(x, y, z, labels, *span, axes, limits)
+            _extend(*cloud, labels, *span, axes, limits)
 
         _by_planes(extend, planes["point_count"])
         limits[limits[:, 0] > limits[:, 1]] = 0.0
@@ -86,7 +89,7 @@ class Sample:
         begin = corner / size[:, None]
 
         def choose(span: tuple[int, int]) -> None:
-            _choose(x, y, z, labels, *span, raster, begin, shape, starts, gaps, points)
+            _choose(*cloud, labels, *span, raster, begin, shape, starts, gaps, points)
 
         _by_planes(choose, planes["point_count"])
         columns = np.ascontiguousarray(shape[:, 0])
