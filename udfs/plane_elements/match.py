@@ -54,7 +54,7 @@ def match(
     plane, element = found
     rows = np.arange(len(plane))
     # of a thin element's two sides the one that more points are nearer to counts
-    side = np.argmax(measures[:, :2, 0], axis=1) if len(rows) else rows
+    side = np.argmax(measures[:, :2, 0], axis=1)
     size = np.maximum(1, _sizes(sample))[plane]
     nearer, there, deviation, *normal, area = measures[rows, side].T
     on, nearest = measures[:, 2, :2].T
