@@ -224,7 +224,7 @@ def test_the_walls_slabs_and_roofs_of_a_house(house):
     (planes, elements) = house.sql(
         "SELECT count(DISTINCT plane_id), count(DISTINCT global_id) FROM found"
     ).fetchall()[0]
-    assert planes > 30
+    assert planes > 20
     assert elements == house.sql("SELECT count(*) FROM shell").fetchall()[0][0]
     missed = house.sql(
         "SELECT * FROM truth AS t LEFT JOIN found AS f "
