@@ -10,7 +10,7 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import group
-from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes
+from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ NOISES = 3.0
 FEWEST_NODES = 3
 """Nodes that a plane must have."""
 
-ROUGH, SMOOTH = 3.0, 25.0
-"""Times that a node may be thicker, or thinner, than that of the median point."""
+ROUGH = 3.0
+"""Times that a node may be thicker than that of the median point."""
 
 SUPPORT = 3
 """Points that a plane must have where min_points is not given, in those of the least node."""
@@ -99,21 +99,17 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
 
 
 def _noise(nodes: Nodes) -> float:
-    """Give the variance across a node of s_level that the median point has."""
-    first = np.flatnonzero(nodes.level == nodes.level.min(initial=BITS))
-    order = first[np.argsort(nodes.values[first, 0], kind="stable")]
-    upto = nodes.count[order].cumsum()
-    return float(nodes.values[order[np.searchsorted(upto, upto[-1] / 2)], 0]) if upto.size else 0.0
+    """Give the variance across a node of the first level that the median point has."""
+    first = nodes.level == nodes.level.min(initial=BITS)
+    return weighted_median(nodes.values[first, 0], nodes.count[first])
 
 
 def _sound(nodes: Nodes, noise: float) -> Any:
     """Tell which nodes are as thick as noise makes a plane.
 
-    Two walls in one are thicker; layers of equal depth, as some cameras give, are flat.
+    Two walls in one are thicker.
     """
-    most = max(ROUGH * ROUGH * noise, (LEAST_REACH / ROOT) ** 2)
-    thickness = nodes.values[:, 0]
-    return (thickness <= most) & (thickness * SMOOTH * SMOOTH >= noise)
+    return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (LEAST_REACH / ROOT) ** 2)
 
 
 def _weights(nodes: Nodes, size: int) -> Any:

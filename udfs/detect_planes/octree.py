@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 DEEPEST = 13
 """Last level: its cells are 2^8 steps wide."""
 
-CROWDS = 6400, 1600, 400
+CROWDS = 400, 1600, 6400
 """Points that the nodes of s_level hold at most, seen from the median point, where it is not
 given: of the whole cloud, then of what no plane explained. What is rough needs wide nodes, what
 is close together narrow ones."""
 
-SHARES = 150, 600, 2500
+SHARES = 2500, 600, 150
 """... or this part of the points, where that is more: nodes cost time, too."""
 
 BELOW = 3
@@ -27,6 +27,15 @@ BELOW = 3
 
 PART = 64
 """s_ms, where it is not given, is this part of the points that the nodes of s_level hold."""
+
+WIDER = 2
+"""Levels above s_level whose planar cells tell which nodes are layers."""
+
+EXACT = 2.0 / (1 << (BITS - 1))
+"""Noise of nodes that have none: two steps."""
+
+TURNED, DEPTHS, LAYERED = np.radians(5.0), 3, 0.2
+"""Angle between a step and its plane, or depths of steps of one plane; share of steps."""
 
 LEAST = 6
 """Points that a node has at least, where s_ms is not given."""
@@ -149,7 +158,7 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
     """
     xp = cloud.xp
     limits = _Limits.of(options, cloud.size)
-    open_cells, base, batches = xp.zeros(1, np.int64), 0, []
+    open_cells, base, batches, wide = xp.zeros(1, np.int64), 0, [], _Batch(xp)
     while True:
         depth = FINER if base else GRID
         levels = _levels(cloud, open_cells.size, base, depth)
@@ -159,11 +168,14 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
             centroid = total[1:4] / total[0] / (1 << (BITS - 1))
         state, batch = xp.full(open_cells.size, OPEN, np.int32), _Batch(xp)
         for level, moments in levels:
+            if limits.s_level is not None and 0 <= limits.s_level - level - 1 < WIDER:
+                flat = xp.empty(moments.shape[0], np.int32)
+                above = xp.full(-(-flat.size // 8), OPEN, np.int32)
+                _judge(cloud, options, moments, above, limits.s_ms, flat, tested=True)
+                wide.take(level, moments, flat, open_cells, base)
             above, state = state, xp.empty(moments.shape[0], np.int32)
-            cloud.each(
-                "judge", state.size, moments, above, limits.has(level), limits.s_ms,
-                options.max_thickness, options.min_isotropy, state,
-            )  # fmt: skip
+            tested = limits.has(level)
+            _judge(cloud, options, moments, above, limits.s_ms, state, tested=tested)
             batch.take(level, moments, state, open_cells, base)
         base += depth
         if base >= limits.deepest:
@@ -175,9 +187,72 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
         open_cells = _codes(parts, open_cells, depth)
         if parts.size == 0:
             columns = [*map(xp.concatenate, zip(*batches, strict=True))]
-            least = np.full(columns[0].size, limits.s_ms)
             s_level = DEEPEST if limits.s_level is None else limits.s_level
-            return Nodes(*map(cloud.download, columns), least, cloud.download(centroid), s_level)
+
+            def nodes_of(columns: Any) -> Nodes:
+                least = np.full(columns[0].size, limits.s_ms)
+                there = cloud.download(centroid)
+                return Nodes(*map(cloud.download, columns), least, there, s_level)
+
+            found = nodes_of([*map(xp.concatenate, zip(*batches, strict=True))])
+            if wide.size == 0:
+                return found
+            return found.join(~layers(found, nodes_of(wide.describe(cloud))))
+
+
+def _judge(
+    cloud: Cloud, options: "Options", moments: Any, above: Any, s_ms: float, state: Any, *,
+    tested: bool,
+) -> None:  # fmt: skip
+    cloud.each(
+        "judge", state.size, moments, above, tested, s_ms, options.max_thickness,
+        options.min_isotropy, state,
+    )  # fmt: skip
+
+
+def layers(nodes: Nodes, wide: Nodes) -> Any:
+    """Tell which nodes are layers: exact ones, where these are but steps of planes.
+
+    Depth cameras give a few depths only: a plane is a stair there. That it is one is told by
+    planar cells wide enough to see it: its steps are turned otherwise, or at several depths.
+    Where most exact nodes are no such steps, as in a drawn model, none is.
+
+    Parameters
+    ----------
+    nodes, wide : Nodes
+        Planar nodes, and planar cells of levels above s_level that may hold them.
+
+    Returns
+    -------
+    bool[nodes]
+    """
+    exact = nodes.values[:, 0] <= EXACT**2
+    steps = np.zeros(len(nodes), np.bool_)
+    for level in np.unique(wide.level):
+        planes = wide.join(wide.level == level)
+        code = nodes.code >> 3 * np.maximum(nodes.level - level, 0)
+        cell = np.minimum(np.searchsorted(planes.code, code), len(planes) - 1)
+        inside = np.flatnonzero(exact & (planes.code[cell] == code) & (nodes.level > level))
+        cell, normals = cell[inside], planes.vectors[cell[inside], 0]
+        cosines = np.abs((nodes.vectors[inside, 0] * normals).sum(1))
+        depths = (nodes.mean[inside] * normals).sum(1)
+        order = np.lexsort((depths, cell))
+        apart = (np.diff(depths[order]) > 4 * EXACT) & (np.diff(cell[order]) == 0)
+        several = np.bincount(cell[order][1:][apart], minlength=len(planes)) >= DEPTHS - 1
+        steps[inside] |= (cosines < np.cos(TURNED)) | several[cell]
+    known = nodes.count[exact].sum()
+    import os
+
+    if os.environ.get("DBG"):
+        print("exact", known / nodes.count.sum(), "steps", nodes.count[steps].sum() / max(known, 1))
+    return exact & (nodes.count[steps].sum() > LAYERED * known)
+
+
+def weighted_median(values: Any, weights: Any) -> float:
+    """Give the least value up to which half of the weights lie; 0 if there is none."""
+    order = np.argsort(values, kind="stable")
+    upto = weights[order].cumsum()
+    return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
 def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int, Any]]:
@@ -264,12 +339,28 @@ class _Batch:
         """Take out the outliers; the columns of `Nodes`."""
         xp, n = self.xp, self.size
         levels, codes, moments = map(xp.concatenate, zip(*self.parts, strict=True))
-        corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
-        cloud.each("place", n, levels, codes, corners, middles)
+        corners, middles = self._places(cloud, levels, codes)
         planes = xp.empty((n, 5))
         cloud.each("first_planes", n, levels, moments, middles, planes)
         outliers = cloud.sift(level, state, ranks, planes, corners)
         cloud.each("without", n, levels, outliers, moments)
+        return self._columns(cloud, levels, codes, moments, middles)
+
+    def describe(self, cloud: Cloud) -> tuple[Any, ...]:
+        """Give the columns of `Nodes`, outliers and all."""
+        levels, codes, moments = map(self.xp.concatenate, zip(*self.parts, strict=True))
+        _, middles = self._places(cloud, levels, codes)
+        return self._columns(cloud, levels, codes, moments, middles)
+
+    def _places(self, cloud: Cloud, levels: Any, codes: Any) -> tuple[Any, Any]:
+        corners, middles = self.xp.empty((self.size, 4), np.int64), self.xp.empty((self.size, 3))
+        cloud.each("place", self.size, levels, codes, corners, middles)
+        return corners, middles
+
+    def _columns(
+        self, cloud: Cloud, levels: Any, codes: Any, moments: Any, middles: Any
+    ) -> tuple[Any, ...]:
+        xp, n = self.xp, self.size
         mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
         values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
         cloud.each("describe", n, moments, middles, mean, covariance, values, vectors)
