@@ -87,3 +87,18 @@ def test_elements_are_asked_for_and_only_where_they_belong():
         spatialq.run_elements("plane_elements", ROOM)
     with pytest.raises(ValueError, match=r"^plane_elements: elements: mesh 0: faces must be integ"):
         spatialq.run("plane_elements", x, y, z, elements=[(np.zeros((3, 3)), np.zeros((1, 3)))])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_is_refused(value):
+    x, y, z = np.random.default_rng(1).random((3, 100))
+    x[[17, 40]] = value
+    with pytest.raises(ValueError, match=r"^plane_elements: .*finite, got 2 points.*point_id 17"):
+        spatialq.run("plane_elements", x, y, z, elements=ROOM)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+def test_points_without_a_plane_give_nothing(n):
+    x = y = z = np.zeros(n)
+    found = spatialq.run("plane_elements", x, y, z, elements=ROOM)
+    assert {len(values) for values in found.values()} == {0}
