@@ -32,7 +32,7 @@ def kernel_function(udf: Udf) -> SqlFunction:
 
     def answer(ids: Any, *arguments: Any) -> Any:
         *columns, options = arguments
-        lists = [_lists(column) for column in (ids, *columns)]
+        lists = [each_list(column) for column in (ids, *columns)]
         results = [
             _run(udf, dict(zip(("point_id", *udf.columns), arrays, strict=True)), chosen)
             for *arrays, chosen in zip(*lists, options.to_pylist(), strict=True)
@@ -64,7 +64,7 @@ def _value_type(hint: Any) -> type:
     return first if isinstance(first, type) else type(first)
 
 
-def _lists(column: Any) -> Iterator[Any]:
+def each_list(column: Any) -> Iterator[Any]:
     """Values of each list; an empty array for NULL, as list() gives for no rows at all."""
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()
@@ -76,7 +76,7 @@ def _lists(column: Any) -> Iterator[Any]:
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     wish = chosen.pop("device")
     require_values(udf, chosen)
-    result, _ = call(udf, _numpy(udf, columns), chosen, wish)
+    result, _ = call(udf, arrays_of(udf, columns), chosen, wish)
     return result
 
 
@@ -94,7 +94,7 @@ def require_values(udf: Udf, chosen: dict[str, Any]) -> None:
             raise ValueError(message)
 
 
-def _numpy(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
+def arrays_of(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
     """Zero-copy views of the columns.
 
     Raises

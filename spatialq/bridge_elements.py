@@ -33,8 +33,8 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
 
     def of_sets(firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
         rows = zip(
-            _sets(udf, "a", firsts),
-            _sets(udf, "b", seconds),
+            each_set(udf, "a", firsts),
+            each_set(udf, "b", seconds),
             within.to_pylist(),
             options.to_pylist(),
             strict=True,
@@ -54,13 +54,13 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
         SqlFunction(
             f"{udf.name}_udf",
             (f"{ELEMENT}[]", f"{ELEMENT}[]", "BOOLEAN", options_type(udf)),
-            f"{_struct_type({**udf.returns, 'flags': 'VARCHAR[]'})}[]",
+            f"{struct_type({**udf.returns, 'flags': 'VARCHAR[]'})}[]",
             of_sets,
         ),
         SqlFunction(
             f"{udf.name}_of_meshes",
             (MESH, MESH, options_type(udf)),
-            _struct_type({"found": "BOOLEAN", **pair}),
+            struct_type({"found": "BOOLEAN", **pair}),
             of_meshes,
             volatile=False,  # so that a query may name a result, and it is not computed twice
         ),
@@ -72,7 +72,8 @@ def _name_arguments(function: Any, *names: str) -> None:
     function.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])
 
 
-def _struct_type(columns: Any) -> str:
+def struct_type(columns: Any) -> str:
+    """Write the SQL type of a struct."""
     return "STRUCT({})".format(", ".join(f'"{name}" {kind}' for name, kind in columns.items()))
 
 
@@ -88,7 +89,7 @@ class _Set:
     meshes: Meshes
 
 
-def _sets(udf: Udf, argument: str, column: Any) -> Any:
+def each_set(udf: Udf, argument: str, column: Any) -> Any:
     """Give the set of each row; NULL, as list() gives for no rows at all, has no elements."""
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()

@@ -20,6 +20,7 @@ def run(
     z: Any,
     point_id: Any = None,
     *,
+    elements: Any = None,
     device: str = "auto",
     **options: Any,
 ) -> dict[str, Any]:
@@ -34,6 +35,9 @@ def run(
         DLPack, which stay there.
     point_id : int64[n], optional
         Where the coordinates are; by default 0, 1, 2 ...
+    elements : Meshes, or sequence of (vertices, faces), optional
+        Of a function of points and elements, as for `run_elements`, in the memory of the host;
+        `element` in the result is a position, -1 for none.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
     **options
@@ -58,13 +62,27 @@ def run(
     if not udf.columns:
         message = f"run: {function} is a function of elements: use spatialq.run_elements"
         raise ValueError(message)
+    given = {}
+    if udf.takes_elements:
+        from spatialq.bridge_elements import as_meshes
+
+        if elements is None:
+            message = f"run: {function} is a function of points and elements: give elements="
+            raise ValueError(message)
+        given["elements"] = as_meshes(f"{function}: elements", elements)
+        if on_gpu(given["elements"].faces):
+            message = f"{function}: elements must be in the memory of the host"
+            raise ValueError(message)
+    elif elements is not None:
+        message = f"run: {function} is a function of points, it takes no elements"
+        raise ValueError(message)
     columns = {"x": x, "y": y, "z": z, "point_id": point_id}
     if any(on_gpu(values) for values in columns.values()):
         gpu = cuda.device()
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
-            return call(udf, columns, options, "gpu")[0]
+            return call(udf, {**columns, **given}, options, "gpu")[0]
     for name in "xyz":
         columns[name] = np.asarray(columns[name], np.float64)
     n = columns["x"].size
@@ -73,7 +91,7 @@ def run(
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return call(udf, columns, options, device)[0]
+    return call(udf, {**columns, **given}, options, device)[0]
 
 
 def run_elements(

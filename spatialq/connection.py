@@ -91,17 +91,16 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    from spatialq import element_sets, ground_sql
-    from spatialq.bridge import kernel_function
-    from spatialq.bridge_elements import kernel_functions
+    from spatialq import bridge, bridge_elements, bridge_points_elements, element_sets, ground_sql
     from spatialq.io import grid_sql, ifc_sql, las_sql
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
     udfs = catalog().values()
     return (
-        *(kernel_function(udf) for udf in udfs if udf.columns),
-        *(each for udf in udfs if not udf.columns for each in kernel_functions(udf)),
+        *(bridge.kernel_function(udf) for udf in udfs if udf.columns and not udf.takes_elements),
+        *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
+        *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),
         *element_sets.SQL_FUNCTIONS,
         *planner.SQL_FUNCTIONS,
         *las_sql.SQL_FUNCTIONS,

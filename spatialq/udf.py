@@ -45,7 +45,9 @@ class Udf:
 
     A function of points gets float64 columns of one length, and `point_id` (int64) before them.
     A function of elements has no columns: it gets the meshes of one or two relations as `a` and
-    `b`, and its result has columns `a` and `b`, rows of theirs.
+    `b`, and its result has columns `a` and `b`, rows of theirs. One of points and elements gets
+    the meshes as `elements`; the rows in its result, -1 for none, are `element`, which SQL has as
+    `global_id`.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Udf:
     """What the kernel gives in a column of integers where there is no value."""
     cpu_only: Callable[[Any], str] = lambda _: ""
     """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
+    takes_elements: bool = False
+    """Whether a function of points gets elements, too."""
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

@@ -1,0 +1,35 @@
+"""`plane_elements` on the CPU: the planes of the points, then their elements."""
+
+from typing import Any
+
+from ..detect_planes.cpu import detection
+from ..intersects_with.meshes import Meshes
+from . import Options
+from .match import match
+
+
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, elements: Meshes, options: Options
+) -> dict[str, Any]:
+    """Find the planes of a cloud and the elements that they belong to.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    point_id : int64[n]
+    elements : Meshes
+        In metres.
+    options : Options
+
+    Returns
+    -------
+    dict of arrays
+        See `match.match`.
+
+    Raises
+    ------
+    ValueError
+        As `detect_planes`, or if points and elements are in different coordinate systems.
+    """
+    found = detection(x, y, z, point_id, options, label=True)
+    return match(x, y, z, found.owner, found.columns, elements, options)

@@ -1,0 +1,161 @@
+"""Points that stand for a plane: spread over it evenly, whatever the density of the scan."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from spatialq.parallel import n_threads
+
+CELLS = 4096
+"""Cells of a plane's raster, about; a plane of fewer points has as many cells as points."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One point a cell of each plane's raster: the nearest to the middle of the cell.
+
+    Parameters
+    ----------
+    axes : float64[k, 3, 3]
+        Of each plane the directions of the raster's columns and rows, and the normal.
+    corner : float64[k, 2]
+        Metres along the first two axes: where the raster begins.
+    size : float64[k]
+        Metres: the edge of a cell.
+    columns : int64[k]
+        Cells in a row.
+    starts : int64[k + 1]
+        Where the cells of each plane begin.
+    points : float64[starts[k], 3]
+        Metres; NaN where a cell has no point.
+    """
+
+    axes: Any
+    corner: Any
+    size: Any
+    columns: Any
+    starts: Any
+    points: Any
+
+    @classmethod
+    def of(
+        cls, x: Any, y: Any, z: Any, labels: Any, planes: dict[str, Any], unit: float
+    ) -> "Sample":
+        """Choose the points.
+
+        Parameters
+        ----------
+        x, y, z : float64[n]
+        labels : int[n]
+            1 for a point of the first plane, and so on; 0 for one of no plane.
+        planes : dict
+            `nx ny nz` and `point_count` of k planes.
+        unit : float
+            Metres in a unit of x, y and z.
+
+        Notes
+        -----
+        The order of the points does not matter: of two that are equally near to the middle of a
+        cell the one with the lower x is chosen, then y, then z.
+        """
+        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+        for values in cloud:
+            values.flags.writeable = False  # one Numba type, wherever the arrays came from
+        axes = _axes(np.stack([planes["nx"], planes["ny"], planes["nz"]], axis=1))
+        k = len(axes)
+        limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (k, 1))
+
+        def extend(span: tuple[int, int]) -> None:
+            _extend(*cloud, labels, *span, axes, limits)
+
+        _by_planes(extend, planes["point_count"])
+        limits[limits[:, 0] > limits[:, 1]] = 0.0
+        corner = np.ascontiguousarray(limits[:, ::2])
+        extent = limits[:, 1::2] - corner
+        wanted = np.clip(planes["point_count"], 1, CELLS)
+        # as many square cells as wanted; where the plane is a line, in a row along it
+        size = np.maximum(np.sqrt(extent.prod(axis=1) / wanted), extent.max(axis=1) / wanted)
+        size[size == 0.0] = 1.0
+        shape = (extent / size[:, None]).astype(np.int64) + 1
+        starts = np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
+        points = np.full((starts[-1], 3), np.nan)
+        gaps = np.full(starts[-1], np.inf)
+        raster = np.ascontiguousarray(axes[:, :2] / size[:, None, None])
+        begin = corner / size[:, None]
+
+        def choose(span: tuple[int, int]) -> None:
+            _choose(*cloud, labels, *span, raster, begin, shape, starts, gaps, points)
+
+        _by_planes(choose, planes["point_count"])
+        columns = np.ascontiguousarray(shape[:, 0])
+        return cls(axes, corner * unit, size * unit, columns, starts, points * unit)
+
+
+def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
+    """Call work with runs of the planes that have equally many points, a thread each.
+
+    Each thread goes through all labels, which is little, and works on planes of its own: so no
+    two write the same place, and the result does not depend on how many there are.
+    """
+    threads = n_threads()
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    cuts = np.searchsorted(ends, ends[-1] * np.arange(threads + 1) / threads)
+    cuts[-1] = len(counts)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, pairwise(cuts.tolist())))
+
+
+def _axes(normals: Any) -> Any:
+    """Two directions in each plane, the first along the axis that is nearest to the plane."""
+    flat = np.argmin(np.abs(normals), axis=1)
+    along = np.eye(3)[flat]
+    along -= normals * np.sum(normals * along, axis=1, keepdims=True)
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    return np.ascontiguousarray(np.stack([along, np.cross(normals, along), normals], axis=1))
+
+
+@njit(cache=True, nogil=True)
+def _extend(x, y, z, labels, first, stop, axes, limits):  # type: ignore[no-untyped-def]
+    """Find the least and greatest coordinate along the first two axes of planes first to stop."""
+    for i in range(labels.size):
+        plane = labels[i] - 1
+        if plane < first or plane >= stop:
+            continue
+        u = axes[plane, 0, 0] * x[i] + axes[plane, 0, 1] * y[i] + axes[plane, 0, 2] * z[i]
+        v = axes[plane, 1, 0] * x[i] + axes[plane, 1, 1] * y[i] + axes[plane, 1, 2] * z[i]
+        limits[plane, 0], limits[plane, 1] = min(limits[plane, 0], u), max(limits[plane, 1], u)
+        limits[plane, 2], limits[plane, 3] = min(limits[plane, 2], v), max(limits[plane, 3], v)
+
+
+@njit(cache=True, nogil=True)
+def _choose(  # type: ignore[no-untyped-def]
+    x, y, z, labels, first, stop, raster, begin, shape, starts, gaps, points
+):
+    """Find the point of each cell of the planes first to stop."""
+    for i in range(labels.size):
+        plane = labels[i] - 1
+        if plane < first or plane >= stop:
+            continue
+        px, py, pz = x[i], y[i], z[i]
+        u = raster[plane, 0, 0] * px + raster[plane, 0, 1] * py + raster[plane, 0, 2] * pz
+        v = raster[plane, 1, 0] * px + raster[plane, 1, 1] * py + raster[plane, 1, 2] * pz
+        u -= begin[plane, 0]
+        v -= begin[plane, 1]
+        # roundings may lead out of the raster
+        column = min(max(int(u), 0), shape[plane, 0] - 1)
+        row = min(max(int(v), 0), shape[plane, 1] - 1)
+        cell = starts[plane] + row * shape[plane, 0] + column
+        gap = (u - column - 0.5) ** 2 + (v - row - 0.5) ** 2
+        if gap > gaps[cell]:
+            continue
+        if gap == gaps[cell]:
+            qx, qy, qz = points[cell, 0], points[cell, 1], points[cell, 2]
+            if px > qx or (px == qx and (py > qy or (py == qy and pz > qz))):
+                continue
+        gaps[cell] = gap
+        points[cell, 0], points[cell, 1], points[cell, 2] = px, py, pz
