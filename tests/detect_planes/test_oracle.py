@@ -499,6 +499,40 @@ def test_votes_are_those_of_all_nodes_for_all_cells(phi_num, rho_num):
     np.testing.assert_allclose(found / votes.ONE, expected, rtol=1e-8, atol=40 / votes.ONE)
 
 
+def is_far_from_poles(node):
+    """Whether a node votes beyond neither the poles nor the origin, by the paper's kernel."""
+    if node.values[0] == 0 or abs(node.normal[2]) > 0.99:
+        return False
+    normal, rho = oracle.outward(node)
+    phi = np.arccos(normal[2])
+    return (
+        rho > 0.1 and 2 * oracle.paper_covariance(node)[1, 1] ** 0.5 < min(phi, np.pi - phi) - 0.05
+    )
+
+
+@pytest.mark.parametrize("unit", [1.0, 5.3])
+@pytest.mark.parametrize(("phi_num", "rho_num"), [(30, 300), (47, 120)])
+def test_votes_of_the_papers_kernel_are_those_of_all_nodes_for_all_cells(phi_num, rho_num, unit):
+    ball = accumulator.ball(phi_num)
+    nodes = [node for node in some_nodes(100, seed=3) if is_far_from_poles(node)]
+    assert len(nodes) > 10
+    rho_step = 1.1 / rho_num
+    rhos = unit * (np.arange(rho_num) - accumulator.BEYOND) * rho_step
+    i, j = np.triu_indices(3)
+    spreads = [(node.vectors @ np.diag(node.values) @ node.vectors.T)[i, j] for node in nodes]
+    for node, spread in zip(nodes, spreads, strict=True):
+        found = np.zeros((len(ball.directions), rho_num), np.int64)
+        votes.vote_as_paper(
+            node.mean[None], spread[None], node.vectors.T[None].copy(), np.array([0.3]), ball.phi,
+            ball.theta, ball.rows, ball.step, rho_step, unit, rho_num, found, 0, 1,
+        )  # fmt: skip
+        there = node._replace(mean=unit * node.mean, values=unit**2 * node.values)
+        expected = oracle.paper_votes(there, phi_num, rhos, 0.3)
+        np.testing.assert_allclose(
+            found / votes.PAPER_ONE, expected, rtol=1e-7, atol=1 / votes.PAPER_ONE
+        )
+
+
 @pytest.mark.parametrize("phi_num", [4, 8, 13])
 @pytest.mark.parametrize("most", [3, 50, 10**9])
 def test_peaks_are_those_of_marking(phi_num, most):
