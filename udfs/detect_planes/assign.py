@@ -201,3 +201,47 @@ def name(owner, distance, ids, shifts, step, named, start, stop):
     for k in range(start, stop):
         named[k] = ids[owner[k]]
         distance[k] = (distance[k] - shifts[owner[k]]) * step
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rest(
+    x, y, z, low_x, low_y, low_z, scale, start, stop,
+    grid, cell_starts, items, plain, planes, left,
+):  # fmt: skip
+    """List the points that no plane explains.
+
+    Parameters
+    ----------
+    grid, cell_starts, items, plain
+        See `surfaces.Near`; points of plain cells are explained.
+    left : int64[n]
+        Out, from `start` on: positions.
+
+    Returns
+    -------
+    int
+        Where they end.
+    """
+    a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    shift = np.int32(BITS - grid)
+    end = start
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        steps(x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c)
+        for k in range(last - first):
+            cell = ((a[k] >> shift) << grid | b[k] >> shift) << grid | c[k] >> shift
+            if plain[cell] != 0:
+                continue
+            explained = False
+            for i in range(cell_starts[cell], cell_starts[cell + 1]):
+                p = items[i]
+                d = ((planes[p, 0] * a[k] + planes[p, 1] * b[k]) + planes[p, 2] * c[k]) - planes[
+                    p, 3
+                ]
+                if abs(d) <= planes[p, 4]:
+                    explained = True
+                    break
+            if not explained:
+                left[end] = first + k
+                end += 1
+    return end

@@ -206,7 +206,24 @@ class CpuCloud:
     def _where(self) -> Any:
         return *self.points, *self.cube.low, self.cube.scale
 
-    def cover(self, rasters: Any, planes: Any) -> Any:
+    def rest(self, near: Any, planes: Any) -> "CpuCloud":
+        """Give the points that no plane explains: see `assign.rest`."""
+        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
+        left = np.empty(self.size, np.int64)
+        ends = self.threads.each(
+            lambda part: assign.rest(
+                *self._where(), *part, near.grid, near.cell_starts, near.items, near.plain, planes,
+                left,
+            ),
+            parts,
+        )  # fmt: skip
+        at = np.concatenate([left[start:end] for (start, _), end in zip(parts, ends, strict=True)])
+        points = [values[at] for values in self.points]
+        for values in points:
+            values.flags.writeable = False
+        return CpuCloud(self.threads, points, self.cube)
+
+    def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up each plane's: see `assign.cover`."""
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in parts]
@@ -214,7 +231,7 @@ class CpuCloud:
         anywhere = np.ones(rasters.n_pixels, np.int32)
         self.threads.each(
             lambda part, sums: assign.cover(
-                *self._where(), *part, rasters.grid, rasters.cell_starts, rasters.items, planes,
+                *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
                 rasters.frames, rasters.starts, anywhere, covered, sums,
             ),
             parts,
@@ -222,7 +239,7 @@ class CpuCloud:
         )  # fmt: skip
         return covered, _sum(sums)
 
-    def settle(self, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
+    def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         n = len(surfaces.plane)
@@ -232,7 +249,7 @@ class CpuCloud:
         owner, distance = np.empty(size, np.int32), np.empty(size)
         self.threads.each(
             lambda part, sums, farthest: assign.settle(
-                *self._where(), *part, rasters.grid, rasters.cell_starts, rasters.items, planes,
+                *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
                 rasters.frames, rasters.starts, surfaces.labels, sides(), sums, farthest,
                 owner, distance,
             ),

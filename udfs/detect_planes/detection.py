@@ -11,7 +11,7 @@ from .boundary import corners, polygon
 from .cells import BITS
 from .groups import group
 from .octree import Cube, Nodes, planar_nodes
-from .surfaces import lay_rasters, lay_surfaces
+from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +23,9 @@ NOISES = 3.0
 
 FEWEST_NODES = 3
 """Nodes that a plane must have."""
+
+ROUNDS = 2
+"""Times that the points which no plane explains are searched again, at most."""
 
 SUPPORT = 3
 """Points that a plane must have where min_points is not given, in those of the least node."""
@@ -60,21 +63,31 @@ class Detection:
 
 def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detection:
     """Find the planes of a cloud, and the plane of each point if `label`."""
-    nodes = None
-    if cube.side > 0 and np.isfinite(cube.scale):
-        nodes = planar_nodes(cloud, options)
-        owner, planes = _grouped(cloud, nodes, cube, options)
-    if nodes is None or len(planes) == 0:
+    if cube.side <= 0 or not np.isfinite(cube.scale):
         return _nothing(cloud, label=label)
-    planes = _in_steps(nodes, planes, cube, options)
-    rasters = lay_rasters(nodes, owner, planes, nodes.s_level)
-    covered, sums = cloud.cover(rasters, planes)
+    nodes = planar_nodes(cloud, options)
+    owner, planes = _grouped(cloud, nodes, cube, options)
+    for _ in range(ROUNDS):
+        near = near_planes(nodes, owner, planes)
+        rest = cloud.rest(near, planes)
+        more = planar_nodes(rest, options) if len(planes) and rest.size else ()
+        if len(more) < FEWEST_NODES:
+            break
+        before, nodes = len(planes), nodes.join(owner >= 0, more)
+        owner, planes = _grouped(cloud, nodes, cube, options)
+        if len(planes) == before:
+            break
+    if len(planes) == 0:
+        return _nothing(cloud, label=label)
+    near = near_planes(nodes, owner, planes)
+    rasters = lay_rasters(nodes, owner, planes, near)
+    covered, sums = cloud.cover(near, rasters, planes)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
-    least = _least_points(nodes, options)
+    least = _least_points(nodes, owner, len(planes), options)
     surfaces = lay_surfaces(rasters, covered, sums[:, 0], least, split=options.split)
-    sums, farthest, owners, distances = cloud.settle(rasters, planes, surfaces, label=label)
+    sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     weights = surfaces.weigh(rasters, nodes, owner, _weights(nodes, cloud.size))
-    keep = np.flatnonzero(sums[:, 0] >= least)
+    keep = np.flatnonzero(sums[:, 0] >= least[surfaces.plane])
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
     if label:
@@ -90,8 +103,13 @@ def _weights(nodes: Nodes, size: int) -> Any:
     return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
 
 
-def _least_points(nodes: Nodes, options: "Options") -> float:
-    return float(options.min_points or SUPPORT * nodes.s_ms)
+def _least_points(nodes: Nodes, owner: Any, n_planes: int, options: "Options") -> Any:
+    """Points that each plane must have."""
+    if options.min_points is not None:
+        return np.full(n_planes, float(options.min_points))
+    least = np.full(n_planes, np.inf)
+    np.minimum.at(least, owner[owner >= 0], nodes.least[owner >= 0])
+    return SUPPORT * least
 
 
 def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
@@ -101,7 +119,7 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
     -------
     owner : int32[nodes]
     planes : float64[planes, 5]
-        Normal, offset from the centroid, least variance.
+        Normal, offset, greatest distance, in steps from the least corner of the cube.
     """
     around = ball(options.phi_num)
     means = nodes.mean - nodes.centroid
@@ -119,15 +137,18 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
     )
     turn = np.lexsort((places, -votes))
     at, rhos = np.divmod(places[turn], shape[1])
+    # a node that holds more than its plane is thick: it tells less
+    precisions = nodes.count / (nodes.values[:, 0] + 0.5 * noise * noise + 1 / ROOT**2)
+    shares = nodes.count / (options.min_points or SUPPORT * nodes.least)
     planes, owner = np.empty((at.size, 5)), np.empty(len(nodes), np.int32)
     n = group(
-        np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step, nodes.count,
+        np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step, precisions,
         means, nodes.covariance, nodes.values, nodes.vectors, around.step, rho_step, 1 / ROOT,
-        _least_points(nodes, options), FEWEST_NODES, owner, planes,
+        shares, FEWEST_NODES, owner, planes,
     )  # fmt: skip
     planes = planes[:n]
     planes[_faces_down(planes), :4] *= -1
-    return owner, planes
+    return owner, _in_steps(nodes, planes, cube, options)
 
 
 def _faces_down(planes: Any) -> Any:

@@ -1,6 +1,6 @@
 """Planar nodes of an octree that is built level by level, without recursion and without a sort."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ DEEPEST = 13
 """Last level: its cells are 2^8 steps wide."""
 
 CROWD = 400
-"""Where s_level is not given: points that the nodes of that level hold on average, at most."""
+"""Where s_level is not given: points that its nodes hold at most, seen from the median point."""
 
 SHARES = 2500
 """... or this part of the cloud, where that is more: nodes cost time, too."""
@@ -80,6 +80,9 @@ class Cloud(Protocol):
         """Copy to main memory what is not there."""
 
 
+COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
+
+
 @dataclass(frozen=True)
 class Nodes:
     """Planar nodes without their outliers, in main memory; lengths are half sides of the root.
@@ -101,14 +104,23 @@ class Nodes:
     """float64[n, 3]: eigenvalues, ascending."""
     vectors: Any
     """float64[n, 3, 3]: eigenvectors as rows, the normal first."""
+    least: Any
+    """float64[n]: points that each had to have."""
     centroid: Any
     """float64[3]: of all points."""
     s_level: int
-    s_ms: float
-    """What was chosen where the options do not say."""
+    """As given, or as chosen."""
 
     def __len__(self) -> int:
         return int(self.level.size)
+
+    def join(self, kept: Any, more: "Nodes") -> "Nodes":
+        """Give those of ours that are kept, and more."""
+        columns = {
+            name: np.concatenate([getattr(self, name)[kept], getattr(more, name)])
+            for name in COLUMNS
+        }
+        return replace(self, **columns)
 
 
 def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
@@ -156,8 +168,10 @@ def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
         batches.append(batch.finish(cloud, base, state, ranks))
         open_cells = _codes(parts, open_cells, depth)
         if parts.size == 0:
-            columns = [*map(xp.concatenate, zip(*batches, strict=True)), centroid]
-            return Nodes(*map(cloud.download, columns), *limits.chosen())
+            columns = [*map(xp.concatenate, zip(*batches, strict=True))]
+            least = np.full(columns[0].size, limits.s_ms)
+            s_level = DEEPEST if limits.s_level is None else limits.s_level
+            return Nodes(*map(cloud.download, columns), least, cloud.download(centroid), s_level)
 
 
 def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int, Any]]:
@@ -177,6 +191,13 @@ def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int,
 def _codes(parts: Any, open_cells: Any, depth: int) -> Any:
     """Give the Morton codes of parts of open cells, so many levels down."""
     return open_cells[parts >> 3 * depth] << 3 * depth | parts & ((1 << 3 * depth) - 1)
+
+
+def _crowd(counts: Any, size: int) -> float:
+    """Give how many points share a cell with the median point: dense spots do not matter."""
+    counts = counts[counts > 0]
+    counts.sort()
+    return float(counts[(counts.cumsum() >= size / 2).argmax()])
 
 
 @dataclass(frozen=True)
@@ -204,8 +225,7 @@ class _Limits:
             due = chosen.s_level is None or (level == chosen.s_level and chosen.by_crowd)
             if not due:
                 continue
-            counts = moments[:, 0].astype(np.int64)
-            crowd = float((counts * counts).sum()) / size
+            crowd = _crowd(moments[:, 0], size)
             if chosen.s_level is None and crowd > max(CROWD, size / SHARES):
                 continue
             s_ms = max(LEAST, crowd / PART) if self.by_crowd else self.s_ms
@@ -216,9 +236,6 @@ class _Limits:
     def has(self, level: int) -> bool:
         """Whether a level may have nodes."""
         return self.s_level is not None and self.s_level <= level <= self.deepest
-
-    def chosen(self) -> tuple[int, float]:
-        return DEEPEST if self.s_level is None else self.s_level, self.s_ms
 
 
 class _Batch:

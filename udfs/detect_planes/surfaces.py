@@ -29,14 +29,26 @@ FINEST = 6
 
 
 @dataclass(frozen=True)
-class Rasters:
-    """A raster in each plane, and the cells near its nodes; lengths are steps."""
+class Near:
+    """Which planes are near a cell: those that cross it and have a node in or beside it."""
 
     grid: int
-    """Level of the cells."""
+    """Level of the cells; they are numbered x before y before z."""
     cell_starts: "NDArray[np.int32]"
+    """int32[8^grid + 1]: where the planes of a cell are in `items`."""
     items: "NDArray[np.int32]"
-    """Planes near each cell, see `assign.cover`."""
+    cells: "NDArray[np.int64]"
+    """int64[n]: cells near planes, each as often as there are such ..."""
+    planes: "NDArray[np.int32]"
+    """int32[n]: ... and these."""
+    plain: "NDArray[np.uint8]"
+    """uint8[8^grid]: whether one node of a plane has all of the cell."""
+
+
+@dataclass(frozen=True)
+class Rasters:
+    """A raster in each plane; lengths are steps."""
+
     frames: "NDArray[np.float64]"
     starts: "NDArray[np.int64]"
     """See `assign.nearest`."""
@@ -80,7 +92,7 @@ class Surfaces:
 
 
 def lay_surfaces(
-    rasters: Rasters, covered: Any, counts: Any, least: float, *, split: bool
+    rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
 ) -> Surfaces:
     """Find the surfaces of planes.
 
@@ -91,7 +103,7 @@ def lay_surfaces(
         Which pixels have points.
     counts : int64[planes]
         Points near each plane.
-    least : float
+    least : float64[planes]
         Points that a part of a plane must have to count, as told by its pixels.
     split : bool
         Whether each such part is a surface of its own.
@@ -106,7 +118,7 @@ def lay_surfaces(
         n = connect(covered[part], rows, columns, parent[part], labels[part])
         sizes = np.bincount(labels[part], minlength=n + 1)
         sizes[0] = 0
-        large = sizes * counts[p] >= least * sizes.sum()
+        large = sizes * counts[p] >= least[p] * sizes.sum()
         large[0] = False
         numbers = np.zeros(n + 1, np.int32)
         if split:
@@ -121,37 +133,41 @@ def lay_surfaces(
     return Surfaces(np.array(planes, np.int64), pixels[1:], labels)
 
 
-def lay_rasters(nodes: Any, owner: Any, planes: Any, s_level: int) -> Rasters:
-    """Lay out the rasters of planes.
+def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
+    """Find which planes are near which cells.
 
     Parameters
     ----------
     nodes : Nodes
         In main memory.
     owner : int32[nodes]
-        Plane of each node, or -1.
+        Plane of each node, if >= 0.
     planes : float64[planes, 5]
         Normal, offset, greatest distance, in steps.
-    s_level : int
     """
-    grid = min(max(s_level, GRID), FINEST)
-    cell = 1 << (BITS - grid)
+    grid = min(max(nodes.s_level, GRID), FINEST)
     mine = np.flatnonzero(owner >= 0)
-    lows, highs = _blocks(nodes.level[mine].astype(np.int64), nodes.code[mine], grid)
-    order = np.argsort(owner[mine], kind="stable")
-    stamp = np.full(1 << 3 * grid, -1, np.int32)
-    listed, of_plane = near_cells(
-        owner[mine][order], lows[order], highs[order], planes, grid, stamp
-    )
-    cell_starts = np.zeros((1 << 3 * grid) + 1, np.int32)
-    cell_starts[1:] = np.cumsum(np.bincount(listed, minlength=1 << 3 * grid))
-    items = of_plane[np.argsort(listed, kind="stable")]
+    order = mine[np.argsort(owner[mine], kind="stable")]
+    first, wide = _blocks(nodes.level[order].astype(np.int64), nodes.code[order], grid)
+    n_cells = 1 << 3 * grid
+    plain = np.zeros(n_cells, np.uint8)
+    mark_plain(first, np.where(nodes.level[order] <= grid, wide, 0), grid, plain)
+    stamp = np.full(n_cells, -1, np.int32)
+    cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
+    cell_starts = np.zeros(n_cells + 1, np.int32)
+    cell_starts[1:] = np.cumsum(np.bincount(cells, minlength=n_cells))
+    items = of_plane[np.argsort(cells, kind="stable")]
+    return Near(grid, cell_starts, items, cells, of_plane, plain)
+
+
+def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
+    """Lay out the rasters of planes, see `near_planes`."""
+    grid, of_plane = near.grid, near.planes
+    cell = 1 << (BITS - grid)
     axes = _axes(planes[:, :3])
     sides = _pixel_sides(nodes, owner, planes.shape[0])
-    where = np.column_stack(
-        [(listed >> 2 * grid), (listed >> grid) & (1 << grid) - 1, listed & (1 << grid) - 1]
-    )
-    middles = (where + 0.5) * cell
+    along = [near.cells >> turn * grid & (1 << grid) - 1 for turn in (2, 1, 0)]
+    middles = (np.column_stack(along) + 0.5) * cell
     lows_uv, highs_uv = np.empty((planes.shape[0], 2)), np.empty((planes.shape[0], 2))
     for axis in range(2):
         e = axes[of_plane, axis]
@@ -168,36 +184,39 @@ def lay_rasters(nodes: Any, owner: Any, planes: Any, s_level: int) -> Rasters:
     firsts = np.concatenate([[0], np.cumsum(rows * columns)])[:-1]
     starts = np.column_stack([firsts, columns, np.maximum(rows, columns)])
     return Rasters(
-        grid, cell_starts, items.astype(np.int32), np.ascontiguousarray(frames),
-        np.ascontiguousarray(starts), np.column_stack([rows, columns]),
-    )  # fmt: skip
+        np.ascontiguousarray(frames), np.ascontiguousarray(starts), np.column_stack([rows, columns])
+    )
 
 
 def _blocks(level: Any, code: Any, grid: int) -> tuple[Any, Any]:
-    """Cells that nodes cover, and as many around them as they are wide: first and last."""
+    """Cells that nodes cover, or that cover them: the first, and how many along each side."""
     at = np.zeros((level.size, 3), np.int64)
     for bit in range(BITS):
         for axis in range(3):
             at[:, axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
-    wide = np.where(level < grid, 1 << np.maximum(grid - level, 0), 1)[:, None]
-    first = np.where(
-        (level < grid)[:, None],
-        at << np.maximum(grid - level, 0)[:, None],
-        at >> np.maximum(level - grid, 0)[:, None],
-    )
-    most = (1 << grid) - 1
-    return np.maximum(first - wide, 0), np.minimum(first + 2 * wide - 1, most)
+    up, down = np.maximum(grid - level, 0), np.maximum(level - grid, 0)
+    return at << up[:, None] >> down[:, None], 1 << up
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def near_cells(owner, lows, highs, planes, grid, stamp):
+def mark_plain(first, wide, grid, plain):
+    """Mark the cells that nodes cover."""
+    for k in range(wide.size):
+        for i in range(first[k, 0], first[k, 0] + wide[k]):
+            for j in range(first[k, 1], first[k, 1] + wide[k]):
+                for h in range(first[k, 2], first[k, 2] + wide[k]):
+                    plain[(i << grid | j) << grid | h] = 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def near_cells(owner, first, wide, planes, grid, stamp):
     """List the cells around the nodes of planes that the planes cross, each once.
 
     Parameters
     ----------
     owner : int32[nodes], ascending
-    lows, highs : int64[nodes, 3]
-        First and last cell of what is around a node.
+    first, wide : int64[nodes, 3], int64[nodes]
+        Cells of a node; as many around them are looked at.
     stamp : int32[8^grid]
         -1; is changed.
     """
@@ -208,9 +227,10 @@ def near_cells(owner, lows, highs, planes, grid, stamp):
         p = owner[k]
         nx, ny, nz = planes[p, 0], planes[p, 1], planes[p, 2]
         reach = 0.5 * cell * (abs(nx) + abs(ny) + abs(nz)) + planes[p, 4]
-        for i in range(lows[k, 0], highs[k, 0] + 1):
-            for j in range(lows[k, 1], highs[k, 1] + 1):
-                for h in range(lows[k, 2], highs[k, 2] + 1):
+        w, last = wide[k], (1 << grid) - 1
+        for i in range(max(first[k, 0] - w, 0), min(first[k, 0] + 2 * w - 1, last) + 1):
+            for j in range(max(first[k, 1] - w, 0), min(first[k, 1] + 2 * w - 1, last) + 1):
+                for h in range(max(first[k, 2] - w, 0), min(first[k, 2] + 2 * w - 1, last) + 1):
                     c = (i << grid | j) << grid | h
                     d = nx * (i + 0.5) * cell + ny * (j + 0.5) * cell + nz * (h + 0.5) * cell
                     if stamp[c] == p or abs(d - planes[p, 3]) > reach:
