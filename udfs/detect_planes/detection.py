@@ -10,7 +10,7 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import group
-from .octree import Cube, Nodes, planar_nodes
+from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ NOISES = 3.0
 FEWEST_NODES = 3
 """Nodes that a plane must have."""
 
-ROUNDS = 2
-"""Times that the points which no plane explains are searched again, at most."""
+ROUGH, SMOOTH = 3.0, 25.0
+"""Times that a node may be thicker, or thinner, than that of the median point."""
 
 SUPPORT = 3
 """Points that a plane must have where min_points is not given, in those of the least node."""
@@ -65,18 +65,17 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     """Find the planes of a cloud, and the plane of each point if `label`."""
     if cube.side <= 0 or not np.isfinite(cube.scale):
         return _nothing(cloud, label=label)
-    nodes = planar_nodes(cloud, options)
+    nodes = planar_nodes(cloud, options, 0)
+    noise = _noise(nodes)
+    nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
-    for _ in range(ROUNDS):
-        near = near_planes(nodes, owner, planes)
-        rest = cloud.rest(near, planes)
-        more = planar_nodes(rest, options) if len(planes) and rest.size else ()
-        if len(more) < FEWEST_NODES:
+    for turn in range(1, len(CROWDS)):
+        rest = cloud.rest(near_planes(nodes, owner, planes), planes)
+        if rest.size < LEAST * FEWEST_NODES:
             break
-        before, nodes = len(planes), nodes.join(owner >= 0, more)
+        more = planar_nodes(rest, options, turn)
+        nodes = nodes.join(owner >= 0, more.join(_sound(more, noise)))
         owner, planes = _grouped(cloud, nodes, cube, options)
-        if len(planes) == before:
-            break
     if len(planes) == 0:
         return _nothing(cloud, label=label)
     near = near_planes(nodes, owner, planes)
@@ -97,6 +96,24 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         shifts[ids == 0] = np.nan
         owners, distances = cloud.name(owners, distances, ids, shifts, cube.side / 2**BITS)
     return Detection(columns, owners, distances)
+
+
+def _noise(nodes: Nodes) -> float:
+    """Give the variance across a node of s_level that the median point has."""
+    first = np.flatnonzero(nodes.level == nodes.level.min(initial=BITS))
+    order = first[np.argsort(nodes.values[first, 0], kind="stable")]
+    upto = nodes.count[order].cumsum()
+    return float(nodes.values[order[np.searchsorted(upto, upto[-1] / 2)], 0]) if upto.size else 0.0
+
+
+def _sound(nodes: Nodes, noise: float) -> Any:
+    """Tell which nodes are as thick as noise makes a plane.
+
+    Two walls in one are thicker; layers of equal depth, as some cameras give, are flat.
+    """
+    most = max(ROUGH * ROUGH * noise, (LEAST_REACH / ROOT) ** 2)
+    thickness = nodes.values[:, 0]
+    return (thickness <= most) & (thickness * SMOOTH * SMOOTH >= noise)
 
 
 def _weights(nodes: Nodes, size: int) -> Any:

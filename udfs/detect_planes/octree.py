@@ -14,19 +14,21 @@ if TYPE_CHECKING:
 DEEPEST = 13
 """Last level: its cells are 2^8 steps wide."""
 
-CROWD = 400
-"""Where s_level is not given: points that its nodes hold at most, seen from the median point."""
+CROWDS = 6400, 1600, 400
+"""Points that the nodes of s_level hold at most, seen from the median point, where it is not
+given: of the whole cloud, then of what no plane explained. What is rough needs wide nodes, what
+is close together narrow ones."""
 
-SHARES = 2500
-"""... or this part of the cloud, where that is more: nodes cost time, too."""
+SHARES = 150, 600, 2500
+"""... or this part of the points, where that is more: nodes cost time, too."""
 
-BELOW = 2
+BELOW = 3
 """Levels below s_level that nodes may be at, where it is not given."""
 
-PART = 16
+PART = 64
 """s_ms, where it is not given, is this part of the points that the nodes of s_level hold."""
 
-LEAST = 12
+LEAST = 6
 """Points that a node has at least, where s_ms is not given."""
 
 
@@ -114,16 +116,18 @@ class Nodes:
     def __len__(self) -> int:
         return int(self.level.size)
 
-    def join(self, kept: Any, more: "Nodes") -> "Nodes":
-        """Give those of ours that are kept, and more."""
-        columns = {
-            name: np.concatenate([getattr(self, name)[kept], getattr(more, name)])
-            for name in COLUMNS
-        }
+    def join(self, kept: Any, more: "Nodes | None" = None) -> "Nodes":
+        """Give those that are kept, and more."""
+        columns = {name: getattr(self, name)[kept] for name in COLUMNS}
+        if more is not None:
+            columns = {
+                name: np.concatenate([values, getattr(more, name)])
+                for name, values in columns.items()
+            }
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
+def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
     """Find the planar nodes of a cloud, on the device where it is.
 
     Parameters
@@ -131,6 +135,8 @@ def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
     cloud : Cloud
     options : Options
         Its s_level, s_ms, s_ps, max_thickness and min_isotropy.
+    turn : int
+        Of CROWDS.
 
     Returns
     -------
@@ -147,7 +153,7 @@ def planar_nodes(cloud: Cloud, options: "Options") -> Nodes:
     while True:
         depth = FINER if base else GRID
         levels = _levels(cloud, open_cells.size, base, depth)
-        limits = limits.seen(levels, cloud.size)
+        limits = limits.seen(levels, cloud.size, turn)
         if base == 0:
             total = levels[0][1][0]
             centroid = total[1:4] / total[0] / (1 << (BITS - 1))
@@ -218,7 +224,7 @@ class _Limits:
         deepest = s_level + BELOW if by_crowd and s_level is not None else DEEPEST
         return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), deepest, by_crowd)
 
-    def seen(self, levels: list[tuple[int, Any]], size: int) -> "_Limits":
+    def seen(self, levels: list[tuple[int, Any]], size: int, turn: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
         chosen = self
         for level, moments in levels:
@@ -226,7 +232,7 @@ class _Limits:
             if not due:
                 continue
             crowd = _crowd(moments[:, 0], size)
-            if chosen.s_level is None and crowd > max(CROWD, size / SHARES):
+            if chosen.s_level is None and crowd > max(CROWDS[turn], size / SHARES[turn]):
                 continue
             s_ms = max(LEAST, crowd / PART) if self.by_crowd else self.s_ms
             deepest = level + BELOW if self.by_crowd else DEEPEST
