@@ -35,12 +35,13 @@ STAGES = {
     "octree": (detection, "planar_nodes"),
     "votes and peaks": (cpu.CpuCloud, "peaks"),
     "refit": (detection, "group"),
+    "points of no plane": (cpu.CpuCloud, "rest"),
     "rasters": (detection, "lay_rasters"),
     "cover": (cpu.CpuCloud, "cover"),
     "surfaces": (detection, "lay_surfaces"),
     "assignment": (cpu.CpuCloud, "settle"),
 }
-FINDING = ["bounds", "octree", "votes and peaks", "refit"]
+FINDING = ["bounds", "octree", "votes and peaks", "refit", "points of no plane"]
 
 
 @njit(nogil=True)
