@@ -31,8 +31,9 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/owm_ground.py
 	$(BIN)/python benchmarks/ground_surface.py
 	$(BIN)/python benchmarks/classify_ground.py
-	$(BIN)/python benchmarks/detect_planes.py
+	$(BIN)/python benchmarks/detect_planes.py --sizes 100000 1000000 10000000
 	$(BIN)/python benchmarks/plane_points.py
+	$(BIN)/python benchmarks/plane_quality.py
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/direction.py

@@ -3,8 +3,9 @@
 python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--open3d PYTHON]
 
 The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass take
-turns; the ratio is of the best of each. Clouds are generated rooms (rooms.py), in random order.
-With --open3d, Open3D's detect_planar_patches on a million points in the same run, normals
+turns; the ratio is of the best of each. Finding is all that comes before points are told by their
+planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
+order. With --open3d, Open3D's detect_planar_patches on a million points in the same run, normals
 included (open3d_rival.py).
 """
 
@@ -12,19 +13,35 @@ import argparse
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from numba import njit
 from rooms import room
 from spatialq.udfs import detect_planes, plane_points
+from spatialq.udfs.detect_planes import cpu, detection
 
 from spatialq.parallel import n_threads, spans
 
 SIZES = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 50_000_000]
 RIVAL = Path(__file__).with_name("open3d_rival.py")
 RIVAL_POINTS = 1_000_000
+STAGES = {
+    "bounds": (cpu, "_cube"),
+    "octree": (detection, "planar_nodes"),
+    "votes and peaks": (cpu.CpuCloud, "peaks"),
+    "refit": (detection, "group"),
+    "points of no plane": (cpu.CpuCloud, "rest"),
+    "rasters": (detection, "lay_rasters"),
+    "cover": (cpu.CpuCloud, "cover"),
+    "surfaces": (detection, "lay_surfaces"),
+    "assignment": (cpu.CpuCloud, "settle"),
+}
+FINDING = ["bounds", "octree", "votes and peaks", "refit", "points of no plane"]
 
 
 @njit(nogil=True)
@@ -56,23 +73,56 @@ def best_of(repeat, *calls):
     return times[1:].min(axis=0)
 
 
+@contextmanager
+def stages():
+    """Time the parts of all calls within: gives a table of seconds."""
+    spent = defaultdict(float)
+
+    def timed(name, inner):
+        def outer(*arguments, **options):
+            start = time.perf_counter()
+            try:
+                return inner(*arguments, **options)
+            finally:
+                spent[name] += time.perf_counter() - start
+
+        return outer
+
+    with ExitStack() as patches:
+        for name, (owner, function) in STAGES.items():
+            inner = getattr(owner, function)
+            patches.enter_context(patch.object(owner, function, timed(name, inner)))
+        yield spent
+
+
 def report(n, repeat):
     scene = room(n)
     cloud = scene.x, scene.y, scene.z
     del scene
     ids = np.arange(n)
-    kernels = [(each.UDF.kernel("cpu"), each.Options()) for each in (detect_planes, plane_points)]
-    found = []
+    parts, found = [], []
+
+    def planes():
+        start = time.perf_counter()
+        with stages() as spent:
+            found.append(cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size)
+        parts.append((time.perf_counter() - start, spent))
+
+    kernel, options = plane_points.UDF.kernel("cpu"), plane_points.Options()
     whole, points, read = best_of(
-        repeat,
-        lambda: found.append(kernels[0][0](*cloud, ids, kernels[0][1])["plane_id"].size),
-        lambda: kernels[1][0](*cloud, ids, kernels[1][1]),
-        lambda: bounds(*cloud),
+        repeat, planes, lambda: kernel(*cloud, ids, options), lambda: bounds(*cloud)
     )
+    spent = min(parts, key=lambda part: part[0])[1]
+    nodes_to_planes = sum(spent[name] for name in FINDING)
     print(
-        f"{n:>10} points  pass {1000 * read:8.1f} ms  detect_planes {1000 * whole:8.1f} ms "
-        f"= {whole / read:5.1f} passes, {1e9 * whole / n:6.1f} ns a point, {found[-1]} planes  "
-        f"plane_points {1000 * points:8.1f} ms = {points / read:5.1f} passes",
+        f"{n:>10} points: pass {1000 * read:.1f} ms ({24e-9 * n / read:.0f} GB/s); "
+        f"finding {1000 * nodes_to_planes:.1f} ms = {nodes_to_planes / read:.1f} passes; "
+        f"detect_planes {1000 * whole:.1f} ms = {whole / read:.1f} passes, "
+        f"{1e9 * whole / n:.1f} ns a point, {found[-1]} planes; "
+        f"plane_points {1000 * points:.1f} ms = {points / read:.1f} passes\n"
+        + " " * 12
+        + ", ".join(f"{name} {1000 * seconds:.1f}" for name, seconds in spent.items())
+        + f", rest {1000 * (whole - sum(spent.values())):.1f}",
         flush=True,
     )
     return whole

@@ -1,11 +1,13 @@
 """How well `detect_planes` finds planes: generated rooms with truth, real scans without.
 
 python benchmarks/plane_quality.py [--open3d PYTHON] [--points N] [--only NAME ...] [--data FOLDER]
-                                   [--golden FOLDER] [--methods NAME ...] [--json FILE]
+                                   [--golden FOLDER] [--methods NAME ...] [--distance METRES]
+                                   [--json FILE]
 
 Rivals run in the same run, in the Python given by --open3d (open3d_rival.py says which and how);
 without it they are left out. Every method has the same points and the same distance within which
-points belong to a plane: 3 standard deviations of the noise, on scans the local one (below).
+points belong to a plane: 3 standard deviations of the noise, on scans the local one (below), or on
+generated scenes what --distance says.
 
 Generated scenes:
 
@@ -356,6 +358,7 @@ def main():
     parser.add_argument("--only", nargs="+", help="clouds of these names")
     parser.add_argument("--data", type=Path, default=DATA / "data" / "indoor")
     parser.add_argument("--golden", type=Path, default=DATA / "golden" / "planes")
+    parser.add_argument("--distance", type=float, help="of generated scenes")
     parser.add_argument("--methods", nargs="+", help="these only")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()
@@ -379,8 +382,9 @@ def main():
     for name, make in scenes(arguments.points, arguments.golden):
         if asked(name):
             scene = make()
+            distance = scene.unit * (arguments.distance or max(3 * scene.noise / scene.unit, 0.001))
             measure(
-                name, (scene.x, scene.y, scene.z), max(3 * scene.noise, 0.001 * scene.unit),
+                name, (scene.x, scene.y, scene.z), distance,
                 len(scene.planes) + 2, lambda *found, scene=scene: against_truth(scene, *found),
             )  # fmt: skip
     for name, cloud in scans(arguments.data):

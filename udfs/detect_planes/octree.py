@@ -242,8 +242,6 @@ def layers(nodes: Nodes, wide: Nodes) -> Any:
         several = np.bincount(cell[order][1:][apart], minlength=len(planes)) >= DEPTHS - 1
         steps[inside] |= (cosines < np.cos(TURNED)) | several[cell]
     known = nodes.count[exact].sum()
-
-        print("exact", known / nodes.count.sum(), "steps", nodes.count[steps].sum() / max(known, 1))
     return exact & (nodes.count[steps].sum() > LAYERED * known)
 
 
