@@ -94,7 +94,8 @@ def _cube(threads: "Threads", points: Any, point_id: Any, function: str) -> Cube
         parts = threads.parts(values.size, POINTS_PER_THREAD)
         ends = threads.each(lambda part, v=values: cells.bounds(v, *part), parts)
         if any(bad for *_, bad in ends):
-            raise ValueError(not_finite(function, *points, point_id))
+            x, y, z = points
+            raise ValueError(not_finite(function, x, y, z, point_id))
         lows.append(min(low for low, *_ in ends))
         highs.append(max(high for _, high, _ in ends))
     return Cube.around(lows, highs)
@@ -128,6 +129,7 @@ class CpuCloud:
         self.kept: Any = None
 
     def moments(self, n_cells: int, level: int) -> Any:
+        """Sum up open cells' points in their parts, see `octree.Cloud`."""
         tables = [np.zeros(n_cells * MOMENTS, np.int64) for _ in self.parts]
 
         def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
@@ -140,6 +142,7 @@ class CpuCloud:
         return _sum(tables).reshape(n_cells, MOMENTS)
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        """Sum up outliers, and keep the points of open cells, see `octree.Cloud`."""
         tables = [np.zeros(planes.shape[0] * MOMENTS, np.int64) for _ in self.parts]
         lists = state, planes, corners
         first = self.kept is None
@@ -161,12 +164,14 @@ class CpuCloud:
         return _sum(tables).reshape(-1, MOMENTS)
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
+        """Run a loop of nodes.py, see `octree.Cloud`."""
         run = getattr(nodes, loop)
         self.threads.each(
             lambda part: run(*arguments, *part), self.threads.parts(size, CELLS_PER_THREAD)
         )
 
     def download(self, array: Any) -> Any:
+        """Give an array as it is: it is here."""
         return array
 
     def peaks(

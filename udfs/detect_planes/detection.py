@@ -14,8 +14,6 @@ from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from . import Options
 
 NOISES = 3.0
@@ -47,6 +45,10 @@ COLUMNS = (
     "plane_id", "nx", "ny", "nz", "d", "votes", "point_count", "cx", "cy", "cz", "rmse", "area",
     "orientation", "boundary",
 )  # fmt: skip
+
+
+KINDS = {"plane_id": np.int64, "point_count": np.int64, "orientation": np.int8, "boundary": object}
+"""Of those that are not float64."""
 
 
 @dataclass(frozen=True)
@@ -226,18 +228,14 @@ def _columns(
 
 
 def _nothing(cloud: Any, *, label: bool) -> Detection:
-    none = np.empty(0)
-    columns = {
-        name: none for name in ("nx", "ny", "nz", "d", "votes", "cx", "cy", "cz", "rmse", "area")
-    }
-    ids = np.empty(0, np.int64)
-    columns |= {"plane_id": ids, "point_count": ids}
-    columns |= {"orientation": np.empty(0, np.int8), "boundary": np.empty(0, object)}
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
+    for name, kind in KINDS.items():
+        columns[name] = np.empty(0, kind)
     if not label:
-        return Detection({name: columns[name] for name in COLUMNS}, None, None)
+        return Detection(columns, None, None)
     xp = cloud.xp
     return Detection(
-        {name: columns[name] for name in COLUMNS},
+        columns,
         xp.zeros(cloud.size, np.int64),
         xp.full(cloud.size, np.nan),
     )

@@ -1,4 +1,4 @@
-"""Loops over the octree's cells: moments of coarser levels, which cells are planar, their planes."""
+"""Loops over the octree's cells: moments of wider ones, which are planar, and their planes."""
 
 import numpy as np
 from numba import njit

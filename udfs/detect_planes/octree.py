@@ -187,18 +187,16 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
         batches.append(batch.finish(cloud, base, state, ranks))
         open_cells = _codes(parts, open_cells, depth)
         if parts.size == 0:
-            columns = [*map(xp.concatenate, zip(*batches, strict=True))]
-            s_level = DEEPEST if limits.s_level is None else limits.s_level
+            break
+    s_level = DEEPEST if limits.s_level is None else limits.s_level
 
-            def nodes_of(columns: Any) -> Nodes:
-                least = np.full(columns[0].size, limits.s_ms)
-                there = cloud.download(centroid)
-                return Nodes(*map(cloud.download, columns), least, there, s_level)
+    def here(columns: Any) -> Nodes:
+        least = np.full(columns[0].size, limits.s_ms)
+        named = dict(zip(COLUMNS, [*map(cloud.download, columns), least], strict=True))
+        return Nodes(**named, centroid=cloud.download(centroid), s_level=s_level)
 
-            found = nodes_of([*map(xp.concatenate, zip(*batches, strict=True))])
-            if wide.size == 0:
-                return found
-            return found.join(~layers(found, nodes_of(wide.describe(cloud))))
+    found = here([*map(xp.concatenate, zip(*batches, strict=True))])
+    return found.join(~layers(found, here(wide.describe(cloud)))) if wide.size else found
 
 
 def _judge(
@@ -327,7 +325,7 @@ class _Batch:
         self.parts: list[tuple[Any, Any, Any]] = []
 
     def take(self, level: int, moments: Any, state: Any, open_cells: Any, base: int) -> None:
-        """Number the planar cells of a level, in their states, too."""
+        """Take the planar cells of a level, and number them in their states."""
         flat = self.xp.flatnonzero(state == nodes.FLAT)
         state[flat] = self.xp.arange(self.size, self.size + flat.size, dtype=np.int32)
         self.size += int(flat.size)
