@@ -90,7 +90,7 @@ def test_without_outputs_it_prints_the_planes(tmp_path):
     source = write_scene(tmp_path / "a.las")
     result = run("planes", source, "--limit", 3)
     assert result.returncode == 0, result.stderr
-    for word in ("plane_id", "orientation", "area", "point_count", "normal", "vertical"):
+    for word in ("plane_id", "orientation", "area", "point_count", "normal", "oblique"):
         assert word in result.stdout
     assert "only the first 3 planes are shown (--limit); -o writes all" in result.stderr
     assert list(tmp_path.iterdir()) == [source]

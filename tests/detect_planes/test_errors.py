@@ -143,7 +143,8 @@ def test_far_coordinates_have_the_planes_of_near_ones(far):
         assert found[name] == pytest.approx(near[name], abs=1e-7)
     normals = np.column_stack([found[name] for name in ("nx", "ny", "nz")])
     centres = np.column_stack([found[name] for name in ("cx", "cy", "cz")])
-    assert (centres * normals).sum(axis=1) == pytest.approx(found["d"], abs=1e-7)
+    # offsets are fitted to all points near a plane, centres are those of its surface
+    assert (centres * normals).sum(axis=1) == pytest.approx(found["d"], abs=1e-4)
     here = np.column_stack([near[name] for name in ("cx", "cy", "cz")])
     assert centres - shift == pytest.approx(here, abs=1e-6)
 

@@ -46,7 +46,7 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
     starts : int64[planes, 3]
         First pixel, pixels in a row, pixels along the longer side.
     labels : int32[pixels]
-        Surface that a pixel belongs to, or 0; EDGE may be added.
+        Surface that a pixel belongs to, or 0; EDGE may be added. Empty: all belong to one.
     place : float64[3]
         Out: distance in steps, and the place in pixels.
 
@@ -65,7 +65,7 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
             u = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8]
             v = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8]
             pixel = starts[p, 0] + np.int64(v) * starts[p, 1] + np.int64(u)
-            if labels[pixel] != 0:
+            if labels.size == 0 or labels[pixel] != 0:
                 best, found, at = off, p, pixel
                 place[0], place[1], place[2] = d, u, v
     return found, at
@@ -84,8 +84,8 @@ def cover(
         Level of the cells.
     cell_starts : int32[8^grid + 1]
         Where the planes of a cell are in `items`; cells x before y before z.
-    anywhere : int32[pixels]
-        Labels as of surfaces that are everywhere.
+    anywhere : int32[0]
+        No labels.
     covered : uint8[pixels]
         In and out.
     sums : int64[planes, SUMS]
@@ -182,8 +182,8 @@ def reach(u, v, size, sides, farthest):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def name(owner, distance, ids, shifts, step, named, start, stop):
-    """Turn surfaces to plane_ids, and distances in steps to those from the final planes.
+def name(owner, distance, ids, step, named, start, stop):
+    """Turn surfaces to plane_ids, and steps to units of the coordinates.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def name(owner, distance, ids, shifts, step, named, start, stop):
         Surfaces from 1 on, or 0.
     distance : float64[n]
         In and out.
-    ids, shifts : int64[surfaces + 1], float64[surfaces + 1]
-        Of no surface, then of each: 0 where it is no plane; steps that the plane was moved.
+    ids : int64[surfaces + 1]
+        Of no surface, then of each: 0 where it is no plane.
     step : float
         In units of the coordinates.
     named : int64[n]
@@ -200,7 +200,7 @@ def name(owner, distance, ids, shifts, step, named, start, stop):
     """
     for k in range(start, stop):
         named[k] = ids[owner[k]]
-        distance[k] = (distance[k] - shifts[owner[k]]) * step
+        distance[k] = distance[k] * step if named[k] > 0 else np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -233,7 +233,7 @@ class CpuCloud:
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in parts]
         covered = np.zeros(rasters.n_pixels, np.uint8)  # all write the same
-        anywhere = np.ones(rasters.n_pixels, np.int32)
+        anywhere = np.empty(0, np.int32)
         self.threads.each(
             lambda part, sums: assign.cover(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
@@ -264,13 +264,11 @@ class CpuCloud:
         )  # fmt: skip
         return _sum(sums), np.maximum.reduce(farthest), owner, distance
 
-    def name(self, owner: Any, distance: Any, ids: Any, shifts: Any, step: float) -> Any:
-        """Turn surfaces to plane_ids, and distances in steps to those from the final planes."""
+    def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
+        """Turn surfaces to plane_ids, and steps to units of the coordinates."""
         named = np.empty(self.size, np.int64)
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
-        self.threads.each(
-            lambda part: assign.name(owner, distance, ids, shifts, step, named, *part), parts
-        )
+        self.threads.each(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
         return named, distance
 
 

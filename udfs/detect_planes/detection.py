@@ -95,9 +95,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     if label:
         ids = np.zeros(len(sums) + 1, np.int64)
         ids[order + 1] = np.arange(1, order.size + 1)
-        shifts = np.append(np.nan, _mean_distance(sums, planes[surfaces.plane, 4]))
-        shifts[ids == 0] = np.nan
-        owners, distances = cloud.name(owners, distances, ids, shifts, cube.side / 2**BITS)
+        owners, distances = cloud.name(owners, distances, ids, cube.side / 2**BITS)
     return Detection(columns, owners, distances)
 
 
@@ -200,8 +198,7 @@ def _columns(
     counts, most = sums[:, 0], planes[plane, 4] / assign.NEAR * step
     normals = planes[plane, :3]
     centres = np.array(cube.low) + sums[:, 1:4] / counts[:, None] / assign.PART * step
-    offsets = (normals * centres).sum(1)
-    mean = sums[:, 4] / counts
+    offsets = (normals * np.array(cube.low)).sum(1) + planes[plane, 3] * step
     upright = np.abs(normals[:, 2])
     tolerance = np.radians(options.orientation_tolerance)
     level, steep = upright >= np.cos(tolerance), upright <= np.sin(tolerance)
@@ -209,10 +206,9 @@ def _columns(
         rasters.place(p, corners(keys)) for p, keys in zip(plane, farthest[order], strict=True)
     ]
     boundary = np.empty(order.size, object)
-    for k, (ring, centre, normal) in enumerate(zip(rings, centres, normals, strict=True)):
-        ring = np.array(cube.low) + ring * step
-        ring -= ((ring - centre) @ normal)[:, None] * normal
-        boundary[k] = polygon(ring)
+    for k, (ring, normal, offset) in enumerate(zip(rings, normals, offsets, strict=True)):
+        corner = np.array(cube.low) + ring * step
+        boundary[k] = polygon(corner - (corner @ normal - offset)[:, None] * normal)
     return {
         "plane_id": np.arange(1, order.size + 1),
         **dict(zip(("nx", "ny", "nz"), np.ascontiguousarray(normals.T), strict=True)),
@@ -220,7 +216,7 @@ def _columns(
         "votes": weights[order],
         "point_count": counts,
         **dict(zip(("cx", "cy", "cz"), np.ascontiguousarray(centres.T), strict=True)),
-        "rmse": np.sqrt(np.maximum(sums[:, 5] / counts - mean * mean, 0)) * most,
+        "rmse": np.sqrt(sums[:, 5] / counts) * most,
         "area": surfaces.pixels[order] / rasters.frames[plane, 8] ** 2 * step**2,
         "orientation": np.where(level, 0, np.where(steep, 1, 2)).astype(np.int8),
         "boundary": boundary,

@@ -172,11 +172,11 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
             if limits.s_level is not None and 0 <= limits.s_level - level - 1 < WIDER:
                 flat = xp.empty(moments.shape[0], np.int32)
                 above = xp.full(-(-flat.size // 8), OPEN, np.int32)
-                _judge(cloud, options, moments, above, limits.s_ms, flat, tested=True)
+                _judge(cloud, options, moments, above, float(limits.s_ms), flat, tested=True)
                 wide.take(level, moments, flat, open_cells, base)
             above, state = state, xp.empty(moments.shape[0], np.int32)
             tested = limits.has(level)
-            _judge(cloud, options, moments, above, limits.s_ms, state, tested=tested)
+            _judge(cloud, options, moments, above, float(limits.s_ms), state, tested=tested)
             batch.take(level, moments, state, open_cells, base)
         base += depth
         if base >= limits.deepest:

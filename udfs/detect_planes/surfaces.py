@@ -21,7 +21,7 @@ FINE = 16
 SPARSE = 0.1
 """Share of a plane's nodes that may be sparser than what its pixels are made for."""
 
-MOST_PIXELS = 1 << 21
+MOST_PIXELS = 1 << 20
 """Of all rasters together, about."""
 
 FINEST = 6

@@ -91,19 +91,24 @@ def bring(device: Any, function: str, cloud: tuple[Any, ...]) -> "tuple[tuple[An
     ValueError
         If only some have.
     """
-    here = {device.is_here(values) for values in cloud if values is not None}
-    if len(here) > 1:
-        message = (
-            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
-        )
-        raise ValueError(message)
-    if here == {True}:
+    if in_one_memory(device, function, cloud):
         return tuple(None if each is None else device.view(each) for each in cloud), True
     *coordinates, point_id = cloud
     there = [np.ascontiguousarray(values, np.float64) for values in coordinates]
     if point_id is not None and not _rises(np.ascontiguousarray(point_id)):
         there.append(np.ascontiguousarray(point_id))
     return (*device.upload(there), None)[:4], False
+
+
+def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
+    """Tell whether x, y, z and point_id (or None) are on the device; ValueError if only some are."""
+    here = {device.is_here(values) for values in cloud if values is not None}
+    if len(here) > 1:
+        message = (
+            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
+        )
+        raise ValueError(message)
+    return here == {True}
 
 
 def _rises(values: "NDArray[Any]") -> bool:

@@ -1,0 +1,256 @@
+"""`detect_planes` on the GPU: points and cells there, nodes and planes in main memory."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq import cuda
+
+from ..owm_ground.gpu import from_ordered, in_one_memory
+from . import assign
+from .accumulator import RADIUS, ball
+from .boundary import sides
+from .cells import MOMENTS
+from .cpu import not_finite
+from .detection import Detection, detect
+from .octree import Cube
+
+if TYPE_CHECKING:
+    from . import Options
+
+SOURCE = Path(__file__).parent / "kernels.cu"
+THREADS = 256
+POINTS_PER_BLOCK = 2048  # that pay for one
+BLOCKS = 8  # of a multiprocessor
+WARP = 32
+ALL = 2**64 - 1
+
+
+def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+    """Find the planes of a cloud.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n]
+        Where the coordinates are.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the coordinates are; but `boundary` is a NumPy array.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    found = detection(x, y, z, point_id, options, label=False).columns
+    device = cuda.device()
+    if not device.is_here(x):
+        return found
+    with device.use():
+        return {
+            name: values if values.dtype == object else device.upload_small(values)
+            for name, values in found.items()
+        }
+
+
+def detection(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool
+) -> Detection:
+    """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
+    device = cuda.device()
+    with device.use():
+        if in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
+            points = [device.xp.ascontiguousarray(device.view(each)) for each in (x, y, z)]
+            x, y, z = points
+            point_id = None if point_id is None else device.view(point_id)
+        else:
+            points = device.upload([np.ascontiguousarray(each, np.float64) for each in (x, y, z)])
+        cube = _cube(device, points)
+        if cube is None:
+            raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
+        return detect(GpuCloud(device, points, cube), cube, options, label=label)
+
+
+def _cube(device: Any, points: list[Any]) -> Cube | None:
+    """Lay the root cube around points; None if some are not finite."""
+    n = points[0].size
+    if n == 0:
+        return Cube((0.0, 0.0, 0.0), 0.0)
+    found = device.filled(0xFF, 8 * 7).view(np.uint64)
+    device.launch(SOURCE, "planes_bounds", _blocks(device, n), THREADS, *points, n, found)
+    found = device.download(found)
+    if found[6] != ALL:
+        return None
+    ends = from_ordered(found[:6] ^ np.array([0, ALL] * 3, np.uint64))
+    return Cube.around(ends[::2], ends[1::2])
+
+
+def _blocks(device: Any, n: int, worth: int = POINTS_PER_BLOCK) -> tuple[int]:
+    return (min(-(-n // worth), device.multiprocessors * BLOCKS),)
+
+
+@cache
+def _ball(device: Any, phi_num: int) -> dict[str, Any]:
+    """Give the arrays of an accumulator ball on the device."""
+    arrays = vars(ball(phi_num)).items()
+    return {name: device.upload_small(each) for name, each in arrays if name != "step"}
+
+
+@dataclass
+class _Kept:
+    """Points of open cells, in no order."""
+
+    points: Any
+    """int64[n]: as `cells.add_open` takes them."""
+    slots: Any
+    """int32[n]: which of the open cells each lies in."""
+    size: Any
+    """uint64[1]: how many there are."""
+
+    @classmethod
+    def room(cls, device: Any, n: int) -> "_Kept":
+        """Make room for so many."""
+        xp = device.xp
+        size = device.filled(0, 8).view(np.uint64)
+        return cls(xp.empty(n, np.int64), xp.empty(n, np.int32), size)
+
+
+class GpuCloud:
+    """The points, and those of open cells, in the memory of a GPU; see `octree.Cloud`."""
+
+    def __init__(self, device: Any, points: list[Any], cube: Cube) -> None:
+        self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
+        self.size = points[0].size
+        self.kept: _Kept | None = None
+        self.spare: _Kept | None = None
+        self.near: Any = None
+        self.near_lists: Any = None
+
+    def download(self, array: Any) -> Any:
+        return self.device.download(array)
+
+    def _zeros(self, *shape: int) -> Any:
+        return self.device.filled(0, 8 * int(np.prod(shape))).view(np.int64).reshape(shape)
+
+    def _launch(self, loop: str, *arguments: Any) -> None:
+        """Run a loop over points."""
+        blocks = _blocks(self.device, self.size)
+        self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
+
+    def _cells(self, loop: str, n: int, *arguments: Any) -> None:
+        """Run a loop over n threads."""
+        if n > 0:
+            blocks = _blocks(self.device, n, THREADS)
+            self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
+
+    def _where(self) -> tuple[Any, ...]:
+        return *self.points, self.size, *self.cube.low, self.cube.scale
+
+    def moments(self, n_cells: int, level: int) -> Any:
+        table = self._zeros(n_cells, MOMENTS)
+        if self.kept is None:
+            self._launch("add_points", *self._where(), table)
+        else:
+            self._launch("add_open", *self._list(self.kept), level, table)
+        return table
+
+    @staticmethod
+    def _list(kept: _Kept) -> tuple[Any, ...]:
+        return kept.points, kept.slots, kept.size
+
+    def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        outliers = self._zeros(planes.shape[0], MOMENTS)
+        left = _Kept.room(self.device, self.size)
+        into = state, planes, corners, outliers, ranks, *self._list(left)
+        if self.kept is None:
+            self._launch("sift_points", *self._where(), *into)
+        else:
+            self._launch("sift_open", *self._list(self.kept), level, *into)
+        self.kept = left
+        return outliers
+
+    def each(self, loop: str, size: int, *arguments: Any) -> None:
+        plain = (int(each) if isinstance(each, bool) else each for each in arguments)
+        self._cells(loop, size, *plain, size)
+
+    def peaks(
+        self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
+        shape: tuple[int, int], kernel: str, unit: float,
+    ) -> Any:  # fmt: skip
+        """Vote, smooth, and find the peaks: places in the accumulator, and their votes."""
+        n_rows = around.rows.size - 1
+        there, votes = _ball(self.device, n_rows - 1), self._zeros(*shape)
+        put = self.device.upload_small
+        if kernel == "tangent":
+            self._cells(
+                "vote", 2 * WARP * len(nodes), put(means), put(nodes.values), put(nodes.vectors),
+                put(weights), there["directions"], there["rows"], n_rows, around.step, rho_step,
+                shape[1], votes, len(nodes),
+            )  # fmt: skip
+        else:
+            self._cells(
+                "vote_as_paper", WARP * len(nodes), put(means), put(nodes.covariance),
+                put(nodes.vectors), put(weights), there["phi"], there["theta"], there["rows"],
+                n_rows, around.step, rho_step, unit, shape[1], votes, len(nodes),
+            )  # fmt: skip
+        smoothed, found = self.xp.empty_like(votes), self.xp.empty((votes.size, 2), np.int64)
+        n_found = self._zeros(1)
+        self._cells("smooth", votes.size, votes, there["beside"], *shape, smoothed)
+        self._cells(
+            "peaks", votes.size, smoothed, there["near"], there["near_starts"], RADIUS, *shape,
+            found, n_found,
+        )  # fmt: skip
+        return self.download(found[: int(self.download(n_found)[0])]).T
+
+    def _near(self, near: Any) -> Any:
+        if self.near is not near:
+            lists = near.cell_starts, near.items
+            self.near, self.near_lists = near, self.device.upload([*lists])
+        return near.grid, *self.near_lists
+
+    def rest(self, near: Any, planes: Any) -> "GpuCloud":
+        """Give the points that no plane explains: see `assign.rest`."""
+        points = [self.xp.empty(self.size) for _ in self.points]
+        n_left = self._zeros(1)
+        plain, planes = self.device.upload([near.plain, planes])
+        self._launch("rest", *self._where(), *self._near(near), plain, planes, *points, n_left)
+        size = int(self.download(n_left)[0])
+        return GpuCloud(self.device, [values[:size] for values in points], self.cube)
+
+    def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
+        """Mark the pixels with points, and sum up each plane's: see `assign.cover`."""
+        sums = self._zeros(len(planes), assign.SUMS)
+        covered = self.device.filled(0, rasters.n_pixels)
+        there = self.device.upload([planes, rasters.frames, rasters.starts])
+        self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
+        return self.download(covered), self.download(sums)
+
+    def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
+        """Give each point to a surface, and sum up each one's: see `assign.settle`."""
+        n = len(surfaces.plane)
+        sums = self._zeros(n, assign.SUMS)
+        farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
+        size = self.size if label else 0
+        owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
+        lists = planes, rasters.frames, rasters.starts, surfaces.labels, sides()
+        self._launch(
+            "settle", *self._where(), *self._near(near), *self.device.upload([*lists]), sums,
+            farthest, n, int(label), owner, distance,
+        )  # fmt: skip
+        farthest = self.download(farthest).reshape(n, assign.SIDES)
+        return self.download(sums), farthest, owner, distance
+
+    def name(self, owner: Any, distance: Any, ids: Any, shifts: Any, step: float) -> Any:
+        """Turn surfaces to plane_ids, and distances in steps to those from the final planes."""
+        named = self.xp.empty(self.size, np.int64)
+        lists = self.device.upload_small(ids), self.device.upload_small(shifts)
+        self._cells("name", self.size, owner, distance, *lists, step, named, self.size)
+        return named, distance

@@ -1,0 +1,994 @@
+// detect_planes on the GPU: the loops of cells.py, nodes.py, votes.py and assign.py. Sums are whole
+// numbers, whose order does not matter; what decides is computed by the same sums, products and
+// roots in the same order as there.
+//
+// Loops over points are a warp's: it takes TILE points after the other, 32 at once, and reads them
+// side by side. What they add to tables is gathered first, see `Gathered`.
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+typedef unsigned char flag_t;
+
+#define ALL 0xFFFFFFFFu
+#define INFINITE __longlong_as_double(0x7FF0000000000000ll)
+#define NOT_A_NUMBER __longlong_as_double(0x7FF8000000000000ll)
+#define PI 3.141592653589793
+
+// cells.py
+#define BITS 21
+#define TOP ((1 << BITS) - 1)
+#define GRID 5
+#define FINER 2
+#define MOMENTS 10
+#define NONE -1
+#define OPEN -2
+
+// nodes.py, eigen.py
+#define FLAT -3
+#define REACH 10.0
+#define FEWEST 3.0
+#define SWEEPS 8
+
+// votes.py, accumulator.py
+#define BEYOND 4
+#define CUT 4.0
+#define ONE 1073741824.0
+#define PAPER_ONE 4096.0
+#define NOISE 1e-5
+#define TINY 1e-5
+#define HIGHEST 1099511627776.0
+
+// assign.py
+#define SIDES 32
+#define PLACES 20
+#define NEAR 32768.0
+#define PART 256.0
+#define SUMS 6
+#define EDGE (1 << 30)
+
+#define WARPS 8   // of a block that goes through points
+#define TILE 256  // points that a warp goes through at once
+#define QUEUE 64  // points that a warp holds back, to write 32 side by side
+#define ROWS 384  // of a table that a block sums up by itself
+
+// For each k of n of a thread.
+#define FOR_EACH(k, n)                                                                   \
+    for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
+
+// For each k of n of a thread; its warp stays together, so that k may be n or more at the end.
+#define FOR_POINTS(k, n)                                                                 \
+    for (i64 tile = ((i64)blockIdx.x * WARPS + threadIdx.x / 32) * TILE; tile < (n);     \
+         tile += (i64)gridDim.x * WARPS * TILE)                                          \
+        for (i64 k = tile + threadIdx.x % 32;                                            \
+             k - threadIdx.x % 32 < (tile + TILE < (n) ? tile + TILE : (n)); k += 32)
+
+__device__ double lesser(double a, double b) { return a < b ? a : b; }
+__device__ double greater(double a, double b) { return a > b ? a : b; }
+__device__ double magnitude(double a) { return a < 0.0 ? -a : a; }
+__device__ void add(i64* at, i64 value) { atomicAdd((u64*)at, (u64)value); }
+
+// ---- points of a warp
+
+// Sums over points by row of a table. Each is a sum of products of two words of a point; a lane has
+// one of the sums for a share of the points, and keeps it as long as these go to the same row, as
+// neighbours in a scan do. Lanes that write at once write side by side.
+template <int N_SUMS, int WORDS>
+struct Gathered {
+    static const int SHARES = 32 / N_SUMS, SHARE = (31 + SHARES) / SHARES;
+    int sum, share, first, second, row;
+    i64 total;
+
+    // firsts, seconds: which words are multiplied, four bits a sum, the last sum first
+    __device__ Gathered(u64 firsts, u64 seconds) {
+        sum = threadIdx.x % 32 % N_SUMS;
+        share = threadIdx.x % 32 / N_SUMS;
+        first = (int)(firsts >> 4 * sum & 15);
+        second = (int)(seconds >> 4 * sum & 15);
+        row = -1;
+        total = 0;
+    }
+
+    // rows[32]: -1 for no point; words[32 * WORDS]
+    template <typename Write>
+    __device__ void take(const int* rows, const int* words, Write write) {
+        if (share >= SHARES) return;
+        for (int i = share * SHARE; i < share * SHARE + SHARE && i < 32; ++i) {
+            const int next = rows[i];
+            if (next < 0) continue;
+            if (next != row) {
+                finish(write);
+                row = next;
+                total = 0;
+            }
+            total += (i64)words[i * WORDS + first] * words[i * WORDS + second];
+        }
+    }
+
+    template <typename Write>
+    __device__ void finish(Write write) {
+        if (share < SHARES && row >= 0) write(row, sum, total);
+    }
+};
+
+// Of 1, x, y, z: n x y z xx xy xz yy yz zz.
+typedef Gathered<MOMENTS, 4> Moments;
+#define MOMENT_FIRSTS 0x3221110000ull
+#define MOMENT_SECONDS 0x3323213210ull
+
+// Points that a warp keeps, written to a list 32 at once; their order is anybody's.
+struct Kept {
+    i64 value[QUEUE];
+    int tag[QUEUE];
+};
+struct Queue {
+    Kept* kept;
+    u64* size;  // of the list
+    int head, count;
+
+    __device__ Queue(Kept* kept, u64* size) : kept(kept), size(size), head(0), count(0) {}
+
+    template <typename Write>
+    __device__ void push(bool wanted, i64 value, int tag, Write write) {
+        const u32 all = __ballot_sync(ALL, wanted);
+        if (wanted) {
+            const u32 before = all & ((1u << threadIdx.x % 32) - 1);
+            const int at = (head + count + __popc(before)) % QUEUE;
+            kept->value[at] = value;
+            kept->tag[at] = tag;
+        }
+        count += __popc(all);
+        if (count >= 32) flush(32, write);
+    }
+
+    template <typename Write>
+    __device__ void flush(int n, Write write) {
+        __syncwarp();
+        const int lane = threadIdx.x % 32;
+        u64 first = lane == 0 && n > 0 ? atomicAdd(size, (u64)n) : 0;
+        first = __shfl_sync(ALL, first, 0);
+        const int at = (head + lane) % QUEUE;
+        if (lane < n) write(first + lane, kept->value[at], kept->tag[at]);
+        head += n;
+        count -= n;
+        __syncwarp();
+    }
+};
+
+// 64-bit sums in shared memory, which adds 32 bits at once.
+__device__ void add_halves(u32* halves, i64 value) {
+    const u32 low = (u32)value, before = atomicAdd(&halves[0], low);
+    const u32 high = (u32)((u64)value >> 32) + (before + low < before);
+    if (high != 0) atomicAdd(&halves[1], high);
+}
+
+// ---- bounds and cells                                                              (cells.py)
+
+__device__ u64 ordered(double value) {
+    // -0 becomes 0; then sign and magnitude become an order
+    const i64 bits = __double_as_longlong(value + 0.0);
+    return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
+}
+
+__device__ void add_bounds(const double* values, i64 n, u64* ends, u64* fine) {
+    u64 least = ~0ull, most = ~0ull;
+    FOR_EACH(k, n) {
+        const double value = values[k];
+        if (value - value != 0.0) {
+            *fine = 0;
+            continue;
+        }
+        const u64 bits = ordered(value);
+        least = bits < least ? bits : least;
+        most = ~bits < most ? ~bits : most;
+    }
+    for (int away = 16; away > 0; away /= 2) {
+        u64 other = __shfl_xor_sync(ALL, least, away);
+        least = other < least ? other : least;
+        other = __shfl_xor_sync(ALL, most, away);
+        most = other < most ? other : most;
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&ends[0], least);
+        atomicMin(&ends[1], most);
+    }
+}
+
+// planes_bounds: bounds of x, y and z.
+// writes   ends[7], all ones before: least, ordered, and complement of the greatest of each; then 0
+//          if a value is not finite
+extern "C" __global__ void planes_bounds(const double* x, const double* y, const double* z, i64 n,
+                                         u64* ends) {
+    add_bounds(x, n, ends, ends + 6);
+    add_bounds(y, n, ends + 2, ends + 6);
+    add_bounds(z, n, ends + 4, ends + 6);
+}
+
+__device__ int step_of(double value, double low, double scale) {
+    const int step = (int)((value - low) * scale);
+    return step < TOP ? step : TOP;
+}
+
+__device__ int spread(int v) {
+    v = (v | v << 8) & 0x100F;
+    v = (v | v << 4) & 0x10C3;
+    return (v | v << 2) & 0x1249;
+}
+
+__device__ int first_cell(int a, int b, int c) {
+    const int shift = BITS - GRID;
+    return spread(a >> shift) << 2 | spread(b >> shift) << 1 | spread(c >> shift);
+}
+
+__device__ i64 packed(int a, int b, int c) {
+    return (i64)a << 2 * BITS | (i64)b << BITS | (i64)c;
+}
+
+// A point of an open cell, as it was kept.
+struct Open {
+    int a, b, c;
+    __device__ Open(i64 point) {
+        a = (int)(point >> 2 * BITS);
+        b = (int)(point >> BITS & TOP);
+        c = (int)(point & TOP);
+    }
+    __device__ int part(int slot, int shift) const {
+        int code = 0;
+        for (int bit = 0; bit < FINER; ++bit) {
+            const int at = shift + bit;
+            code |= ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1)) << 3 * bit;
+        }
+        return slot << 3 * FINER | code;
+    }
+};
+
+// planes_add_points: moments of the first grid's cells.
+extern "C" __global__ void planes_add_points(const double* x, const double* y, const double* z,
+                                             i64 n, double low_x, double low_y, double low_z,
+                                             double scale, i64* table) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
+    const int lane = threadIdx.x % 32, mask = (1 << (BITS - GRID)) - 1;
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    const auto write = [=](int row, int sum, i64 total) { add(table + row * MOMENTS + sum, total); };
+    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
+    words[4 * lane] = 1;
+    FOR_POINTS(k, n) {
+        rows[lane] = -1;
+        if (k < n) {
+            const int a = step_of(__ldcs(x + k), low_x, scale);
+            const int b = step_of(__ldcs(y + k), low_y, scale);
+            const int c = step_of(__ldcs(z + k), low_z, scale);
+            rows[lane] = first_cell(a, b, c);
+            words[4 * lane + 1] = a & mask;
+            words[4 * lane + 2] = b & mask;
+            words[4 * lane + 3] = c & mask;
+        }
+        __syncwarp();
+        moments.take(rows, words, write);
+        __syncwarp();
+    }
+    moments.finish(write);
+}
+
+// planes_add_open: moments of the parts of open cells, from the points that were kept.
+extern "C" __global__ void planes_add_open(const i64* points, const int* slots, const u64* size,
+                                           i64 level, i64* table) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
+    const i64 n = (i64)*size;
+    const int lane = threadIdx.x % 32, shift = (int)(BITS - level), mask = (1 << shift) - 1;
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    const auto write = [=](int row, int sum, i64 total) {
+        add(table + (i64)row * MOMENTS + sum, total);
+    };
+    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
+    words[4 * lane] = 1;
+    FOR_POINTS(k, n) {
+        rows[lane] = -1;
+        if (k < n) {
+            const Open point(points[k]);
+            rows[lane] = point.part(slots[k], shift);
+            words[4 * lane + 1] = point.a & mask;
+            words[4 * lane + 2] = point.b & mask;
+            words[4 * lane + 3] = point.c & mask;
+        }
+        __syncwarp();
+        moments.take(rows, words, write);
+        __syncwarp();
+    }
+    moments.finish(write);
+}
+
+__device__ void sift_point(int a, int b, int c, int node, const double* planes, const i64* corners,
+                           i64* outliers) {
+    const double* p = planes + 5 * (i64)node;
+    const double d = p[0] * a + p[1] * b + p[2] * c - p[3];
+    if (!(magnitude(d) > p[4])) return;
+    const i64* corner = corners + 4 * (i64)node;
+    const i64 x = (a - corner[0]) >> corner[3], y = (b - corner[1]) >> corner[3];
+    const i64 z = (c - corner[2]) >> corner[3];
+    i64* row = outliers + MOMENTS * (i64)node;
+    add(row, 1);
+    add(row + 1, x);
+    add(row + 2, y);
+    add(row + 3, z);
+    add(row + 4, x * x);
+    add(row + 5, x * y);
+    add(row + 6, x * z);
+    add(row + 7, y * y);
+    add(row + 8, y * z);
+    add(row + 9, z * z);
+}
+
+// planes_sift_points: moments of the nodes' outliers; the points of open cells are kept.
+extern "C" __global__ void planes_sift_points(const double* x, const double* y, const double* z,
+                                              i64 n, double low_x, double low_y, double low_z,
+                                              double scale, const int* state, const double* planes,
+                                              const i64* corners, i64* outliers, const int* ranks,
+                                              i64* points, int* slots, u64* size) {
+    __shared__ Kept kept[WARPS];
+    Queue queue(&kept[threadIdx.x / 32], size);
+    const auto write = [=](u64 at, i64 point, int slot) {
+        points[at] = point;
+        slots[at] = slot;
+    };
+    FOR_POINTS(k, n) {
+        int node = NONE, a, b, c, cell;
+        if (k < n) {
+            a = step_of(__ldcs(x + k), low_x, scale);
+            b = step_of(__ldcs(y + k), low_y, scale);
+            c = step_of(__ldcs(z + k), low_z, scale);
+            cell = first_cell(a, b, c);
+            node = state[cell];
+        }
+        if (node >= 0) sift_point(a, b, c, node, planes, corners, outliers);
+        const bool open = node == OPEN;
+        queue.push(open, open ? packed(a, b, c) : 0, open ? ranks[cell] : 0, write);
+    }
+    queue.flush(queue.count, write);
+}
+
+// planes_sift_open: the same, on points that were kept before.
+extern "C" __global__ void planes_sift_open(const i64* points, const int* slots, const u64* size,
+                                            i64 level, const int* state, const double* planes,
+                                            const i64* corners, i64* outliers, const int* ranks,
+                                            i64* points_left, int* slots_left, u64* size_left) {
+    __shared__ Kept kept[WARPS];
+    Queue queue(&kept[threadIdx.x / 32], size_left);
+    const auto write = [=](u64 at, i64 point, int slot) {
+        points_left[at] = point;
+        slots_left[at] = slot;
+    };
+    const i64 n = (i64)*size;
+    const int shift = (int)(BITS - level);
+    FOR_POINTS(k, n) {
+        int node = NONE, cell = 0;
+        const Open point(k < n ? points[k] : 0);
+        if (k < n) {
+            cell = point.part(slots[k], shift);
+            node = state[cell];
+        }
+        if (node >= 0) sift_point(point.a, point.b, point.c, node, planes, corners, outliers);
+        const bool open = node == OPEN;
+        queue.push(open, packed(point.a, point.b, point.c), open ? ranks[cell] : 0, write);
+    }
+    queue.flush(queue.count, write);
+}
+
+// ---- eigenvalues                                                                   (eigen.py)
+
+// Makes an off-diagonal 0, of the diagonals p and q; r and s are the others.
+__device__ void rotate(double& p, double& q, double& off, double& r, double& s, double* u,
+                       double* v) {
+    double c = 1.0, sine = 0.0, t = 0.0;
+    if (off != 0.0) {
+        const double tau = (q - p) / (2.0 * off);
+        t = 1.0 / (magnitude(tau) + sqrt(1.0 + tau * tau));
+        if (tau < 0.0) t = -t;
+        c = 1.0 / sqrt(1.0 + t * t);
+        sine = t * c;
+    }
+    p = p - t * off;
+    q = q + t * off;
+    off = 0.0;
+    const double r_before = r;
+    r = c * r_before - sine * s;
+    s = sine * r_before + c * s;
+    for (int k = 0; k < 3; ++k) {
+        const double before = u[k];
+        u[k] = c * before - sine * v[k];
+        v[k] = sine * before + c * v[k];
+    }
+}
+
+__device__ void exchange_rows(double& p, double& q, double* u, double* v) {
+    double before = p;
+    p = q;
+    q = before;
+    for (int k = 0; k < 3; ++k) {
+        before = u[k];
+        u[k] = v[k];
+        v[k] = before;
+    }
+}
+
+// Eigenvalues, ascending, and eigenvectors, a row each, of xx xy xz yy yz zz.
+__device__ void eigen(const double* matrix, double* values, double* vectors) {
+    double xx = matrix[0], xy = matrix[1], xz = matrix[2];
+    double yy = matrix[3], yz = matrix[4], zz = matrix[5];
+    double a[3] = {1.0, 0.0, 0.0}, b[3] = {0.0, 1.0, 0.0}, c[3] = {0.0, 0.0, 1.0};
+    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
+        if (xy == 0.0 && xz == 0.0 && yz == 0.0) break;
+        rotate(xx, yy, xy, xz, yz, a, b);
+        rotate(xx, zz, xz, xy, yz, a, c);
+        rotate(yy, zz, yz, xy, xz, b, c);
+    }
+    if (yy < xx) exchange_rows(xx, yy, a, b);
+    if (zz < yy) exchange_rows(yy, zz, b, c);
+    if (yy < xx) exchange_rows(xx, yy, a, b);
+    values[0] = xx > 0.0 ? xx : 0.0;
+    values[1] = yy > 0.0 ? yy : 0.0;
+    values[2] = zz > 0.0 ? zz : 0.0;
+    for (int k = 0; k < 3; ++k) {
+        vectors[k] = a[k];
+        vectors[3 + k] = b[k];
+        vectors[6 + k] = c[k];
+    }
+}
+
+// ---- cells and nodes                                                               (nodes.py)
+
+__device__ void centre(const i64* t, i64 side, double* m) {
+    const double h = 0.5 - 0.5 * side, n = (double)t[0];
+    m[0] = n;
+    if (n == 0.0) {
+        for (int i = 1; i < MOMENTS; ++i) m[i] = 0.0;
+        return;
+    }
+    const double x = (double)t[1], y = (double)t[2], z = (double)t[3], hh = h * h * n;
+    m[1] = x + h * n;
+    m[2] = y + h * n;
+    m[3] = z + h * n;
+    m[4] = ((double)t[4] + (h + h) * x) + hh;
+    m[5] = (((double)t[5] + h * x) + h * y) + hh;
+    m[6] = (((double)t[6] + h * x) + h * z) + hh;
+    m[7] = ((double)t[7] + (h + h) * y) + hh;
+    m[8] = (((double)t[8] + h * y) + h * z) + hh;
+    m[9] = ((double)t[9] + (h + h) * z) + hh;
+}
+
+extern "C" __global__ void planes_centre_moments(const i64* table, i64 side, double* moments,
+                                                 i64 n) {
+    FOR_EACH(k, n) centre(table + MOMENTS * k, side, moments + MOMENTS * k);
+}
+
+extern "C" __global__ void planes_halve(const double* fine, i64 side, double* coarse, i64 n_cells) {
+    const double d = 0.5 * side;
+    FOR_EACH(k, n_cells) {
+        double total[MOMENTS] = {};
+        for (int part = 0; part < 8; ++part) {
+            const double* m = fine + MOMENTS * (8 * k + part);
+            const double n = m[0];
+            if (!(n > 0.0)) continue;
+            const double dx = part & 4 ? d : -d, dy = part & 2 ? d : -d, dz = part & 1 ? d : -d;
+            total[0] += n;
+            total[1] += m[1] + dx * n;
+            total[2] += m[2] + dy * n;
+            total[3] += m[3] + dz * n;
+            total[4] += (m[4] + (dx + dx) * m[1]) + dx * dx * n;
+            total[5] += ((m[5] + dx * m[2]) + dy * m[1]) + dx * dy * n;
+            total[6] += ((m[6] + dx * m[3]) + dz * m[1]) + dx * dz * n;
+            total[7] += (m[7] + (dy + dy) * m[2]) + dy * dy * n;
+            total[8] += ((m[8] + dy * m[3]) + dz * m[2]) + dy * dz * n;
+            total[9] += (m[9] + (dz + dz) * m[3]) + dz * dz * n;
+        }
+        for (int i = 0; i < MOMENTS; ++i) coarse[MOMENTS * k + i] = total[i];
+    }
+}
+
+__device__ void covariance_of(const double* m, double* mean, double* covariance) {
+    const double n = m[0], x = m[1] / n, y = m[2] / n, z = m[3] / n;
+    mean[0] = x;
+    mean[1] = y;
+    mean[2] = z;
+    covariance[0] = m[4] / n - x * x;
+    covariance[1] = m[5] / n - x * y;
+    covariance[2] = m[6] / n - x * z;
+    covariance[3] = m[7] / n - y * y;
+    covariance[4] = m[8] / n - y * z;
+    covariance[5] = m[9] / n - z * z;
+}
+
+extern "C" __global__ void planes_judge(const double* moments, const int* before, i64 tested,
+                                        double s_ms, double max_thickness, double min_isotropy,
+                                        int* state, i64 n) {
+    FOR_EACH(k, n) {
+        const int above = before[k >> 3];
+        int own = above;
+        if (above == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
+        if (own == OPEN && tested) {
+            double mean[3], covariance[6], values[3], vectors[9];
+            covariance_of(moments + MOMENTS * k, mean, covariance);
+            eigen(covariance, values, vectors);
+            const bool thin = values[0] < max_thickness * values[1];
+            if (thin && values[1] > min_isotropy * values[2]) own = FLAT;
+        }
+        state[k] = own;
+    }
+}
+
+extern "C" __global__ void planes_place(const int* levels, const i64* codes, i64* corners,
+                                        double* middles, i64 n) {
+    FOR_EACH(k, n) {
+        const int level = levels[k], down = BITS - level;
+        const double half = 0.5 * (double)(1ll << down);
+        for (int axis = 0; axis < 3; ++axis) {
+            i64 at = 0;
+            for (int bit = 0; bit < level; ++bit) at |= (codes[k] >> (3 * bit + 2 - axis) & 1) << bit;
+            corners[4 * k + axis] = at << down;
+            middles[3 * k + axis] = (double)(at << down) + half;
+        }
+        corners[4 * k + 3] = level < GRID ? GRID - level : 0;
+    }
+}
+
+extern "C" __global__ void planes_first_planes(const int* levels, const double* moments,
+                                               const double* middles, double* planes, i64 n) {
+    FOR_EACH(k, n) {
+        double mean[3], covariance[6], values[3], vectors[9];
+        covariance_of(moments + MOMENTS * k, mean, covariance);
+        eigen(covariance, values, vectors);
+        const double x = mean[0] + middles[3 * k] - 0.5, y = mean[1] + middles[3 * k + 1] - 0.5;
+        const double z = mean[2] + middles[3 * k + 2] - 0.5;
+        for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
+        planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
+        planes[5 * k + 4] = (double)(1ll << (BITS - levels[k])) / REACH;
+    }
+}
+
+extern "C" __global__ void planes_without(const int* levels, const i64* outliers, double* moments,
+                                          i64 n) {
+    FOR_EACH(k, n) {
+        const i64* row = outliers + MOMENTS * k;
+        double *m = moments + MOMENTS * k, centred[MOMENTS];
+        if (row[0] == 0 || m[0] - row[0] < FEWEST) continue;
+        const int level = levels[k], shift = level < GRID ? GRID - level : 0;
+        centre(row, 1ll << (BITS - level - shift), centred);
+        const double unit = (double)(1ll << shift);
+        m[0] -= centred[0];
+        for (int i = 1; i < 4; ++i) m[i] -= centred[i] * unit;
+        for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (unit * unit);
+    }
+}
+
+extern "C" __global__ void planes_describe(const double* moments, const double* middles,
+                                           double* means, double* covariances, double* values,
+                                           double* vectors, i64 n) {
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    FOR_EACH(k, n) {
+        double mean[3], covariance[6];
+        covariance_of(moments + MOMENTS * k, mean, covariance);
+        for (int axis = 0; axis < 3; ++axis)
+            means[3 * k + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+        for (int i = 0; i < 6; ++i) covariances[6 * k + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, values + 3 * k, vectors + 9 * k);
+    }
+}
+
+// ---- votes and peaks                                                               (votes.py)
+
+__device__ double gauss(double m2) {
+    const double x = m2 * (-1.0 / 64.0);
+    double e =
+        1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0)))));
+    e *= e;
+    e *= e;
+    e *= e;
+    e *= e;
+    return e * e;
+}
+
+__device__ i64 first_rho(double rho) {
+    const i64 k = (i64)ceil(rho) + BEYOND;
+    return k > 0 ? k : 0;
+}
+
+__device__ i64 last_rho(double rho, i64 n_rho) {
+    const i64 k = (i64)floor(rho) + BEYOND;
+    return k < n_rho - 1 ? k : n_rho - 1;
+}
+
+// planes_vote: a Gaussian around each node's plane.
+// thread   a direction of a row; a warp has one side of a node's plane, in turn
+extern "C" __global__ void planes_vote(const double* means, const double* values,
+                                       const double* vectors, const double* weights,
+                                       const double* directions, const int* rows, i64 n_rows,
+                                       double step, double rho_step, i64 n_rho, i64* votes,
+                                       i64 n_nodes) {
+    const int lane = threadIdx.x % 32;
+    for (i64 turn = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32; turn < 2 * n_nodes;
+         turn += (i64)gridDim.x * blockDim.x / 32) {
+        const i64 node = turn / 2;
+        const double *mean = means + 3 * node, *l = values + 3 * node, *axes = vectors + 9 * node;
+        double nx = axes[0], ny = axes[1], nz = axes[2];
+        double rho = (nx * mean[0] + ny * mean[1]) + nz * mean[2];
+        if ((rho < 0.0) != (turn % 2 == 1)) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
+        double half = 0.5 * step;
+        const double s2 = l[0] / l[1] + half * half, s3 = l[0] / l[2] + half * half;
+        half = 0.5 * rho_step;
+        const double s_rho = l[0] + half * half;
+        if (rho + sqrt(CUT * s_rho) < -BEYOND * rho_step) continue;
+        const double widest = CUT * (s2 > s3 ? s2 : s3);
+        for (i64 row = 0; row < n_rows; ++row) {
+            const double z = directions[3 * rows[row] + 2];
+            const double most = z * nz + sqrt(greater(0.0, (1.0 - z * z) * (1.0 - nz * nz)));
+            if (most < 0.0 || 1.0 - most * most > widest) continue;
+            for (i64 k = rows[row] + lane; k < rows[row + 1]; k += 32) {
+                const double mx = directions[3 * k], my = directions[3 * k + 1];
+                const double mz = directions[3 * k + 2];
+                if (mx * nx + my * ny + mz * nz <= 0.0) continue;
+                const double a = (mx * axes[3] + my * axes[4]) + mz * axes[5];
+                const double b = (mx * axes[6] + my * axes[7]) + mz * axes[8];
+                const double m2 = a * a / s2 + b * b / s3;
+                if (m2 > CUT) continue;
+                const double reach = sqrt((CUT - m2) * s_rho);
+                const i64 last = last_rho((rho + reach) / rho_step, n_rho);
+                for (i64 r = first_rho((rho - reach) / rho_step); r <= last; ++r) {
+                    const double off = (r - BEYOND) * rho_step - rho;
+                    const double own = weights[node] * gauss(m2 + off * off / s_rho);
+                    add(votes + k * n_rho + r, (i64)(own * ONE + 0.5));
+                }
+            }
+        }
+    }
+}
+
+// The angle of a direction in [-pi, pi].
+__device__ double angle_of(double y, double x) {
+    if (x == 0.0 && y == 0.0) return 0.0;
+    const double a = magnitude(x), b = magnitude(y);
+    double t = lesser(a, b) / greater(a, b);
+    for (int turn = 0; turn < 3; ++turn) t = t / (1.0 + sqrt(1.0 + t * t));
+    const double s = t * t;
+    double angle =
+        8.0 * t *
+        (1.0 -
+         s * (1.0 / 3.0 -
+              s * (0.2 - s * (1.0 / 7.0 -
+                              s * (1.0 / 9.0 -
+                                   s * (1.0 / 11.0 - s * (1.0 / 13.0 - s * (1.0 / 15.0))))))));
+    if (b > a) angle = 0.5 * PI - angle;
+    if (x < 0.0) angle = PI - angle;
+    return y < 0.0 ? -angle : angle;
+}
+
+// planes_vote_as_paper: the covariance of a node as one of rho, phi and theta.
+// thread   a direction of a row; a warp has a node
+extern "C" __global__ void planes_vote_as_paper(const double* means, const double* covariances,
+                                                const double* vectors, const double* weights,
+                                                const double* phis, const double* thetas,
+                                                const int* rows, i64 n_rows, double step,
+                                                double rho_step, double unit, i64 n_rho, i64* votes,
+                                                i64 n_nodes) {
+    const int lane = threadIdx.x % 32;
+    const double wide = rho_step * unit;
+    for (i64 node = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32; node < n_nodes;
+         node += (i64)gridDim.x * blockDim.x / 32) {
+        const double *mean = means + 3 * node, *s = covariances + 6 * node;
+        double nx = vectors[9 * node], ny = vectors[9 * node + 1], nz = vectors[9 * node + 2];
+        double rho = (nx * mean[0] + ny * mean[1]) + nz * mean[2];
+        if (rho < 0.0) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
+        rho *= unit;
+        const double phi = angle_of(sqrt(nx * nx + ny * ny), nz), theta = angle_of(ny, nx);
+        const double px = rho * nx, py = rho * ny, pz = rho * nz;
+        double w = px * px + py * py, p2 = rho * rho;
+        const double root = greater(sqrt(w), TINY);
+        w = greater(w, TINY);
+        p2 = greater(p2, TINY);
+        const double j00 = nx, j01 = ny, j02 = nz;
+        const double j10 = px * pz / (root * p2), j11 = py * pz / (root * p2);
+        const double j12 = -w / (root * p2), j20 = -py / w, j21 = px / w, j22 = 0.0;
+        const double u = unit * unit;
+        const double sxx = s[0] * u, sxy = s[1] * u, sxz = s[2] * u;
+        const double syy = s[3] * u, syz = s[4] * u, szz = s[5] * u;
+        const double ax = j00 * sxx + j01 * sxy + j02 * sxz;
+        const double ay = j00 * sxy + j01 * syy + j02 * syz;
+        const double az = j00 * sxz + j01 * syz + j02 * szz;
+        const double bx = j10 * sxx + j11 * sxy + j12 * sxz;
+        const double by = j10 * sxy + j11 * syy + j12 * syz;
+        const double bz = j10 * sxz + j11 * syz + j12 * szz;
+        const double cx = j20 * sxx + j21 * sxy + j22 * sxz;
+        const double cy = j20 * sxy + j21 * syy + j22 * syz;
+        const double cz = j20 * sxz + j21 * syz + j22 * szz;
+        const double c00 = ax * j00 + ay * j01 + az * j02 + NOISE;
+        const double c01 = ax * j10 + ay * j11 + az * j12;
+        const double c02 = ax * j20 + ay * j21 + az * j22;
+        const double c11 = bx * j10 + by * j11 + bz * j12;
+        const double c12 = bx * j20 + by * j21 + bz * j22;
+        const double c22 = cx * j20 + cy * j21 + cz * j22;
+        const double m00 = c11 * c22 - c12 * c12, m01 = c02 * c12 - c01 * c22;
+        const double m02 = c01 * c12 - c02 * c11, m11 = c00 * c22 - c02 * c02;
+        const double m12 = c01 * c02 - c00 * c12, m22 = c00 * c11 - c01 * c01;
+        const double det = c00 * m00 + c01 * m01 + c02 * m02;
+        if (!(det > 0.0)) continue;
+        // 2 sqrt(2) pi^1.5
+        const double height = lesser(weights[node] / (15.74960994572242 * sqrt(det)), HIGHEST);
+        const double i00 = m00 / det, i01 = m01 / det, i02 = m02 / det;
+        const double i11 = m11 / det, i12 = m12 / det, i22 = m22 / det;
+        const double reach_rho = sqrt(CUT * c00), reach_phi = sqrt(CUT * c11);
+        const i64 first = first_rho((rho - reach_rho) / wide);
+        const i64 last = last_rho((rho + reach_rho) / wide, n_rho);
+        for (i64 row = 0; row < n_rows; ++row) {
+            if (magnitude(row * step - phi) > reach_phi) continue;
+            for (i64 k = rows[row] + lane; k < rows[row + 1]; k += 32) {
+                const double df = phis[k] - phi;
+                double dt = thetas[k] - theta;
+                if (dt > PI) dt -= 2.0 * PI;
+                if (dt < -PI) dt += 2.0 * PI;
+                const double angles = i11 * df * df + 2.0 * i12 * df * dt + i22 * dt * dt;
+                for (i64 r = first; r <= last; ++r) {
+                    const double dr = (r - BEYOND) * wide - rho;
+                    const double m2 = angles + 2.0 * dr * (i01 * df + i02 * dt) + i00 * dr * dr;
+                    if (0.0 <= m2 && m2 <= CUT)
+                        add(votes + k * n_rho + r, (i64)(height * gauss(m2) * PAPER_ONE + 0.5));
+                }
+            }
+        }
+    }
+}
+
+extern "C" __global__ void planes_smooth(const i64* votes, const int* beside, i64 n_directions,
+                                         i64 n_rho, i64* smoothed) {
+    FOR_EACH(at, n_directions * n_rho) {
+        const i64 k = at / n_rho, r = at % n_rho;
+        i64 total = 0;
+        for (int i = 0; i < 4; ++i) total += votes[beside[4 * k + i] * n_rho + r];
+        if (r > 0) total += votes[at - 1];
+        if (r < n_rho - 1) total += votes[at + 1];
+        smoothed[at] = 3 * votes[at] + 2 * total;
+    }
+}
+
+__device__ bool is_peak(const i64* smoothed, const int* near, const int* near_starts, i64 radius,
+                        i64 n_rho, i64 k, i64 r) {
+    const i64 own = smoothed[k * n_rho + r];
+    if (r < BEYOND || own == 0) return false;
+    const i64 first = r > radius ? r - radius : 0;
+    const i64 last = r + radius < n_rho - 1 ? r + radius : n_rho - 1;
+    for (i64 q = first; q <= last; ++q) {  // most fail here
+        const i64 v = smoothed[k * n_rho + q];
+        if (v > own || (v == own && q < r)) return false;
+    }
+    for (int i = near_starts[k]; i < near_starts[k + 1]; ++i) {
+        const i64 other = near[i];
+        if (other == k) continue;
+        for (i64 q = first; q <= last; ++q) {
+            const i64 v = smoothed[other * n_rho + q];
+            if (v > own || (v == own && other < k)) return false;
+        }
+    }
+    return true;
+}
+
+// planes_peaks: lists the cells that are the greatest of all around, in any order.
+// writes   found[2 * size]: place in the accumulator, votes
+extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
+                                        const int* near_starts, i64 radius, i64 n_directions,
+                                        i64 n_rho, i64* found, u64* size) {
+    FOR_EACH(at, n_directions * n_rho) {
+        if (!is_peak(smoothed, near, near_starts, radius, n_rho, at / n_rho, at % n_rho)) continue;
+        const u64 place = atomicAdd(size, 1ull);
+        found[2 * place] = at;
+        found[2 * place + 1] = smoothed[at];
+    }
+}
+
+// ---- planes of points                                                             (assign.py)
+
+__device__ int near_cell(int a, int b, int c, int grid) {
+    const int shift = BITS - grid;
+    return ((a >> shift) << grid | b >> shift) << grid | c >> shift;
+}
+
+// planes_rest: lists the points that no plane explains, in any order.
+extern "C" __global__ void planes_rest(const double* x, const double* y, const double* z, i64 n,
+                                       double low_x, double low_y, double low_z, double scale,
+                                       i64 grid, const int* cell_starts, const int* items,
+                                       const flag_t* plain, const double* planes, double* left_x,
+                                       double* left_y, double* left_z, u64* size) {
+    __shared__ Kept kept[WARPS];
+    Queue queue(&kept[threadIdx.x / 32], size);
+    const auto write = [=](u64 at, i64 k, int) {
+        left_x[at] = x[k];
+        left_y[at] = y[k];
+        left_z[at] = z[k];
+    };
+    FOR_POINTS(k, n) {
+        bool left = false;
+        if (k < n) {
+            const int a = step_of(x[k], low_x, scale), b = step_of(y[k], low_y, scale);
+            const int c = step_of(z[k], low_z, scale), cell = near_cell(a, b, c, (int)grid);
+            left = plain[cell] == 0;
+            for (int i = cell_starts[cell]; left && i < cell_starts[cell + 1]; ++i) {
+                const double* p = planes + 5 * items[i];
+                const double d = ((p[0] * a + p[1] * b) + p[2] * c) - p[3];
+                left = !(magnitude(d) <= p[4]);
+            }
+        }
+        queue.push(left, k, 0, write);
+    }
+    queue.flush(queue.count, write);
+}
+
+// Where a point is: in steps, and in the raster of the nearest plane with a surface there.
+struct Place {
+    double x, y, z, distance, u, v;
+    int plane;
+    i64 pixel;
+
+    // labels: 0 where there is no surface; without them one is everywhere
+    __device__ void find(int first, int last, const int* items, const double* planes,
+                         const double* rasters, const i64* starts, const int* labels) {
+        double best = INFINITE;
+        plane = -1;
+        for (int i = first; i < last; ++i) {
+            const int other = items[i];
+            const double* p = planes + 5 * other;
+            const double d = ((p[0] * x + p[1] * y) + p[2] * z) - p[3], off = magnitude(d);
+            if (!(off <= p[4] && off < best)) continue;
+            const double* r = rasters + 9 * other;
+            const double across = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8];
+            const double up = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8];
+            const i64 at = starts[3 * other] + (i64)up * starts[3 * other + 1] + (i64)across;
+            if (labels != nullptr && labels[at] == 0) continue;
+            best = off;
+            plane = other;
+            pixel = at;
+            distance = d;
+            u = across;
+            v = up;
+        }
+    }
+
+    // Parts of the greatest distance.
+    __device__ int parts(const double* planes) const {
+        return (int)floor(distance / planes[5 * plane + 4] * NEAR + 0.5);
+    }
+};
+
+__device__ Place place_of(double x, double y, double z, double low_x, double low_y, double low_z,
+                          double scale, int grid, const int* cell_starts, const int* items,
+                          const double* planes, const double* rasters, const i64* starts,
+                          const int* labels) {
+    Place place;
+    place.x = (x - low_x) * scale;
+    place.y = (y - low_y) * scale;
+    place.z = (z - low_z) * scale;
+    const int a = step_of(x, low_x, scale), b = step_of(y, low_y, scale);
+    const int cell = near_cell(a, b, step_of(z, low_z, scale), grid);
+    place.find(cell_starts[cell], cell_starts[cell + 1], items, planes, rasters, starts, labels);
+    return place;
+}
+
+// planes_cover: marks the pixels that have points, and sums up the points and their distances.
+// races    all write the same into a pixel
+extern "C" __global__ void planes_cover(const double* x, const double* y, const double* z, i64 n,
+                                        double low_x, double low_y, double low_z, double scale,
+                                        i64 grid, const int* cell_starts, const int* items,
+                                        const double* planes, const double* rasters,
+                                        const i64* starts, flag_t* covered, i64* sums, i64 n_rows) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 2];
+    __shared__ u32 table[ROWS * 2 * 2];
+    const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    for (int k = threadIdx.x; k < here * 4; k += blockDim.x) table[k] = 0;
+    __syncthreads();
+    u32* own = table;
+    const auto write = [=](int row, int sum, i64 total) {
+        if (row < ROWS) add_halves(own + 2 * (2 * row + sum), total);
+        else add(sums + SUMS * (i64)row + 4 * sum, total);
+    };
+    Gathered<2, 2> gathered(0x00, 0x10);  // points, distances
+    words[2 * lane] = 1;
+    FOR_POINTS(k, n) {
+        rows[lane] = -1;
+        if (k < n) {
+            const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
+                                         low_z, scale, (int)grid, cell_starts, items, planes,
+                                         rasters, starts, nullptr);
+            if (place.plane >= 0) {
+                if (!covered[place.pixel]) covered[place.pixel] = 1;
+                rows[lane] = place.plane;
+                words[2 * lane + 1] = place.parts(planes);
+            }
+        }
+        __syncwarp();
+        gathered.take(rows, words, write);
+        __syncwarp();
+    }
+    gathered.finish(write);
+    __syncthreads();
+    for (int k = threadIdx.x; k < here * 2; k += blockDim.x) {
+        const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];
+        if (total != 0) add(sums + SUMS * (k / 2) + 4 * (k % 2), (i64)total);
+    }
+}
+
+// planes_settle: gives each point to a surface, sums up the surfaces' points, and keeps the
+// farthest each way; `told` says whether owner and distance are wanted.
+extern "C" __global__ void planes_settle(const double* x, const double* y, const double* z, i64 n,
+                                         double low_x, double low_y, double low_z, double scale,
+                                         i64 grid, const int* cell_starts, const int* items,
+                                         const double* planes, const double* rasters,
+                                         const i64* starts, const int* labels, const double* sides,
+                                         i64* sums, i64* farthest, i64 n_rows, i64 told, int* owner,
+                                         double* distance) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 5];
+    __shared__ u32 table[ROWS * SUMS * 2];
+    const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
+    const double side_u = sides[2 * lane], side_v = sides[2 * lane + 1];
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    for (int k = threadIdx.x; k < here * SUMS * 2; k += blockDim.x) table[k] = 0;
+    __syncthreads();
+    u32* own = table;
+    const auto write = [=](int row, int sum, i64 total) {
+        if (row < ROWS) add_halves(own + 2 * (SUMS * row + sum), total);
+        else add(sums + SUMS * (i64)row + sum, total);
+    };
+    Gathered<SUMS, 5> gathered(0x400000, 0x443210);  // n x y z d dd, of 1 x y z d
+    words[5 * lane] = 1;
+    FOR_POINTS(k, n) {
+        int row = -1;
+        bool edge = false;
+        double u = 0.0, v = 0.0, unit = 0.0;
+        if (k < n) {
+            const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
+                                         low_z, scale, (int)grid, cell_starts, items, planes,
+                                         rasters, starts, labels);
+            if (place.plane >= 0) {
+                const int label = labels[place.pixel];
+                row = (label & (EDGE - 1)) - 1;
+                edge = (label & EDGE) != 0;
+                u = place.u;
+                v = place.v;
+                unit = (double)((1 << PLACES) - 1) / (double)starts[3 * place.plane + 2];
+                words[5 * lane + 1] = (int)(place.x * PART);
+                words[5 * lane + 2] = (int)(place.y * PART);
+                words[5 * lane + 3] = (int)(place.z * PART);
+                words[5 * lane + 4] = place.parts(planes);
+            }
+            if (told) {
+                owner[k] = row + 1;
+                distance[k] = place.plane >= 0 ? place.distance : NOT_A_NUMBER;
+            }
+        }
+        rows[lane] = row;
+        __syncwarp();
+        gathered.take(rows, words, write);
+        __syncwarp();
+        for (u32 left = __ballot_sync(ALL, edge); left != 0; left &= left - 1) {
+            const int from = __ffs(left) - 1;  // one point after the other, each lane a side
+            const double pu = __shfl_sync(ALL, u, from), pv = __shfl_sync(ALL, v, from);
+            const double scale_up = __shfl_sync(ALL, unit, from);
+            i64* far_row = farthest + SIDES * (i64)__shfl_sync(ALL, row, from) + lane;
+            const i64 far = (i64)((side_u * pu + side_v * pv) * scale_up) + (1 << (PLACES + 1));
+            const i64 key =
+                (far << PLACES | (i64)(pu * scale_up)) << PLACES | (i64)(pv * scale_up);
+            if (key > __ldcg(far_row)) atomicMax(far_row, key);
+        }
+    }
+    gathered.finish(write);
+    __syncthreads();
+    for (int k = threadIdx.x; k < here * SUMS; k += blockDim.x) {
+        const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];
+        if (total != 0) add(sums + k, (i64)total);
+    }
+}
+
+extern "C" __global__ void planes_name(const int* owner, double* distance, const i64* ids,
+                                       const double* shifts, double step, i64* named, i64 n) {
+    FOR_EACH(k, n) {
+        const int own = owner[k];
+        named[k] = ids[own];
+        distance[k] = (distance[k] - shifts[own]) * step;
+    }
+}

@@ -1,0 +1,40 @@
+"""`plane_points` on the GPU: the planes of `detect_planes`, told of each point."""
+
+from typing import TYPE_CHECKING, Any
+
+from spatialq import cuda
+
+from ..detect_planes import gpu as detect_planes
+
+if TYPE_CHECKING:
+    from . import Options
+
+
+def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
+    """Find the plane of each point.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n]
+        Where the coordinates are.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the coordinates are.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    found = detect_planes.detection(x, y, z, point_id, options, label=True)
+    owner, distance = found.owner, found.distance
+    device = cuda.device()
+    if not device.is_here(x):
+        with device.use():
+            owner, distance = device.download(owner), device.download(distance)
+    return {"point_id": point_id, "plane_id": owner, "distance": distance}
