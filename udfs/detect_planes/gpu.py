@@ -135,6 +135,7 @@ class GpuCloud:
         self.near_lists: Any = None
 
     def download(self, array: Any) -> Any:
+        """Copy an array to main memory."""
         return self.device.download(array)
 
     def _zeros(self, *shape: int) -> Any:
@@ -248,9 +249,8 @@ class GpuCloud:
         farthest = self.download(farthest).reshape(n, assign.SIDES)
         return self.download(sums), farthest, owner, distance
 
-    def name(self, owner: Any, distance: Any, ids: Any, shifts: Any, step: float) -> Any:
-        """Turn surfaces to plane_ids, and distances in steps to those from the final planes."""
-        named = self.xp.empty(self.size, np.int64)
-        lists = self.device.upload_small(ids), self.device.upload_small(shifts)
-        self._cells("name", self.size, owner, distance, *lists, step, named, self.size)
+    def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
+        """Turn surfaces to plane_ids, and steps to units of the coordinates."""
+        named, ids = self.xp.empty(self.size, np.int64), self.device.upload_small(ids)
+        self._cells("name", self.size, owner, distance, ids, step, named, self.size)
         return named, distance

@@ -19,7 +19,7 @@ typedef unsigned char flag_t;
 #define BITS 21
 #define TOP ((1 << BITS) - 1)
 #define GRID 5
-#define FINER 2
+#define FINER 1
 #define MOMENTS 10
 #define NONE -1
 #define OPEN -2
@@ -985,10 +985,10 @@ extern "C" __global__ void planes_settle(const double* x, const double* y, const
 }
 
 extern "C" __global__ void planes_name(const int* owner, double* distance, const i64* ids,
-                                       const double* shifts, double step, i64* named, i64 n) {
+                                       double step, i64* named, i64 n) {
     FOR_EACH(k, n) {
         const int own = owner[k];
         named[k] = ids[own];
-        distance[k] = (distance[k] - shifts[own]) * step;
+        distance[k] = named[k] > 0 ? distance[k] * step : NOT_A_NUMBER;
     }
 }

@@ -1,0 +1,28 @@
+"""What the CUDA source defines once more is the same as in Python."""
+
+import re
+
+import pytest
+from spatialq.udfs.detect_planes import accumulator, assign, cells, eigen, gpu, nodes, votes
+
+DEFINED = dict(
+    re.findall(r"^#define (\w+) (.*?)(?: *//.*)?$", gpu.SOURCE.read_text(), re.MULTILINE)
+)
+SHARED = [
+    (name, getattr(module, name))
+    for module in (accumulator, assign, cells, eigen, nodes, votes)
+    for name in DEFINED
+    if hasattr(module, name)
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SHARED)
+def test_numbers(name, value):
+    text = DEFINED[name].replace("BITS", DEFINED["BITS"])
+    assert eval(text, {}) == value
+
+
+def test_none_is_left_out():
+    of_the_device = {"ALL", "INFINITE", "NOT_A_NUMBER", "PI", "WARPS", "TILE", "QUEUE", "ROWS"}
+    of_the_device |= {"MOMENT_FIRSTS", "MOMENT_SECONDS"}
+    assert {name for name, _ in SHARED} == set(DEFINED) - of_the_device
