@@ -130,12 +130,11 @@ class GpuCloud:
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
         self.size = points[0].size
         self.kept: _Kept | None = None
-        self.spare: _Kept | None = None
         self.near: Any = None
         self.near_lists: Any = None
 
     def download(self, array: Any) -> Any:
-        """Copy an array to main memory."""
+        """Copy to main memory."""
         return self.device.download(array)
 
     def _zeros(self, *shape: int) -> Any:
@@ -156,6 +155,7 @@ class GpuCloud:
         return *self.points, self.size, *self.cube.low, self.cube.scale
 
     def moments(self, n_cells: int, level: int) -> Any:
+        """Sum up open cells' points in their parts, see `octree.Cloud`."""
         table = self._zeros(n_cells, MOMENTS)
         if self.kept is None:
             self._launch("add_points", *self._where(), table)
@@ -168,6 +168,7 @@ class GpuCloud:
         return kept.points, kept.slots, kept.size
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
+        """Sum up outliers, and keep the points of open cells, see `octree.Cloud`."""
         outliers = self._zeros(planes.shape[0], MOMENTS)
         left = _Kept.room(self.device, self.size)
         into = state, planes, corners, outliers, ranks, *self._list(left)
@@ -179,6 +180,7 @@ class GpuCloud:
         return outliers
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
+        """Run a loop of nodes.py, see `octree.Cloud`."""
         plain = (int(each) if isinstance(each, bool) else each for each in arguments)
         self._cells(loop, size, *plain, size)
 

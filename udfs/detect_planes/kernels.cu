@@ -987,8 +987,8 @@ extern "C" __global__ void planes_settle(const double* x, const double* y, const
 extern "C" __global__ void planes_name(const int* owner, double* distance, const i64* ids,
                                        double step, i64* named, i64 n) {
     FOR_EACH(k, n) {
-        const int own = owner[k];
-        named[k] = ids[own];
-        distance[k] = named[k] > 0 ? distance[k] * step : NOT_A_NUMBER;
+        const i64 id = ids[owner[k]];
+        named[k] = id;
+        distance[k] = id > 0 ? distance[k] * step : NOT_A_NUMBER;
     }
 }

@@ -101,7 +101,7 @@ def bring(device: Any, function: str, cloud: tuple[Any, ...]) -> "tuple[tuple[An
 
 
 def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
-    """Tell whether x, y, z and point_id (or None) are on the device; ValueError if only some are."""
+    """Tell whether x, y, z and point_id (or None) are on the device, or refuse only some."""
     here = {device.is_here(values) for values in cloud if values is not None}
     if len(here) > 1:
         message = (
