@@ -163,6 +163,10 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
+    def forget(self) -> None:
+        """Give up the points of open cells."""
+        self.kept, self.parts = None, self.threads.parts(self.size, POINTS_PER_THREAD)
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
         run = getattr(nodes, loop)

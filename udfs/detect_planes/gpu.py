@@ -179,6 +179,10 @@ class GpuCloud:
         self.kept = left
         return outliers
 
+    def forget(self) -> None:
+        """Give up the points of open cells."""
+        self.kept = None
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
         plain = (int(each) if isinstance(each, bool) else each for each in arguments)

@@ -206,7 +206,7 @@ extern "C" __global__ void planes_bounds(const double* x, const double* y, const
 
 __device__ int step_of(double value, double low, double scale) {
     const int step = (int)((value - low) * scale);
-    return step < TOP ? step : TOP;
+    return step < 0 ? 0 : (step < TOP ? step : TOP);
 }
 
 __device__ int spread(int v) {
@@ -500,32 +500,54 @@ __device__ void covariance_of(const double* m, double* mean, double* covariance)
 
 extern "C" __global__ void planes_judge(const double* moments, const int* before, i64 tested,
                                         double s_ms, double max_thickness, double min_isotropy,
-                                        int* state, i64 n) {
+                                        i64 flat, int* state, bool* is_flat, i64 n) {
     FOR_EACH(k, n) {
-        const int above = before[k >> 3];
-        int own = above;
-        if (above == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
+        int own = before[k >> 3];
+        bool planar = false;
+        if (own == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
         if (own == OPEN && tested) {
             double mean[3], covariance[6], values[3], vectors[9];
             covariance_of(moments + MOMENTS * k, mean, covariance);
             eigen(covariance, values, vectors);
             const bool thin = values[0] < max_thickness * values[1];
-            if (thin && values[1] > min_isotropy * values[2]) own = FLAT;
+            planar = thin && values[1] > min_isotropy * values[2];
         }
-        state[k] = own;
+        state[k] = planar ? (int)flat : own;
+        is_flat[k] = planar;
     }
 }
 
-extern "C" __global__ void planes_place(const int* levels, const i64* codes, i64* corners,
-                                        double* middles, i64 n) {
+extern "C" __global__ void planes_number(const i64* starts, i64 first, i64 last, const int* ranks,
+                                         i64 is_last, int* state, i64 n) {
     FOR_EACH(k, n) {
-        const int level = levels[k], down = BITS - level;
+        const int own = state[k];
+        if (own <= FLAT) {
+            const int level = FLAT - own;
+            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))];
+        } else if (own == OPEN && is_last) {
+            state[k] = NONE;
+        }
+    }
+}
+
+extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 first, i64 base,
+                                        const i64* open_cells, int* levels, i64* codes,
+                                        i64* corners, double* middles, i64 n) {
+    FOR_EACH(k, n) {
+        int row = 0;
+        while (at[k] >= starts[row + 1]) ++row;
+        const int level = (int)first + row, finer = 3 * (level - (int)base);
+        const i64 cell = at[k] - starts[row];
+        const i64 code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        levels[k] = level;
+        codes[k] = code;
+        const int down = BITS - level;
         const double half = 0.5 * (double)(1ll << down);
         for (int axis = 0; axis < 3; ++axis) {
-            i64 at = 0;
-            for (int bit = 0; bit < level; ++bit) at |= (codes[k] >> (3 * bit + 2 - axis) & 1) << bit;
-            corners[4 * k + axis] = at << down;
-            middles[3 * k + axis] = (double)(at << down) + half;
+            i64 place = 0;
+            for (int bit = 0; bit < level; ++bit) place |= (code >> (3 * bit + 2 - axis) & 1) << bit;
+            corners[4 * k + axis] = place << down;
+            middles[3 * k + axis] = (double)(place << down) + half;
         }
         corners[4 * k + 3] = level < GRID ? GRID - level : 0;
     }
@@ -678,15 +700,14 @@ extern "C" __global__ void planes_vote_as_paper(const double* means, const doubl
         double rho = (nx * mean[0] + ny * mean[1]) + nz * mean[2];
         if (rho < 0.0) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
         rho *= unit;
-        const double phi = angle_of(sqrt(nx * nx + ny * ny), nz), theta = angle_of(ny, nx);
-        const double px = rho * nx, py = rho * ny, pz = rho * nz;
-        double w = px * px + py * py, p2 = rho * rho;
-        const double root = greater(sqrt(w), TINY);
-        w = greater(w, TINY);
-        p2 = greater(p2, TINY);
+        const double level = sqrt(nx * nx + ny * ny);
+        const double phi = angle_of(level, nz), theta = angle_of(ny, nx), pz = rho * nz;
+        const double p2 = greater(rho * rho, TINY), lever = greater(rho * level, TINY);
+        // at a pole any theta is as good
+        const double ux = level > 0.0 ? nx / level : 1.0, uy = level > 0.0 ? ny / level : 0.0;
         const double j00 = nx, j01 = ny, j02 = nz;
-        const double j10 = px * pz / (root * p2), j11 = py * pz / (root * p2);
-        const double j12 = -w / (root * p2), j20 = -py / w, j21 = px / w, j22 = 0.0;
+        const double j10 = ux * pz / p2, j11 = uy * pz / p2, j12 = -rho * level / p2;
+        const double j20 = -uy / lever, j21 = ux / lever, j22 = 0.0;
         const double u = unit * unit;
         const double sxx = s[0] * u, sxy = s[1] * u, sxz = s[2] * u;
         const double syy = s[3] * u, syz = s[4] * u, szz = s[5] * u;

@@ -7,7 +7,7 @@ from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 from .eigen import eigen
 
 FLAT = -3
-"""State of a cell that has just been found planar."""
+"""State of a cell in a planar one, less the level of that."""
 
 REACH = 10
 """A point may be as far from the plane of its node as the node's side over this."""
@@ -100,7 +100,9 @@ def spectrum(m, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def judge(moments, before, tested, s_ms, max_thickness, min_isotropy, state, start, stop):
+def judge(
+    moments, before, tested, s_ms, max_thickness, min_isotropy, flat, state, is_flat, start, stop
+):  # fmt: skip
     """Find the planar cells of a level.
 
     Parameters
@@ -110,39 +112,83 @@ def judge(moments, before, tested, s_ms, max_thickness, min_isotropy, state, sta
         States of the cells that they are parts of; one for the root.
     tested : bool
         Whether this level may have planar nodes.
+    flat : int
+        FLAT less the level.
     state : int32[cells]
-        Out: that of the cell above where it is not OPEN, else NONE, OPEN or FLAT.
+        Out: that of the cell above where it is not OPEN, else NONE, OPEN or `flat`.
+    is_flat : bool[cells]
+        Out: whether a cell is a planar node.
     """
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        above = before[k >> 3]
-        if above != OPEN:
-            state[k] = above
-        elif moments[k, 0] < s_ms:
-            state[k] = NONE
-        else:
-            state[k] = OPEN
-            if tested:
-                spectrum(moments[k], values, vectors)
-                if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
-                    state[k] = FLAT
+        own = before[k >> 3]
+        is_flat[k] = False
+        if own == OPEN and moments[k, 0] < s_ms:
+            own = NONE
+        if own == OPEN and tested:
+            spectrum(moments[k], values, vectors)
+            if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
+                own = flat
+                is_flat[k] = True
+        state[k] = own
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def place(levels, codes, corners, middles, start, stop):
+def number(starts, first, last, ranks, is_last, state, start, stop):
+    """Turn the states of the finest cells to the nodes that they are in.
+
+    Parameters
+    ----------
+    starts : int64[levels + 1]
+        Where the cells of each level of a grid start.
+    first, last : int
+        Levels of the grid.
+    ranks : int32[cells of all levels]
+        Numbers of those that are nodes.
+    is_last : bool
+        Whether cells that are still open are given up.
+    state : int32[cells]
+        In and out.
+    """
+    for k in range(start, stop):
+        own = state[k]
+        if own <= FLAT:
+            level = FLAT - own
+            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))]
+        elif own == OPEN and is_last:
+            state[k] = NONE
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def place(at, starts, first, base, open_cells, levels, codes, corners, middles, start, stop):
     """Find where cells are.
 
     Parameters
     ----------
-    levels, codes : int32[cells], int64[cells]
-    corners : int64[cells, 4]
+    at : int64[n]
+        Their places in a grid.
+    starts : int64[levels + 1]
+        Where the cells of each level start there.
+    first, base : int
+        First level of the grid; that of the open cells that it divides.
+    open_cells : int64[]
+        Morton codes of these.
+    levels, codes : int32[n], int64[n]
+        Out.
+    corners : int64[n, 4]
         Out: the least corner in steps, and by how much offsets from it are shifted to have no
         more bits than in a cell of the first grid.
-    middles : float64[cells, 3]
+    middles : float64[n, 3]
         Out: in steps.
     """
     for k in range(start, stop):
-        level, code = np.int64(levels[k]), codes[k]
+        row = 0
+        while at[k] >= starts[row + 1]:
+            row += 1
+        level, cell = np.int64(first + row), at[k] - starts[row]
+        down = 3 * (level - base)
+        code = open_cells[cell >> down] << down | cell & ((1 << down) - 1)
+        levels[k], codes[k] = level, code
         x, y, z = np.int64(0), np.int64(0), np.int64(0)
         for bit in range(level):
             x |= (code >> (3 * bit + 2) & 1) << bit

@@ -7,7 +7,16 @@ import numpy as np
 
 from .assign import EDGE
 from .cells import BITS, GRID
-from .pixels import connect, mark_edges, mark_plain, near_cells
+from .pixels import (
+    connect,
+    count_pixels,
+    fill_runs,
+    find_runs,
+    mark_edges,
+    mark_plain,
+    near_cells,
+    sort_by_cell,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,29 +117,28 @@ def lay_surfaces(
     split : bool
         Whether each such part is a surface of its own.
     """
-    labels = np.zeros(covered.size, np.int32)
-    parent = np.empty(covered.size, np.int32)
+    own, labels = np.zeros(covered.size, np.int32), np.zeros(covered.size, np.int32)
     planes: list[int] = []
     for p, ((first, columns, _), (rows, _)) in enumerate(
         zip(rasters.starts.tolist(), rasters.shapes.tolist(), strict=True)
     ):
         part = slice(first, first + rows * columns)
-        n = connect(covered[part], rows, columns, parent[part], labels[part])
-        sizes = np.bincount(labels[part], minlength=n + 1)
-        sizes[0] = 0
-        large = sizes * counts[p] >= least[p] * sizes.sum()
-        large[0] = False
-        numbers = np.zeros(n + 1, np.int32)
-        if split:
-            numbers[large] = len(planes) + 1 + np.arange(np.count_nonzero(large))
-            planes += [p] * np.count_nonzero(large)
-        elif large.any():
-            numbers[large] = len(planes) + 1
-            planes.append(p)
-        labels[part] = numbers[labels[part]]
-        mark_edges(labels[part], rows, columns)
-    pixels = np.bincount(labels & (EDGE - 1), np.where(labels & EDGE, 0.5, 1.0), len(planes) + 1)
-    return Surfaces(np.array(planes, np.int64), pixels[1:].astype(np.float64), labels)
+        firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
+        starts = np.empty(rows + 1, np.int32)
+        find_runs(covered[part], rows, columns, firsts, lasts, starts)
+        number = np.empty(starts[-1], np.int32)
+        n = connect(firsts, lasts, starts, columns, number)
+        sizes = np.bincount(number, lasts[: number.size] - firsts[: number.size], n)
+        large = np.flatnonzero(sizes * counts[p] >= least[p] * sizes.sum())
+        numbers = np.zeros(n, np.int32)
+        if large.size:
+            numbers[large] = len(planes) + 1 + (np.arange(large.size) if split else 0)
+            planes += [p] * (large.size if split else 1)
+        fill_runs(firsts, lasts, numbers[number], own[part])
+        mark_edges(own[part], columns, labels[part], columns, (rows - 1) * columns)
+    pixels = np.zeros(len(planes) + 1)
+    count_pixels(labels, pixels)
+    return Surfaces(np.array(planes, np.int64), pixels[1:], labels)
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
@@ -154,9 +162,8 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     mark_plain(first, np.where(nodes.level[order] <= grid, wide, 0), grid, plain)
     stamp = np.full(n_cells, -1, np.int32)
     cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
-    cell_starts = np.zeros(n_cells + 1, np.int32)
-    cell_starts[1:] = np.cumsum(np.bincount(cells, minlength=n_cells))
-    items = of_plane[np.argsort(cells, kind="stable")]
+    cell_starts, items = np.zeros(n_cells + 1, np.int32), np.empty(cells.size, np.int32)
+    sort_by_cell(cells, of_plane, cell_starts, items)
     return Near(grid, cell_starts, items, cells, of_plane, plain)
 
 
@@ -209,9 +216,13 @@ def _axes(normals: Any) -> Any:
 
 def _pixel_sides(nodes: Any, owner: Any, n_planes: int) -> Any:
     """Sides of the pixels of each plane, from how dense its sparser nodes are."""
+    mine = np.flatnonzero(owner >= 0)
     # the variance of a square is a twelfth of its area
-    areas = 12 * np.sqrt(nodes.values[:, 1] * nodes.values[:, 2]) * float(1 << (BITS - 1)) ** 2
-    spacing = np.sqrt(areas / nodes.count)
-    finest = (1 << (BITS - nodes.level)) / FINE
+    areas = 12 * np.sqrt(nodes.values[mine, 1] * nodes.values[mine, 2])
+    spacing = np.sqrt(areas / nodes.count[mine]) * float(1 << (BITS - 1))
+    finest = (1 << (BITS - nodes.level[mine])) / FINE
     side = np.maximum(PIXEL * spacing, finest)
-    return np.array([np.quantile(side[owner == p], 1 - SPARSE) for p in range(n_planes)])
+    order = np.lexsort((side, owner[mine]))
+    sizes = np.bincount(owner[mine], minlength=n_planes)
+    rank = np.ceil((1 - SPARSE) * (sizes - 1)).astype(np.int64)
+    return side[order[np.cumsum(sizes) - sizes + rank]]
