@@ -367,7 +367,7 @@ def kernel_nodes(points, cube, **options):
     """Rows of level, middle, size, points, normal, eigenvalues: lengths in the cloud's unit."""
     with ThreadPoolExecutor(2) as pool:
         cloud = cpu.CpuCloud(cpu.Threads(pool, 2), list(np.ascontiguousarray(points.T)), cube)
-        found = octree.planar_nodes(cloud, detect_planes.Options(**options), 0)
+        found = octree.planar_nodes(cloud, detect_planes.Options(**options), 0, len(points))
     place = np.zeros((len(found), 3))
     for bit in range(13):
         for axis in range(3):

@@ -9,8 +9,8 @@ from . import assign
 from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
-from .groups import FREE, group
-from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes, weighted_median
+from .groups import EXPLAINED, FREE, group, unite
+from .octree import LEAST, Cube, Nodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ FEWEST_NODES = 3
 
 ROUGH = 3.0
 """Times that a node may be thicker than that of the median point."""
+
+TURNS = 5
+"""Times that what no plane explains is searched again, at most."""
 
 OWN = 0.8
 """Share of its nodes' points that a plane must be the nearest to."""
@@ -74,14 +77,21 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     noise = _noise(nodes)
     nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
-    rest = cloud
-    for turn in range(1, len(CROWDS)):
+    rest, wide = cloud, 0
+    for turn in range(TURNS):
         rest = rest.rest(near_planes(nodes, owner, planes), planes)
         if rest.size < LEAST * FEWEST_NODES:
             break
-        more = planar_nodes(rest, options, turn, cloud.size)
-        nodes = nodes.join(owner >= 0, more.join(_sound(more, noise)))
+        if turn == TURNS - 1:
+            wide = 1
+        more = planar_nodes(rest, options, wide, cloud.size)
+        kept = owner >= 0
+        nodes = nodes.join(kept, more.join(_sound(more, noise)))
         owner, planes = _grouped(cloud, nodes, cube, options)
+        if wide == 1:
+            break
+        # walls close together come out one after the other; what then is left may be rough
+        wide = 0 if np.any(owner[np.count_nonzero(kept) :] >= 0) else 1
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
@@ -91,8 +101,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         if own.all():
             break
         # the others are made of edges: most points of their nodes are nearer to other planes
-        renamed = np.where(own, np.cumsum(own) - 1, FREE).astype(np.int32)
-        owner, planes = np.where(owner >= 0, renamed[owner], owner), planes[own]
+        owner, planes = _without(owner, planes, own)
     if len(planes) == 0:
         return _nothing(cloud, label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
@@ -170,9 +179,20 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
         planes = planes[:n]
         if n == before:
             break
+    unite(
+        around.step, max(noise, 1 / ROOT), precisions, means, nodes.covariance, owner, planes
+    )  # fmt: skip
+    has = np.bincount(owner[owner >= 0], minlength=len(planes)) > 0
+    owner, planes = _without(owner, planes, has)
     planes[_faces_down(planes), :4] *= -1
     planes += 0.0  # no -0
     return owner, _in_steps(nodes, planes, cube, options)
+
+
+def _without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
+    """Leave out planes that are not kept; their nodes are free."""
+    renamed = np.append(np.where(kept, np.cumsum(kept) - 1, FREE), [EXPLAINED, FREE])
+    return renamed[owner].astype(np.int32), planes[kept]
 
 
 def _faces_down(planes: Any) -> Any:

@@ -227,6 +227,51 @@ def is_known(plane, chosen, most, least_offset, weights, means, planes):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def unite(most, least_offset, weights, means, covariances, owner, planes):
+    """Give the nodes of planes that are others' but for noise to those: halves of one wall.
+
+    Parameters
+    ----------
+    owner, planes
+        In and out, see `group`; planes without nodes are left.
+    """
+    n_planes = planes.shape[0]
+    lengths, axes, plane = np.empty(3), np.empty((3, 3)), np.empty(4)
+    chosen = np.empty(owner.size, np.int32)
+    sizes = np.zeros(n_planes)
+    for k in range(owner.size):
+        if owner[k] >= 0:
+            sizes[owner[k]] += weights[k]
+    for q in np.argsort(sizes):
+        n = listed(owner, q, chosen)
+        for p in range(n_planes):
+            larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
+            if n == 0 or not larger:
+                continue
+            if is_known(
+                planes[q], chosen[:n], most, least_offset, weights, means, planes[p : p + 1]
+            ):
+                owner[chosen[:n]] = p
+                sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
+                all_of_p = listed(owner, p, chosen)
+                merged(weights, means, covariances, chosen[:all_of_p], plane, lengths, axes)
+                planes[p, :4] = plane
+                planes[p, 4] = lengths[0]
+                break
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def listed(owner, plane, chosen):
+    """List the nodes of a plane; give how many there are."""
+    n = 0
+    for k in range(owner.size):
+        if owner[k] == plane:
+            chosen[n] = k
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def explain(plane, variance, means, covariances, owner):
     """Mark the free nodes that lie within a plane's noise, however they are turned."""
     x, y, z = plane[0], plane[1], plane[2]

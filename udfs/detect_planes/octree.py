@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 DEEPEST = 13
 """Last level: its cells are 2^8 steps wide."""
 
-CROWDS = 400, 400, 6400
+CROWDS = 400, 6400
 """Points that the nodes of s_level hold at most, seen from the median point, where it is not
-given: of the whole cloud, then of what no plane explained. What is rough needs wide nodes, what
-is close together narrow ones."""
+given; in the end what is left is searched with wide nodes."""
 
-SHARES = 2500, 2500, 150
+SHARES = 2500, 150
 """... or this part of the points, where that is more: nodes cost time, too."""
 
 BELOW = 3, 2
@@ -151,7 +150,7 @@ class Nodes:
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> Nodes:
+def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> Nodes:
     """Find the planar nodes of a cloud, on the device where it is.
 
     Parameters
@@ -159,8 +158,8 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
     cloud : Cloud
     options : Options
         Its s_level, s_ms, s_ps, max_thickness and min_isotropy.
-    turn : int
-        0 for a whole cloud, 1 and 2 for what is left of it.
+    wide : int
+        Which of CROWDS counts: 1 for wide nodes.
     n_points : int
         Of the whole cloud.
 
@@ -179,7 +178,7 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
     batches = []
     while open_cells.size and base < DEEPEST:
         grid = _Grid(cloud, open_cells, base)
-        limits = limits.seen(grid, options, turn)
+        limits = limits.seen(grid, options, wide)
         if base == 0:
             total = cloud.download(grid.moments[0])
         flat, state = grid.judge(options, limits)
@@ -342,11 +341,11 @@ class _Limits:
         least = float(max(LEAST if s_ms is None else s_ms, FEWEST))
         return cls(options.s_level, least, DEEPEST, by_crowd=s_ms is None)
 
-    def seen(self, grid: _Grid, options: "Options", turn: int) -> "_Limits":
+    def seen(self, grid: _Grid, options: "Options", wide: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
         if self.s_level is not None and not (self.by_crowd and self.s_level in grid.levels):
             return self
-        chosen, most = self, max(CROWDS[turn], grid.cloud.size / SHARES[turn])
+        chosen, most = self, max(CROWDS[wide], grid.cloud.size / SHARES[wide])
         for level, crowd in grid.crowds():
             if self.s_level is None:
                 chosen = chosen.measured(grid, level, options)
@@ -356,7 +355,7 @@ class _Limits:
             if due:
                 if not self.by_crowd:
                     return replace(chosen, s_level=level)
-                rich = crowd > CROWDS[turn]
+                rich = crowd > CROWDS[wide]
                 s_ms = max(float(LEAST), crowd / PARTS[rich])
                 return replace(
                     chosen, s_level=level, s_ms=s_ms, deepest=level + BELOW[rich], by_crowd=False
