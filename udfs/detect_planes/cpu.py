@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.parallel import n_threads, spans
 
-from . import assign, cells, nodes, votes
+from . import assign, cells, nodes, pixels, votes
 from .accumulator import RADIUS
 from .boundary import sides
 from .cells import MOMENTS
@@ -243,6 +243,19 @@ class CpuCloud:
             sums,
         )  # fmt: skip
         return covered, _sum(sums)
+
+    def connect(self, rasters: Any, covered: Any) -> Any:
+        """Label the pixels that hang together: labels, first pixels, sizes."""
+        labels, parent = np.empty(covered.size, np.int32), np.empty(covered.size, np.int32)
+        found = pixels.connect(covered, rasters.starts, rasters.shapes, parent, labels)
+        return labels, *found
+
+    def paint(self, rasters: Any, labels: Any, firsts: Any, numbers: Any, n: int) -> Any:
+        """Turn labels to surfaces, and count twice the pixels of each: see `pixels.paint`."""
+        del firsts
+        halves, numbers = np.zeros(n, np.int64), np.append(np.int32(0), numbers)
+        pixels.paint(numbers, rasters.starts, rasters.shapes, labels, halves)
+        return labels, halves
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""

@@ -86,9 +86,9 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     covered, sums = cloud.cover(near, rasters, planes)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     least = _least_points(nodes, owner, len(planes), options)
-    surfaces = lay_surfaces(rasters, covered, sums[:, 0], least, split=options.split)
+    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], least, split=options.split)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
-    weights = surfaces.weigh(rasters, nodes, owner, _weights(nodes, cloud.size))
+    weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
     keep = np.flatnonzero(sums[:, 0] >= least[surfaces.plane])
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)

@@ -234,7 +234,32 @@ class GpuCloud:
         covered = self.device.filled(0, rasters.n_pixels)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
-        return self.download(covered), self.download(sums)
+        return covered, self.download(sums)
+
+    def _rasters(self, rasters: Any) -> Any:
+        sizes = np.column_stack([rasters.starts[:, 0], rasters.shapes]).astype(np.int32)
+        return self.device.upload_small(sizes), len(sizes)
+
+    def connect(self, rasters: Any, covered: Any) -> Any:
+        """Find the pixels that hang together: first pixel of each's part; those, their sizes."""
+        n = covered.size
+        parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
+        firsts, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
+        self._cells("connect", n, covered, *self._rasters(rasters), parent, n)
+        self._cells("measure", n, covered, parent, sizes, n)
+        self._cells("list_parts", n, covered, parent, sizes, firsts, n_found, n)
+        firsts = self.download(firsts[: int(self.download(n_found)[0])])
+        firsts, sizes = firsts[np.argsort(firsts[:, 0])].T
+        return self.xp.where(covered, parent, np.int32(-1)), firsts, sizes
+
+    def paint(self, rasters: Any, parts: Any, firsts: Any, numbers: Any, n: int) -> Any:
+        """Turn parts to surfaces, and count twice the pixels of each: see `pixels.paint`."""
+        halves, labels, size = self._zeros(n), self.xp.empty_like(parts), parts.size
+        put, number_at = self.device.upload_small, self.xp.empty_like(parts)
+        number_at[put(firsts)] = put(numbers)
+        self._cells("paint", size, parts, number_at, labels, size)
+        self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
+        return labels, halves if n == 0 else self.download(halves)
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""
@@ -243,10 +268,10 @@ class GpuCloud:
         farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
         size = self.size if label else 0
         owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
-        lists = planes, rasters.frames, rasters.starts, surfaces.labels, sides()
+        lists = self.device.upload([planes, rasters.frames, rasters.starts, sides()])
         self._launch(
-            "settle", *self._where(), *self._near(near), *self.device.upload([*lists]), sums,
-            farthest, n, int(label), owner, distance,
+            "settle", *self._where(), *self._near(near), *lists, surfaces.labels, sums, farthest,
+            n, int(label), owner, distance,
         )  # fmt: skip
         farthest = self.download(farthest).reshape(n, assign.SIDES)
         return self.download(sums), farthest, owner, distance

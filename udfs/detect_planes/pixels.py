@@ -56,68 +56,94 @@ def near_cells(owner, first, wide, planes, grid, stamp):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def connect(covered, rows, columns, parent, label):
-    """Label the pixels of a raster that hang together, by sides or corners.
+def connect(covered, starts, shapes, parent, label):
+    """Label the pixels of rasters that hang together, by sides or corners.
 
     Parameters
     ----------
-    covered : uint8[rows * columns]
-    parent : int32[rows * columns]
+    covered : uint8[pixels]
+    starts, shapes
+        Of `surfaces.Rasters`.
+    parent : int32[pixels]
         Is changed.
-    label : int32[rows * columns]
-        Out: 1, 2, 3 ... by their first pixels, 0 where there are no points.
+    label : int32[pixels]
+        Out: parts of rasters, numbered from 1 on by their first pixels; 0 where there are no
+        points.
 
     Returns
     -------
-    int
-        How many there are.
+    firsts, sizes : int64[parts]
+        The first pixel of each, and how many it has.
     """
-    for k in range(rows * columns):
-        parent[k] = k
-        if covered[k] == 0:
-            continue
-        column = k % columns
-        for other, inside in (
-            (k - 1, column > 0),
-            (k - columns - 1, column > 0 and k >= columns),
-            (k - columns, k >= columns),
-            (k - columns + 1, column < columns - 1 and k >= columns),
-        ):
-            if inside and covered[other] != 0:
-                a, b = k, other
-                while parent[a] != a:
-                    parent[a] = parent[parent[a]]
-                    a = parent[a]
-                while parent[b] != b:
-                    parent[b] = parent[parent[b]]
-                    b = parent[b]
-                parent[max(a, b)] = min(a, b)
     n = 0
-    for k in range(rows * columns):
-        label[k] = 0
+    for p in range(len(starts)):
+        first, columns = starts[p, 0], shapes[p, 1]
+        for k in range(first, first + shapes[p, 0] * columns):
+            parent[k], label[k] = k, 0
+            if covered[k] == 0:
+                continue
+            column, top = (k - first) % columns, k < first + columns
+            for other, inside in (
+                (k - 1, column > 0),
+                (k - columns - 1, column > 0 and not top),
+                (k - columns, not top),
+                (k - columns + 1, column < columns - 1 and not top),
+            ):
+                if inside and covered[other] != 0:
+                    a, b = k, other
+                    while parent[a] != a:
+                        parent[a] = parent[parent[a]]
+                        a = parent[a]
+                    while parent[b] != b:
+                        parent[b] = parent[parent[b]]
+                        b = parent[b]
+                    parent[max(a, b)] = min(a, b)
+    for k in range(covered.size):
+        n += covered[k] != 0 and parent[k] == k
+    firsts, sizes, n = np.empty(n, np.int64), np.zeros(n, np.int64), 0
+    for k in range(covered.size):
         if covered[k] != 0:
             a = k
             while parent[a] != a:
                 a = parent[a]
             if a == k:
+                firsts[n] = k
                 n += 1
                 label[k] = n
             else:
                 label[k] = label[a]
-    return n
+            sizes[label[k] - 1] += 1
+    return firsts, sizes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def mark_edges(label, rows, columns):
-    """Add EDGE to the labels of pixels that have a neighbour of another surface, or of none."""
-    for i in range(rows):
-        for j in range(columns):
-            own = label[i * columns + j] & (EDGE - 1)
-            if own == 0:
-                continue
-            for di in range(-1, 2):
-                for dj in range(-1, 2):
-                    a, b = i + di, j + dj
-                    out = a < 0 or b < 0 or a >= rows or b >= columns
-                    if out or label[a * columns + b] & (EDGE - 1) != own:
-                        label[i * columns + j] = own | EDGE
+def paint(numbers, starts, shapes, label, halves):
+    """Turn parts of rasters to surfaces, and tell the pixels along the edges of these.
+
+    Parameters
+    ----------
+    numbers : int32[parts + 1]
+        Surface of each part, from 1 on, or 0.
+    label : int32[pixels]
+        In: part of each pixel, or 0; out: see `assign.nearest`.
+    halves : int64[surfaces]
+        In and out: 2 for each pixel inside, 1 for each along an edge.
+    """
+    for k in range(label.size):
+        label[k] = numbers[label[k]]
+    for p in range(len(starts)):
+        first, rows, columns = starts[p, 0], shapes[p, 0], shapes[p, 1]
+        for i in range(rows):
+            for j in range(columns):
+                k = first + i * columns + j
+                own = label[k] & (EDGE - 1)
+                if own == 0:
+                    continue
+                halves[own - 1] += 2
+                for di in range(-1, 2):
+                    for dj in range(-1, 2):
+                        a, b = i + di, j + dj
+                        out = a < 0 or b < 0 or a >= rows or b >= columns
+                        if out or label[first + a * columns + b] & (EDGE - 1) != own:
+                            label[k] = own | EDGE
+                halves[own - 1] -= (label[k] & EDGE) != 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from .assign import EDGE
 from .cells import BITS, GRID
-from .pixels import connect, mark_edges, mark_plain, near_cells
+from .pixels import mark_plain, near_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,10 +75,10 @@ class Surfaces:
     """int64[surfaces]: which plane each is a part of."""
     pixels: "NDArray[np.float64]"
     """float64[surfaces]: how many each has; those along its edges count half."""
-    labels: "NDArray[np.int32]"
-    """int32[pixels]: see `assign.nearest`; surfaces are numbered from 1 on."""
+    labels: Any
+    """int32[pixels], where the cloud is: see `assign.nearest`; surfaces count from 1 on."""
 
-    def weigh(self, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
+    def weigh(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
         """Add up the weights of the nodes whose middles are on a surface: float64[surfaces]."""
         mine = np.flatnonzero(owner >= 0)
         plane, frame = owner[mine], rasters.frames[owner[mine]]
@@ -87,17 +87,19 @@ class Surfaces:
         v = ((frame[:, 3:6] * at).sum(1) - frame[:, 7]) * frame[:, 8]
         starts = rasters.starts[plane]
         pixel = starts[:, 0] + v.astype(np.int64) * starts[:, 1] + u.astype(np.int64)
-        label = self.labels[pixel] & (EDGE - 1)
+        label = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
         return np.bincount(label, weights[mine], len(self.plane) + 1)[1:]
 
 
 def lay_surfaces(
-    rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
+    cloud: Any, rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
 ) -> Surfaces:
     """Find the surfaces of planes.
 
     Parameters
     ----------
+    cloud
+        Where the pixels are.
     rasters : Rasters
     covered : uint8[pixels]
         Which pixels have points.
@@ -108,29 +110,18 @@ def lay_surfaces(
     split : bool
         Whether each such part is a surface of its own.
     """
-    labels = np.zeros(covered.size, np.int32)
-    parent = np.empty(covered.size, np.int32)
-    planes: list[int] = []
-    for p, ((first, columns, _), (rows, _)) in enumerate(
-        zip(rasters.starts.tolist(), rasters.shapes.tolist(), strict=True)
-    ):
-        part = slice(first, first + rows * columns)
-        n = connect(covered[part], rows, columns, parent[part], labels[part])
-        sizes = np.bincount(labels[part], minlength=n + 1)
-        sizes[0] = 0
-        large = sizes * counts[p] >= least[p] * sizes.sum()
-        large[0] = False
-        numbers = np.zeros(n + 1, np.int32)
-        if split:
-            numbers[large] = len(planes) + 1 + np.arange(np.count_nonzero(large))
-            planes += [p] * np.count_nonzero(large)
-        elif large.any():
-            numbers[large] = len(planes) + 1
-            planes.append(p)
-        labels[part] = numbers[labels[part]]
-        mark_edges(labels[part], rows, columns)
-    pixels = np.bincount(labels & (EDGE - 1), np.where(labels & EDGE, 0.5, 1.0), len(planes) + 1)
-    return Surfaces(np.array(planes, np.int64), pixels[1:].astype(np.float64), labels)
+    parts, firsts, sizes = cloud.connect(rasters, covered)
+    plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
+    totals = np.bincount(plane, sizes, len(counts))
+    large = np.flatnonzero(sizes * counts[plane] >= least[plane] * totals[plane])
+    if split:
+        planes, number = plane[large], np.arange(large.size)
+    else:
+        planes, number = np.unique(plane[large], return_inverse=True)
+    numbers = np.zeros(firsts.size, np.int32)
+    numbers[large] = number + 1
+    labels, halves = cloud.paint(rasters, parts, firsts, numbers, planes.size)
+    return Surfaces(planes, halves / 2, labels)
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
