@@ -259,7 +259,7 @@ class GpuCloud:
         number_at[put(firsts)] = put(numbers)
         self._cells("paint", size, parts, number_at, labels, size)
         self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
-        return labels, halves if n == 0 else self.download(halves)
+        return labels, self.download(halves)
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""

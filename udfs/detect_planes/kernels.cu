@@ -516,6 +516,30 @@ extern "C" __global__ void planes_judge(const double* moments, const int* before
     }
 }
 
+__device__ i64 code_of(i64 cell, const i64* open_cells, i64 depth) {
+    return open_cells[cell >> 3 * depth] << 3 * depth | (cell & ((1ll << 3 * depth) - 1));
+}
+
+extern "C" __global__ void planes_take(const i64* flat, const i64* open_cells, i64 depth, i64 level,
+                                       i64 first, const double* moments, int* state, int* levels,
+                                       i64* codes, double* taken, i64 n) {
+    FOR_EACH(k, n) {
+        const i64 cell = flat[k];
+        state[cell] = (int)(first + k);
+        levels[k] = (int)level;
+        codes[k] = code_of(cell, open_cells, depth);
+        for (int i = 0; i < MOMENTS; ++i) taken[MOMENTS * k + i] = moments[MOMENTS * cell + i];
+    }
+}
+
+extern "C" __global__ void planes_rank(const i64* parts, const i64* open_cells, i64 depth,
+                                       int* ranks, i64* codes, i64 n) {
+    FOR_EACH(k, n) {
+        ranks[parts[k]] = (int)k;
+        codes[k] = code_of(parts[k], open_cells, depth);
+    }
+}
+
 extern "C" __global__ void planes_place(const int* levels, const i64* codes, i64* corners,
                                         double* middles, i64 n) {
     FOR_EACH(k, n) {
@@ -560,17 +584,20 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
     }
 }
 
-extern "C" __global__ void planes_describe(const double* moments, const double* middles,
-                                           double* means, double* covariances, double* values,
-                                           double* vectors, i64 n) {
+extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
+                                           const double* moments, const double* middles,
+                                           double* rows, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6];
+        double mean[3], covariance[6], *row = rows + 24 * k;
         covariance_of(moments + MOMENTS * k, mean, covariance);
+        row[0] = (double)levels[k];
+        row[1] = (double)codes[k];
+        row[2] = moments[MOMENTS * k];
         for (int axis = 0; axis < 3; ++axis)
-            means[3 * k + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
-        for (int i = 0; i < 6; ++i) covariances[6 * k + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, values + 3 * k, vectors + 9 * k);
+            row[3 + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, row + 12, row + 15);
     }
 }
 

@@ -94,6 +94,9 @@ class Cloud(Protocol):
 
 COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
 
+WIDTHS = 1, 1, 1, 3, 6, 3, 9
+"""Numbers of each but the last, in the rows of `nodes.describe`."""
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -159,15 +162,15 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
     """
     xp = cloud.xp
     limits = _Limits.of(options, cloud.size)
-    open_cells, base, batches, wide = xp.zeros(1, np.int64), 0, [], _Batch(xp)
+    open_cells, base, batches, wide = xp.zeros(1, np.int64), 0, [], _Batch(cloud)
     while True:
         depth = FINER if base else GRID
         levels = _levels(cloud, open_cells.size, base, depth)
-        limits = limits.seen(levels, cloud.size, turn)
+        limits = limits.seen(levels, cloud, turn)
         if base == 0:
             total = levels[0][1][0]
             centroid = total[1:4] / total[0] / (1 << (BITS - 1))
-        state, batch = xp.full(open_cells.size, OPEN, np.int32), _Batch(xp)
+        state, batch = xp.full(open_cells.size, OPEN, np.int32), _Batch(cloud)
         for level, moments in levels:
             if limits.s_level is not None and 0 <= limits.s_level - level - 1 < WIDER:
                 flat = xp.empty(moments.shape[0], np.int32)
@@ -177,26 +180,31 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
             above, state = state, xp.empty(moments.shape[0], np.int32)
             tested = limits.has(level)
             _judge(cloud, options, moments, above, float(limits.s_ms), state, tested=tested)
-            batch.take(level, moments, state, open_cells, base)
+            if tested:
+                batch.take(level, moments, state, open_cells, base)
         base += depth
         if base >= limits.deepest:
             state[state == OPEN] = NONE
         parts = xp.flatnonzero(state == OPEN)
-        ranks = xp.empty(state.size, np.int32)
-        ranks[parts] = xp.arange(parts.size, dtype=np.int32)
-        batches.append(batch.finish(cloud, base, state, ranks))
-        open_cells = _codes(parts, open_cells, depth)
+        ranks, codes = xp.empty(state.size, np.int32), xp.empty(parts.size, np.int64)
+        cloud.each("rank", parts.size, parts, open_cells, depth, ranks, codes)
+        batches.append(batch.finish(base, state, ranks))
+        open_cells = codes
         if parts.size == 0:
             break
     s_level = DEEPEST if limits.s_level is None else limits.s_level
 
-    def here(columns: Any) -> Nodes:
-        least = np.full(columns[0].size, limits.s_ms)
-        named = dict(zip(COLUMNS, [*map(cloud.download, columns), least], strict=True))
-        return Nodes(**named, centroid=cloud.download(centroid), s_level=s_level)
+    def here(rows: Any) -> Nodes:
+        columns = np.split(cloud.download(rows), np.cumsum(WIDTHS)[:-1], axis=1)
+        level, code, count, mean, covariance, values, vectors = map(np.ascontiguousarray, columns)
+        return Nodes(
+            level[:, 0].astype(np.int32), code[:, 0].astype(np.int64), count[:, 0], mean,
+            covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+            cloud.download(centroid), s_level,
+        )  # fmt: skip
 
-    found = here([*map(xp.concatenate, zip(*batches, strict=True))])
-    return found.join(~layers(found, here(wide.describe(cloud)))) if wide.size else found
+    found = here(xp.concatenate(batches))
+    return found.join(~layers(found, here(wide.describe()))) if wide.size else found
 
 
 def _judge(
@@ -264,16 +272,11 @@ def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int,
     return levels[::-1]
 
 
-def _codes(parts: Any, open_cells: Any, depth: int) -> Any:
-    """Give the Morton codes of parts of open cells, so many levels down."""
-    return open_cells[parts >> 3 * depth] << 3 * depth | parts & ((1 << 3 * depth) - 1)
-
-
-def _crowd(counts: Any, size: int) -> float:
+def _crowd(cloud: Cloud, moments: Any, size: int) -> float:
     """Give how many points share a cell with the median point: dense spots do not matter."""
-    counts = counts[counts > 0]
-    counts.sort()
-    return float(counts[(counts.cumsum() >= size / 2).argmax()])
+    counts = cloud.xp.sort(moments[:, 0])
+    at = cloud.xp.searchsorted(counts.cumsum(), size / 2)
+    return float(counts[at])
 
 
 @dataclass(frozen=True)
@@ -293,15 +296,19 @@ class _Limits:
         s_level = options.s_level
         return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), DEEPEST, by_crowd)
 
-    def seen(self, levels: list[tuple[int, Any]], size: int, turn: int) -> "_Limits":
+    def seen(self, levels: list[tuple[int, Any]], cloud: Cloud, turn: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
         chosen = self
         for level, moments in levels:
             due = chosen.s_level is None or (level == chosen.s_level and chosen.by_crowd)
             if not due:
                 continue
-            crowd = _crowd(moments[:, 0], size)
-            if chosen.s_level is None and crowd > max(CROWDS[turn], size / SHARES[turn]):
+            most = max(CROWDS[turn], cloud.size / SHARES[turn])
+            # so many share the cells at least
+            if chosen.s_level is None and cloud.size / (2 * len(moments)) > most:
+                continue
+            crowd = _crowd(cloud, moments, cloud.size)
+            if chosen.s_level is None and crowd > most:
                 continue
             s_ms, deepest = self.s_ms, DEEPEST
             if self.by_crowd:
@@ -319,46 +326,49 @@ class _Limits:
 class _Batch:
     """The nodes that a grid of cells brings."""
 
-    def __init__(self, xp: Any) -> None:
-        self.xp = xp
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud, self.xp = cloud, cloud.xp
         self.size = 0
-        self.parts: list[tuple[Any, Any, Any]] = []
+        self.parts = [self._room(0)]
+
+    def _room(self, n: int) -> tuple[Any, Any, Any]:
+        """Levels, Morton codes and moments."""
+        xp = self.xp
+        return xp.empty(n, np.int32), xp.empty(n, np.int64), xp.empty((n, MOMENTS))
 
     def take(self, level: int, moments: Any, state: Any, open_cells: Any, base: int) -> None:
         """Take the planar cells of a level, and number them in their states."""
         flat = self.xp.flatnonzero(state == nodes.FLAT)
-        state[flat] = self.xp.arange(self.size, self.size + flat.size, dtype=np.int32)
+        part = self._room(flat.size)
+        self.cloud.each(
+            "take", flat.size, flat, open_cells, level - base, level, self.size, moments, state,
+            *part,
+        )  # fmt: skip
         self.size += int(flat.size)
-        codes = _codes(flat, open_cells, level - base)
-        self.parts.append((self.xp.full(flat.size, level, np.int32), codes, moments[flat]))
+        self.parts.append(part)
 
-    def finish(self, cloud: Cloud, level: int, state: Any, ranks: Any) -> tuple[Any, ...]:
-        """Take out the outliers; the columns of `Nodes`."""
-        xp, n = self.xp, self.size
-        levels, codes, moments = map(xp.concatenate, zip(*self.parts, strict=True))
-        corners, middles = self._places(cloud, levels, codes)
-        planes = xp.empty((n, 5))
-        cloud.each("first_planes", n, levels, moments, middles, planes)
-        outliers = cloud.sift(level, state, ranks, planes, corners)
-        cloud.each("without", n, levels, outliers, moments)
-        return self._columns(cloud, levels, codes, moments, middles)
+    def finish(self, level: int, state: Any, ranks: Any) -> Any:
+        """Take out the outliers; see `describe`."""
+        levels, codes, moments, corners, middles = self._join()
+        planes = self.xp.empty((self.size, 5))
+        self.cloud.each("first_planes", self.size, levels, moments, middles, planes)
+        outliers = self.cloud.sift(level, state, ranks, planes, corners)
+        self.cloud.each("without", self.size, levels, outliers, moments)
+        return self._rows(levels, codes, moments, middles)
 
-    def describe(self, cloud: Cloud) -> tuple[Any, ...]:
-        """Give the columns of `Nodes`, outliers and all."""
+    def describe(self) -> Any:
+        """Give the rows of `nodes.describe`, outliers and all."""
+        levels, codes, moments, _, middles = self._join()
+        return self._rows(levels, codes, moments, middles)
+
+    def _join(self) -> tuple[Any, ...]:
+        """Levels, codes, moments, corners and middles."""
         levels, codes, moments = map(self.xp.concatenate, zip(*self.parts, strict=True))
-        _, middles = self._places(cloud, levels, codes)
-        return self._columns(cloud, levels, codes, moments, middles)
-
-    def _places(self, cloud: Cloud, levels: Any, codes: Any) -> tuple[Any, Any]:
         corners, middles = self.xp.empty((self.size, 4), np.int64), self.xp.empty((self.size, 3))
-        cloud.each("place", self.size, levels, codes, corners, middles)
-        return corners, middles
+        self.cloud.each("place", self.size, levels, codes, corners, middles)
+        return levels, codes, moments, corners, middles
 
-    def _columns(
-        self, cloud: Cloud, levels: Any, codes: Any, moments: Any, middles: Any
-    ) -> tuple[Any, ...]:
-        xp, n = self.xp, self.size
-        mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
-        values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
-        cloud.each("describe", n, moments, middles, mean, covariance, values, vectors)
-        return levels, codes, moments[:, 0], mean, covariance, values, vectors
+    def _rows(self, levels: Any, codes: Any, moments: Any, middles: Any) -> Any:
+        rows = self.xp.empty((self.size, sum(WIDTHS)))
+        self.cloud.each("describe", self.size, levels, codes, moments, middles, rows)
+        return rows
