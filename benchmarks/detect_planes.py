@@ -1,12 +1,13 @@
 """How fast `detect_planes` is, against a pass that reads x, y and z once, in one run.
 
-python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--open3d PYTHON]
+python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [--open3d PYTHON]
 
 The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass take
 turns; the ratio is of the best of each. Finding is all that comes before points are told by their
 planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
-order. With --open3d, Open3D's detect_planar_patches on a million points in the same run, normals
-included (open3d_rival.py).
+order. With --processor all times are those of the processors, all threads together, which other
+processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in the
+same run, normals included (open3d_rival.py).
 """
 
 import argparse
@@ -62,29 +63,31 @@ def bounds(x, y, z):
     return np.min(parts, axis=0), np.max(parts, axis=0)
 
 
-def best_of(repeat, *calls):
-    """Best wall time of each, in turns; the first round compiles."""
-    times = np.empty((repeat + 1, len(calls)))
-    for row in times:
-        for k, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            row[k] = time.perf_counter() - start
-    return times[1:].min(axis=0)
+def best_of(repeat, clock, *calls):
+    """Best time of each, in turns, and what it gave then; the first round compiles."""
+    rounds = []
+    for _ in range(repeat + 1):
+        row = []
+        for call in calls:
+            start = clock()
+            given = call()
+            row.append((clock() - start, given))
+        rounds.append(row)
+    return [min(each, key=lambda pair: pair[0]) for each in zip(*rounds[1:], strict=True)]
 
 
 @contextmanager
-def stages():
+def stages(clock):
     """Time the parts of all calls within: gives a table of seconds."""
     spent = defaultdict(float)
 
     def timed(name, inner):
         def outer(*arguments, **options):
-            start = time.perf_counter()
+            start = clock()
             try:
                 return inner(*arguments, **options)
             finally:
-                spent[name] += time.perf_counter() - start
+                spent[name] += clock() - start
 
         return outer
 
@@ -95,30 +98,26 @@ def stages():
         yield spent
 
 
-def report(n, repeat):
+def report(n, repeat, clock):
     scene = room(n)
     cloud = scene.x, scene.y, scene.z
     del scene
     ids = np.arange(n)
-    parts, found = [], []
 
     def planes():
-        start = time.perf_counter()
-        with stages() as spent:
-            found.append(cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size)
-        parts.append((time.perf_counter() - start, spent))
+        with stages(clock) as spent:
+            return spent, cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size
 
     kernel, options = plane_points.UDF.kernel("cpu"), plane_points.Options()
-    whole, points, read = best_of(
-        repeat, planes, lambda: kernel(*cloud, ids, options), lambda: bounds(*cloud)
+    (whole, (spent, found)), (points, _), (read, _) = best_of(
+        repeat, clock, planes, lambda: kernel(*cloud, ids, options), lambda: bounds(*cloud)
     )
-    spent = min(parts, key=lambda part: part[0])[1]
     nodes_to_planes = sum(spent[name] for name in FINDING)
     print(
         f"{n:>10} points: pass {1000 * read:.1f} ms ({24e-9 * n / read:.0f} GB/s); "
         f"finding {1000 * nodes_to_planes:.1f} ms = {nodes_to_planes / read:.1f} passes; "
         f"detect_planes {1000 * whole:.1f} ms = {whole / read:.1f} passes, "
-        f"{1e9 * whole / n:.1f} ns a point, {found[-1]} planes; "
+        f"{1e9 * whole / n:.1f} ns a point, {found} planes; "
         f"plane_points {1000 * points:.1f} ms = {points / read:.1f} passes\n"
         + " " * 12
         + ", ".join(f"{name} {1000 * seconds:.1f}" for name, seconds in spent.items())
@@ -129,6 +128,7 @@ def report(n, repeat):
 
 
 def against_open3d(python, repeat):
+    """In wall time, which Open3D is measured in."""
     scene = room(RIVAL_POINTS)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.npz"), Path(folder, "out.npz")
@@ -136,7 +136,7 @@ def against_open3d(python, repeat):
         subprocess.run([python, RIVAL, "patches", source, target], check=True)
         with np.load(target) as out:
             seconds, planes = float(out["seconds"]), len(out["planes"])
-    ours = report(RIVAL_POINTS, repeat)
+    ours = report(RIVAL_POINTS, repeat, time.perf_counter)
     print(f"Open3D: {seconds:.2f} s for {planes} of 12 planes, {seconds / ours:.0f} times ours")
 
 
@@ -146,11 +146,13 @@ def main():
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--processor", action="store_true", help="times of the processors")
     parser.add_argument("--open3d", help="a Python that has Open3D")
     arguments = parser.parse_args()
+    clock = time.process_time if arguments.processor else time.perf_counter
     print(f"{n_threads()} threads")
     for n in arguments.sizes:
-        report(n, arguments.repeat)
+        report(n, arguments.repeat, clock)
     if arguments.open3d:
         against_open3d(arguments.open3d, arguments.repeat)
 

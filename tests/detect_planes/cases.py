@@ -111,7 +111,7 @@ CASES = {
     "three degrees apart": (two_at(3.0), {}),
     "twelve degrees apart": (two_at(12.0), {}),
     "roofs": (of(rooms.roofs(N)), {}),
-    "every point a thousand times": (doubled(of(rooms.flat(30)), 1000), {"s_ms": 30}),
+    "every point a thousand times": (doubled(of(rooms.flat(12)), 1000), {"s_ms": 30}),
     "every point twice": (doubled(of(rooms.room(N // 2)), 2), {}),
     "clutter": (points(*random(N)), {}),
     "a ball": (ball(N), {}),

@@ -53,9 +53,9 @@ def steps(x, y, z, low_x, low_y, low_z, scale, a, b, c):
     """Turn coordinates to steps."""
     top = np.int32(TOP)
     for k in range(x.size):
-        a[k] = min(np.int32((x[k] - low_x) * scale), top)
-        b[k] = min(np.int32((y[k] - low_y) * scale), top)
-        c[k] = min(np.int32((z[k] - low_z) * scale), top)
+        a[k] = max(min(np.int32((x[k] - low_x) * scale), top), np.int32(0))
+        b[k] = max(min(np.int32((y[k] - low_y) * scale), top), np.int32(0))
+        c[k] = max(min(np.int32((z[k] - low_z) * scale), top), np.int32(0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -163,6 +163,10 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
+    def forget(self) -> None:
+        """Give up the points of open cells."""
+        self.kept, self.parts = None, self.threads.parts(self.size, POINTS_PER_THREAD)
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
         run = getattr(nodes, loop)
@@ -245,17 +249,36 @@ class CpuCloud:
         return covered, _sum(sums)
 
     def connect(self, rasters: Any, covered: Any) -> Any:
-        """Label the pixels that hang together: labels, first pixels, sizes."""
-        labels, parent = np.empty(covered.size, np.int32), np.empty(covered.size, np.int32)
-        found = pixels.connect(covered, rasters.starts, rasters.shapes, parent, labels)
-        return labels, *found
+        """Find the pixels that hang together: runs and parts of them, planes of parts, sizes."""
+        runs: list[Any] = []
+        sizes: list[Any] = []
+        n_parts = 0
+        for first, rows, columns in rasters.extents().tolist():
+            part = slice(first, first + rows * columns)
+            firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
+            starts = np.empty(rows + 1, np.int32)
+            pixels.find_runs(covered[part], rows, columns, firsts, lasts, starts)
+            number = np.empty(starts[-1], np.int32)
+            n = pixels.connect(firsts, lasts, starts, columns, number)
+            sizes.append(np.bincount(number, lasts[: number.size] - firsts[: number.size], n))
+            runs.append((firsts, lasts, number + n_parts))
+            n_parts += n
+        plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
+        return runs, plane, np.concatenate(sizes)
 
-    def paint(self, rasters: Any, labels: Any, firsts: Any, numbers: Any, n: int) -> Any:
-        """Turn labels to surfaces, and count twice the pixels of each: see `pixels.paint`."""
-        del firsts
-        halves, numbers = np.zeros(n, np.int64), np.append(np.int32(0), numbers)
-        pixels.paint(numbers, rasters.starts, rasters.shapes, labels, halves)
-        return labels, halves
+    def paint(self, rasters: Any, runs: Any, numbers: Any, n: int) -> Any:
+        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        own, labels = np.zeros((2, rasters.n_pixels), np.int32)
+        for (first, rows, columns), (firsts, lasts, part) in zip(
+            rasters.extents().tolist(), runs, strict=True
+        ):
+            inside = slice(first, first + rows * columns)
+            pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
+            inner = columns + 1, (rows - 1) * columns - 1
+            pixels.mark_edges(own[inside], columns, labels[inside], *inner)
+        counts = np.zeros(n + 1)
+        pixels.count_pixels(labels, counts)
+        return labels, counts[1:]
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""

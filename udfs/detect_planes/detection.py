@@ -65,9 +65,9 @@ class Detection:
 
 def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detection:
     """Find the planes of a cloud, and the plane of each point if `label`."""
-    if cube.side <= 0 or not np.isfinite(cube.scale):
+    if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
         return _nothing(cloud, label=label)
-    nodes = planar_nodes(cloud, options, 0)
+    nodes = planar_nodes(cloud, options, 0, cloud.size)
     noise = _noise(nodes)
     nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
@@ -76,7 +76,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         rest = rest.rest(near_planes(nodes, owner, planes), planes)
         if rest.size < LEAST * FEWEST_NODES:
             break
-        more = planar_nodes(rest, options, turn)
+        more = planar_nodes(rest, options, turn, cloud.size)
         nodes = nodes.join(owner >= 0, more.join(_sound(more, noise)))
         owner, planes = _grouped(cloud, nodes, cube, options)
     if len(planes) == 0:
@@ -85,11 +85,12 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     rasters = lay_rasters(nodes, owner, planes, near)
     covered, sums = cloud.cover(near, rasters, planes)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
-    least = _least_points(nodes, owner, len(planes), options)
+    least = np.full(len(planes), np.inf)
+    np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.least[owner >= 0])
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], least, split=options.split)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
-    keep = np.flatnonzero(sums[:, 0] >= least[surfaces.plane])
+    keep = np.flatnonzero(sums[:, 0] >= (options.min_points or least[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
     if label:
@@ -115,15 +116,6 @@ def _sound(nodes: Nodes, noise: float) -> Any:
 
 def _weights(nodes: Nodes, size: int) -> Any:
     return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
-
-
-def _least_points(nodes: Nodes, owner: Any, n_planes: int, options: "Options") -> Any:
-    """Points that each plane must have."""
-    if options.min_points is not None:
-        return np.full(n_planes, float(options.min_points))
-    least = np.full(n_planes, np.inf)
-    np.minimum.at(least, owner[owner >= 0], nodes.least[owner >= 0])
-    return SUPPORT * least
 
 
 def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
@@ -162,6 +154,7 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
     )  # fmt: skip
     planes = planes[:n]
     planes[_faces_down(planes), :4] *= -1
+    planes += 0.0  # no -0
     return owner, _in_steps(nodes, planes, cube, options)
 
 
@@ -179,7 +172,7 @@ def _in_steps(nodes: Nodes, planes: Any, cube: Cube, options: "Options") -> Any:
     if options.max_distance is None:
         most = NOISES * np.sqrt(planes[:, 4]) * ROOT
     else:
-        most = np.full(len(planes), options.max_distance * cube.scale)
+        most = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
     # a flat plane's points are told by rounding alone
     return np.column_stack([normals, offsets, np.maximum(most, LEAST_REACH)])
 

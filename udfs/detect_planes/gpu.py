@@ -179,6 +179,10 @@ class GpuCloud:
         self.kept = left
         return outliers
 
+    def forget(self) -> None:
+        """Give up the points of open cells."""
+        self.kept = None
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
         plain = (int(each) if isinstance(each, bool) else each for each in arguments)
@@ -237,29 +241,34 @@ class GpuCloud:
         return covered, self.download(sums)
 
     def _rasters(self, rasters: Any) -> Any:
-        sizes = np.column_stack([rasters.starts[:, 0], rasters.shapes]).astype(np.int32)
-        return self.device.upload_small(sizes), len(sizes)
+        extents = rasters.extents().astype(np.int32)
+        return self.device.upload_small(extents), len(extents)
 
     def connect(self, rasters: Any, covered: Any) -> Any:
-        """Find the pixels that hang together: first pixel of each's part; those, their sizes."""
+        """Find the pixels that hang together: parts, their planes and sizes.
+
+        A part is named by its first pixel: parts are those of each pixel, and those there are.
+        """
         n = covered.size
         parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
-        firsts, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
+        found, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
         self._cells("connect", n, covered, *self._rasters(rasters), parent, n)
         self._cells("measure", n, covered, parent, sizes, n)
-        self._cells("list_parts", n, covered, parent, sizes, firsts, n_found, n)
-        firsts = self.download(firsts[: int(self.download(n_found)[0])])
-        firsts, sizes = firsts[np.argsort(firsts[:, 0])].T
-        return self.xp.where(covered, parent, np.int32(-1)), firsts, sizes
+        self._cells("list_parts", n, covered, parent, sizes, found, n_found, n)
+        found = self.download(found[: int(self.download(n_found)[0])])
+        firsts, sizes = found[np.argsort(found[:, 0])].T
+        plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
+        return (covered, parent, firsts), plane, sizes
 
-    def paint(self, rasters: Any, parts: Any, firsts: Any, numbers: Any, n: int) -> Any:
-        """Turn parts to surfaces, and count twice the pixels of each: see `pixels.paint`."""
-        halves, labels, size = self._zeros(n), self.xp.empty_like(parts), parts.size
-        put, number_at = self.device.upload_small, self.xp.empty_like(parts)
-        number_at[put(firsts)] = put(numbers)
-        self._cells("paint", size, parts, number_at, labels, size)
+    def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
+        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        covered, parent, firsts = parts
+        halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
+        put, size = self.device.upload_small, covered.size
+        surfaces[put(firsts)] = put(numbers)
+        self._cells("paint", size, covered, parent, surfaces, labels, size)
         self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
-        return labels, self.download(halves)
+        return labels, self.download(halves) / 2
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""

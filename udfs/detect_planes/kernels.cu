@@ -206,7 +206,7 @@ extern "C" __global__ void planes_bounds(const double* x, const double* y, const
 
 __device__ int step_of(double value, double low, double scale) {
     const int step = (int)((value - low) * scale);
-    return step < TOP ? step : TOP;
+    return step < 0 ? 0 : (step < TOP ? step : TOP);
 }
 
 __device__ int spread(int v) {
@@ -500,56 +500,54 @@ __device__ void covariance_of(const double* m, double* mean, double* covariance)
 
 extern "C" __global__ void planes_judge(const double* moments, const int* before, i64 tested,
                                         double s_ms, double max_thickness, double min_isotropy,
-                                        int* state, i64 n) {
+                                        i64 flat, int* state, bool* is_flat, i64 n) {
     FOR_EACH(k, n) {
-        const int above = before[k >> 3];
-        int own = above;
-        if (above == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
+        int own = before[k >> 3];
+        bool planar = false;
+        if (own == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
         if (own == OPEN && tested) {
             double mean[3], covariance[6], values[3], vectors[9];
             covariance_of(moments + MOMENTS * k, mean, covariance);
             eigen(covariance, values, vectors);
             const bool thin = values[0] < max_thickness * values[1];
-            if (thin && values[1] > min_isotropy * values[2]) own = FLAT;
+            planar = thin && values[1] > min_isotropy * values[2];
         }
-        state[k] = own;
+        state[k] = planar ? (int)flat : own;
+        is_flat[k] = planar;
     }
 }
 
-__device__ i64 code_of(i64 cell, const i64* open_cells, i64 depth) {
-    return open_cells[cell >> 3 * depth] << 3 * depth | (cell & ((1ll << 3 * depth) - 1));
-}
-
-extern "C" __global__ void planes_take(const i64* flat, const i64* open_cells, i64 depth, i64 level,
-                                       i64 first, const double* moments, int* state, int* levels,
-                                       i64* codes, double* taken, i64 n) {
+extern "C" __global__ void planes_number(const i64* starts, i64 first, i64 last, const int* ranks,
+                                         i64 is_last, int* state, i64 n) {
     FOR_EACH(k, n) {
-        const i64 cell = flat[k];
-        state[cell] = (int)(first + k);
-        levels[k] = (int)level;
-        codes[k] = code_of(cell, open_cells, depth);
-        for (int i = 0; i < MOMENTS; ++i) taken[MOMENTS * k + i] = moments[MOMENTS * cell + i];
+        const int own = state[k];
+        if (own <= FLAT) {
+            const int level = FLAT - own;
+            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))];
+        } else if (own == OPEN && is_last) {
+            state[k] = NONE;
+        }
     }
 }
 
-extern "C" __global__ void planes_rank(const i64* parts, const i64* open_cells, i64 depth,
-                                       int* ranks, i64* codes, i64 n) {
+extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 first, i64 base,
+                                        const i64* open_cells, int* levels, i64* codes,
+                                        i64* corners, double* middles, i64 n) {
     FOR_EACH(k, n) {
-        ranks[parts[k]] = (int)k;
-        codes[k] = code_of(parts[k], open_cells, depth);
-    }
-}
-
-extern "C" __global__ void planes_place(const int* levels, const i64* codes, i64* corners,
-                                        double* middles, i64 n) {
-    FOR_EACH(k, n) {
-        const int level = levels[k], down = BITS - level;
+        int row = 0;
+        while (at[k] >= starts[row + 1]) ++row;
+        const int level = (int)first + row, finer = 3 * (level - (int)base);
+        const i64 cell = at[k] - starts[row];
+        const i64 code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        levels[k] = level;
+        codes[k] = code;
+        const int down = BITS - level;
         const double half = 0.5 * (double)(1ll << down);
         for (int axis = 0; axis < 3; ++axis) {
-            i64 at = 0;
-            for (int bit = 0; bit < level; ++bit) at |= (codes[k] >> (3 * bit + 2 - axis) & 1) << bit;
-            corners[4 * k + axis] = at << down;
-            middles[3 * k + axis] = (double)(at << down) + half;
+            i64 place = 0;
+            for (int bit = 0; bit < level; ++bit) place |= (code >> (3 * bit + 2 - axis) & 1) << bit;
+            corners[4 * k + axis] = place << down;
+            middles[3 * k + axis] = (double)(place << down) + half;
         }
         corners[4 * k + 3] = level < GRID ? GRID - level : 0;
     }
@@ -584,20 +582,17 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
     }
 }
 
-extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
-                                           const double* moments, const double* middles,
-                                           double* rows, i64 n) {
+extern "C" __global__ void planes_describe(const double* moments, const double* middles,
+                                           double* means, double* covariances, double* values,
+                                           double* vectors, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6], *row = rows + 24 * k;
+        double mean[3], covariance[6];
         covariance_of(moments + MOMENTS * k, mean, covariance);
-        row[0] = (double)levels[k];
-        row[1] = (double)codes[k];
-        row[2] = moments[MOMENTS * k];
         for (int axis = 0; axis < 3; ++axis)
-            row[3 + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
-        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, row + 12, row + 15);
+            means[3 * k + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+        for (int i = 0; i < 6; ++i) covariances[6 * k + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, values + 3 * k, vectors + 9 * k);
     }
 }
 
@@ -705,15 +700,14 @@ extern "C" __global__ void planes_vote_as_paper(const double* means, const doubl
         double rho = (nx * mean[0] + ny * mean[1]) + nz * mean[2];
         if (rho < 0.0) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
         rho *= unit;
-        const double phi = angle_of(sqrt(nx * nx + ny * ny), nz), theta = angle_of(ny, nx);
-        const double px = rho * nx, py = rho * ny, pz = rho * nz;
-        double w = px * px + py * py, p2 = rho * rho;
-        const double root = greater(sqrt(w), TINY);
-        w = greater(w, TINY);
-        p2 = greater(p2, TINY);
+        const double level = sqrt(nx * nx + ny * ny);
+        const double phi = angle_of(level, nz), theta = angle_of(ny, nx), pz = rho * nz;
+        const double p2 = greater(rho * rho, TINY), lever = greater(rho * level, TINY);
+        // at a pole any theta is as good
+        const double ux = level > 0.0 ? nx / level : 1.0, uy = level > 0.0 ? ny / level : 0.0;
         const double j00 = nx, j01 = ny, j02 = nz;
-        const double j10 = px * pz / (root * p2), j11 = py * pz / (root * p2);
-        const double j12 = -w / (root * p2), j20 = -py / w, j21 = px / w, j22 = 0.0;
+        const double j10 = ux * pz / p2, j11 = uy * pz / p2, j12 = -rho * level / p2;
+        const double j20 = -uy / lever, j21 = ux / lever, j22 = 0.0;
         const double u = unit * unit;
         const double sxx = s[0] * u, sxy = s[1] * u, sxz = s[2] * u;
         const double syy = s[3] * u, syz = s[4] * u, szz = s[5] * u;
@@ -1033,9 +1027,10 @@ extern "C" __global__ void planes_list_parts(const flag_t* covered, const int* p
     }
 }
 
-// planes_paint: surfaces of pixels, from those at the first pixels of parts; part -1 is none.
-extern "C" __global__ void planes_paint(const int* parts, const int* number_at, int* labels, i64 n) {
-    FOR_EACH(k, n) labels[k] = parts[k] < 0 ? 0 : number_at[parts[k]];
+// planes_paint: surfaces of pixels, from those at the first pixels of parts.
+extern "C" __global__ void planes_paint(const flag_t* covered, const int* parts,
+                                        const int* surfaces, int* labels, i64 n) {
+    FOR_EACH(k, n) labels[k] = covered[k] ? surfaces[parts[k]] : 0;
 }
 
 // planes_edges: tells the pixels along edges; counts 1 for these, 2 for others of a surface.

@@ -7,7 +7,7 @@ from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 from .eigen import eigen
 
 FLAT = -3
-"""State of a cell that has just been found planar."""
+"""State of a cell in a planar one, less the level of that."""
 
 REACH = 10
 """A point may be as far from the plane of its node as the node's side over this."""
@@ -100,7 +100,9 @@ def spectrum(m, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def judge(moments, before, tested, s_ms, max_thickness, min_isotropy, state, start, stop):
+def judge(
+    moments, before, tested, s_ms, max_thickness, min_isotropy, flat, state, is_flat, start, stop
+):  # fmt: skip
     """Find the planar cells of a level.
 
     Parameters
@@ -110,79 +112,83 @@ def judge(moments, before, tested, s_ms, max_thickness, min_isotropy, state, sta
         States of the cells that they are parts of; one for the root.
     tested : bool
         Whether this level may have planar nodes.
+    flat : int
+        FLAT less the level.
     state : int32[cells]
-        Out: that of the cell above where it is not OPEN, else NONE, OPEN or FLAT.
+        Out: that of the cell above where it is not OPEN, else NONE, OPEN or `flat`.
+    is_flat : bool[cells]
+        Out: whether a cell is a planar node.
     """
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        above = before[k >> 3]
-        if above != OPEN:
-            state[k] = above
-        elif moments[k, 0] < s_ms:
-            state[k] = NONE
-        else:
-            state[k] = OPEN
-            if tested:
-                spectrum(moments[k], values, vectors)
-                if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
-                    state[k] = FLAT
+        own = before[k >> 3]
+        is_flat[k] = False
+        if own == OPEN and moments[k, 0] < s_ms:
+            own = NONE
+        if own == OPEN and tested:
+            spectrum(moments[k], values, vectors)
+            if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
+                own = flat
+                is_flat[k] = True
+        state[k] = own
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def take(
-    flat, open_cells, depth, level, first, moments, state, levels, codes, taken, start, stop
-):  # fmt: skip
-    """Make nodes of planar cells, and number them in their states.
+def number(starts, first, last, ranks, is_last, state, start, stop):
+    """Turn the states of the finest cells to the nodes that they are in.
 
     Parameters
     ----------
-    flat : int64[nodes]
-        Cells of a level.
-    open_cells, depth : int64[], int
-        Codes of the cells that they are parts of, and by how many levels.
-    first : int
-        Number of the first node.
-    moments, state : float64[cells, MOMENTS], int32[cells]
-    levels, codes, taken : int32[nodes], int64[nodes], float64[nodes, MOMENTS]
-        Out.
+    starts : int64[levels + 1]
+        Where the cells of each level of a grid start.
+    first, last : int
+        Levels of the grid.
+    ranks : int32[cells of all levels]
+        Numbers of those that are nodes.
+    is_last : bool
+        Whether cells that are still open are given up.
+    state : int32[cells]
+        In and out.
     """
     for k in range(start, stop):
-        cell = flat[k]
-        state[cell] = first + k
-        levels[k] = level
-        codes[k] = code_of(cell, open_cells, depth)
-        taken[k] = moments[cell]
+        own = state[k]
+        if own <= FLAT:
+            level = FLAT - own
+            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))]
+        elif own == OPEN and is_last:
+            state[k] = NONE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def rank(parts, open_cells, depth, ranks, codes, start, stop):
-    """Give the parts of open cells that are open their ranks, and the codes that they have."""
-    for k in range(start, stop):
-        ranks[parts[k]] = k
-        codes[k] = code_of(parts[k], open_cells, depth)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def code_of(cell, open_cells, depth):
-    """Give the Morton code of a part of an open cell, so many levels down."""
-    return open_cells[cell >> 3 * depth] << 3 * depth | cell & ((1 << 3 * depth) - 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def place(levels, codes, corners, middles, start, stop):
+def place(at, starts, first, base, open_cells, levels, codes, corners, middles, start, stop):
     """Find where cells are.
 
     Parameters
     ----------
-    levels, codes : int32[cells], int64[cells]
-    corners : int64[cells, 4]
+    at : int64[n]
+        Their places in a grid.
+    starts : int64[levels + 1]
+        Where the cells of each level start there.
+    first, base : int
+        First level of the grid; that of the open cells that it divides.
+    open_cells : int64[]
+        Morton codes of these.
+    levels, codes : int32[n], int64[n]
+        Out.
+    corners : int64[n, 4]
         Out: the least corner in steps, and by how much offsets from it are shifted to have no
         more bits than in a cell of the first grid.
-    middles : float64[cells, 3]
+    middles : float64[n, 3]
         Out: in steps.
     """
     for k in range(start, stop):
-        level, code = np.int64(levels[k]), codes[k]
+        row = 0
+        while at[k] >= starts[row + 1]:
+            row += 1
+        level, cell = np.int64(first + row), at[k] - starts[row]
+        down = 3 * (level - base)
+        code = open_cells[cell >> down] << down | cell & ((1 << down) - 1)
+        levels[k], codes[k] = level, code
         x, y, z = np.int64(0), np.int64(0), np.int64(0)
         for bit in range(level):
             x |= (code >> (3 * bit + 2) & 1) << bit
@@ -240,37 +246,38 @@ def without(levels, outliers, moments, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(levels, codes, moments, middles, rows, start, stop):
-    """Give all that is told of nodes, in half sides of the root cube.
+def describe(moments, middles, means, covariances, values, vectors, start, stop):
+    """Give mean, covariance and its spectrum of nodes, in half sides of the root cube.
 
     Parameters
     ----------
-    levels, codes : int32[nodes], int64[nodes]
     moments : float64[nodes, MOMENTS]
     middles : float64[nodes, 3]
         Of the nodes, in steps.
-    rows : float64[nodes, 24]
-        Out: level, code, points, mean seen from the middle of the root cube, covariance xx, xy,
-        xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
+    means : float64[nodes, 3]
+        Out: seen from the middle of the root cube.
+    covariances : float64[nodes, 6]
+        Out: xx, xy, xz, yy, yz, zz.
+    values, vectors : float64[nodes, 3], float64[nodes, 3, 3]
+        Out: ascending, and as rows.
     """
     half = float(1 << (BITS - 1))
-    unit = half * half
-    values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        m, row = moments[k], rows[k]
+        m = moments[k]
         n = m[0]
         x, y, z = m[1] / n, m[2] / n, m[3] / n
-        row[0], row[1], row[2] = levels[k], codes[k], n
-        row[3] = ((x + middles[k, 0]) - half) / half
-        row[4] = ((y + middles[k, 1]) - half) / half
-        row[5] = ((z + middles[k, 2]) - half) / half
-        row[6] = (m[4] / n - x * x) / unit
-        row[7] = (m[5] / n - x * y) / unit
-        row[8] = (m[6] / n - x * z) / unit
-        row[9] = (m[7] / n - y * y) / unit
-        row[10] = (m[8] / n - y * z) / unit
-        row[11] = (m[9] / n - z * z) / unit
-        eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
-        row[12:15] = values
-        for i in range(3):
-            row[15 + 3 * i : 18 + 3 * i] = vectors[i]
+        means[k, 0] = ((x + middles[k, 0]) - half) / half
+        means[k, 1] = ((y + middles[k, 1]) - half) / half
+        means[k, 2] = ((z + middles[k, 2]) - half) / half
+        unit = half * half
+        covariances[k, 0] = (m[4] / n - x * x) / unit
+        covariances[k, 1] = (m[5] / n - x * y) / unit
+        covariances[k, 2] = (m[6] / n - x * z) / unit
+        covariances[k, 3] = (m[7] / n - y * y) / unit
+        covariances[k, 4] = (m[8] / n - y * z) / unit
+        covariances[k, 5] = (m[9] / n - z * z) / unit
+        eigen(
+            covariances[k, 0], covariances[k, 1], covariances[k, 2],
+            covariances[k, 3], covariances[k, 4], covariances[k, 5],
+            values[k], vectors[k],
+        )  # fmt: skip

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from . import nodes
-from .cells import BITS, FINER, GRID, MOMENTS, NONE, OPEN
+from .cells import BITS, FINER, GRID, MOMENTS, OPEN
+from .nodes import FEWEST, FLAT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from . import Options
 
 DEEPEST = 13
@@ -60,11 +62,6 @@ class Cube:
         """Half the side: the unit of all that is told of nodes and planes."""
         return self.side / 2
 
-    @property
-    def middle(self) -> "np.ndarray[Any, np.dtype[np.float64]]":
-        """What nodes and planes are seen from."""
-        return np.array(self.low) + self.half
-
     @classmethod
     def around(cls, lows: Any, highs: Any) -> "Cube":
         """Give the cube around the middle of a box; its side is 0 if the box is a point."""
@@ -85,6 +82,9 @@ class Cloud(Protocol):
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; keep the points of open cells."""
 
+    def forget(self) -> None:
+        """Give up the points of open cells."""
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py over range(size)."""
 
@@ -93,9 +93,6 @@ class Cloud(Protocol):
 
 
 COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
-
-WIDTHS = 1, 1, 1, 3, 6, 3, 9
-"""Numbers of each but the last, in the rows of `nodes.describe`."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ class Nodes:
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
+def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> Nodes:
     """Find the planar nodes of a cloud, on the device where it is.
 
     Parameters
@@ -149,7 +146,9 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
     options : Options
         Its s_level, s_ms, s_ps, max_thickness and min_isotropy.
     turn : int
-        Of CROWDS.
+        0 for a whole cloud, 1 and 2 for what is left of it.
+    n_points : int
+        Of the whole cloud.
 
     Returns
     -------
@@ -161,60 +160,134 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int) -> Nodes:
     Pattern Recognition 48 (2015), section 3.1; there by recursion: see README.md.
     """
     xp = cloud.xp
-    limits = _Limits.of(options, cloud.size)
-    open_cells, base, batches, wide = xp.zeros(1, np.int64), 0, [], _Batch(cloud)
-    while True:
-        depth = FINER if base else GRID
-        levels = _levels(cloud, open_cells.size, base, depth)
-        limits = limits.seen(levels, cloud, turn)
+    limits = _Limits.of(options, n_points)
+    open_cells, base = xp.zeros(1, np.int64), 0
+    batches, wide, grids = [], [], []
+    while open_cells.size and base < DEEPEST:
+        grid = _Grid(cloud, open_cells, base)
+        limits = limits.seen(grid, turn)
+        grids.append(grid)
         if base == 0:
-            total = levels[0][1][0]
-            centroid = total[1:4] / total[0] / (1 << (BITS - 1))
-        state, batch = xp.full(open_cells.size, OPEN, np.int32), _Batch(cloud)
-        for level, moments in levels:
-            if limits.s_level is not None and 0 <= limits.s_level - level - 1 < WIDER:
-                flat = xp.empty(moments.shape[0], np.int32)
-                above = xp.full(-(-flat.size // 8), OPEN, np.int32)
-                _judge(cloud, options, moments, above, float(limits.s_ms), flat, tested=True)
-                wide.take(level, moments, flat, open_cells, base)
-            above, state = state, xp.empty(moments.shape[0], np.int32)
-            tested = limits.has(level)
-            _judge(cloud, options, moments, above, float(limits.s_ms), state, tested=tested)
-            if tested:
-                batch.take(level, moments, state, open_cells, base)
-        base += depth
-        if base >= limits.deepest:
-            state[state == OPEN] = NONE
+            total = cloud.download(grid.moments[0])
+        if limits.s_level in grid.levels:
+            wide = [columns for each in grids for columns in each.wide(options, limits)]
+            grids = []
+        flat, state = grid.judge(options, limits)
         parts = xp.flatnonzero(state == OPEN)
-        ranks, codes = xp.empty(state.size, np.int32), xp.empty(parts.size, np.int64)
-        cloud.each("rank", parts.size, parts, open_cells, depth, ranks, codes)
-        batches.append(batch.finish(base, state, ranks))
-        open_cells = codes
-        if parts.size == 0:
-            break
-    s_level = DEEPEST if limits.s_level is None else limits.s_level
+        ranks = xp.empty(state.size, np.int32)
+        ranks[parts] = xp.arange(parts.size, dtype=np.int32)
+        batches.append(grid.nodes(flat, state, ranks))
+        open_cells, base = open_cells[parts >> 3 * grid.depth], grid.levels[-1]
+        open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
 
-    def here(rows: Any) -> Nodes:
-        columns = np.split(cloud.download(rows), np.cumsum(WIDTHS)[:-1], axis=1)
-        level, code, count, mean, covariance, values, vectors = map(np.ascontiguousarray, columns)
-        return Nodes(
-            level[:, 0].astype(np.int32), code[:, 0].astype(np.int64), count[:, 0], mean,
-            covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
-            cloud.download(centroid), s_level,
+    def here(batches: list[Any]) -> Nodes:
+        columns = [*map(cloud.download, map(xp.concatenate, zip(*batches, strict=True)))]
+        least = np.full(columns[0].size, limits.s_ms)
+        named = dict(zip(COLUMNS, [*columns, least], strict=True))
+        s_level = DEEPEST if limits.s_level is None else limits.s_level
+        return Nodes(**named, centroid=total[1:4] / total[0] / (1 << (BITS - 1)), s_level=s_level)
+
+    cloud.forget()
+    found = here(batches)
+    return found.join(~layers(found, here(wide))) if wide else found
+
+
+class _Grid:
+    """The parts of open cells at all levels of a grid, in one row: wide ones first."""
+
+    def __init__(self, cloud: Cloud, open_cells: Any, base: int) -> None:
+        xp = cloud.xp
+        self.cloud, self.open_cells, self.base = cloud, open_cells, base
+        self.depth = FINER if base else GRID
+        self.levels = range(base + 1 if base else 0, base + self.depth + 1)
+        sizes = [open_cells.size << 3 * (level - base) for level in self.levels]
+        self.starts = np.cumsum([0, *sizes])
+        self.moments = xp.empty((int(self.starts[-1]), MOMENTS))
+        last = self.levels[-1]
+        table = cloud.moments(sizes[-1], last)
+        fine = self.of(self.moments, last)
+        cloud.each("centre_moments", sizes[-1], table, 1 << (BITS - last), fine)
+        for level in self.levels[-2::-1]:
+            wider = self.of(self.moments, level)
+            cloud.each("halve", wider.shape[0], fine, 1 << (BITS - level - 1), wider)
+            fine = wider
+
+    def of(self, array: Any, level: int) -> Any:
+        """Give the part of an array that is of a level."""
+        k = level - self.levels[0]
+        return array[int(self.starts[k]) : int(self.starts[k + 1])]
+
+    def crowds(self) -> "Iterator[tuple[int, float]]":
+        """Give for each level how many points share a cell with the median one."""
+        last = self.levels[-1]
+        counts = self.cloud.download(self.of(self.moments, last)[:, 0].copy())
+        for level in self.levels:
+            wide = counts.reshape(-1, 1 << 3 * (last - level)).sum(1)
+            wide = np.sort(wide[wide > 0])
+            upto = wide.cumsum()
+            yield level, float(wide[np.searchsorted(upto, upto[-1] / 2)])
+
+    def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any]:
+        """Find the planar cells; give them, and the states of the finest cells."""
+        xp, cloud = self.cloud.xp, self.cloud
+        is_flat = xp.empty(int(self.starts[-1]), np.bool_)
+        state = xp.full(self.open_cells.size, OPEN, np.int32)
+        for level in self.levels:
+            above, state = state, xp.empty(self.of(is_flat, level).size, np.int32)
+            self._judge(level, above, options, limits, state, is_flat, tested=limits.has(level))
+        flat = xp.flatnonzero(is_flat)
+        ranks = xp.empty(is_flat.size, np.int32)
+        ranks[flat] = xp.arange(flat.size, dtype=np.int32)
+        starts, is_last = xp.asarray(self.starts), self.levels[-1] >= limits.deepest
+        cloud.each(
+            "number", state.size, starts, self.levels[0], self.levels[-1], ranks, is_last, state
+        )
+        return flat, state
+
+    def wide(self, options: "Options", limits: "_Limits") -> list[Any]:
+        """Describe the planar cells of levels above s_level."""
+        xp, above_it = self.cloud.xp, []
+        if limits.s_level is not None:
+            above_it = [level for level in self.levels if 0 < limits.s_level - level <= WIDER]
+        if not above_it:
+            return []
+        is_flat = xp.zeros(int(self.starts[-1]), np.bool_)
+        for level in above_it:
+            state = xp.empty(self.of(is_flat, level).size, np.int32)
+            above = xp.full(-(-state.size // 8), OPEN, np.int32)
+            self._judge(level, above, options, limits, state, is_flat, tested=True)
+        return [self.nodes(xp.flatnonzero(is_flat), None, None)]
+
+    def _judge(
+        self, level: int, above: Any, options: "Options", limits: "_Limits", state: Any,
+        is_flat: Any, *, tested: bool,
+    ) -> None:  # fmt: skip
+        self.cloud.each(
+            "judge", state.size, self.of(self.moments, level), above, tested, limits.s_ms,
+            options.max_thickness, options.min_isotropy, FLAT - level, state,
+            self.of(is_flat, level),
         )  # fmt: skip
 
-    found = here(xp.concatenate(batches))
-    return found.join(~layers(found, here(wide.describe()))) if wide.size else found
-
-
-def _judge(
-    cloud: Cloud, options: "Options", moments: Any, above: Any, s_ms: float, state: Any, *,
-    tested: bool,
-) -> None:  # fmt: skip
-    cloud.each(
-        "judge", state.size, moments, above, tested, s_ms, options.max_thickness,
-        options.min_isotropy, state,
-    )  # fmt: skip
+    def nodes(self, flat: Any, state: Any, ranks: Any) -> tuple[Any, ...]:
+        """Give planar cells as columns of `Nodes`, without their outliers if there are states."""
+        xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
+        level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
+        corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
+        starts = xp.asarray(self.starts)
+        each(
+            "place", n, flat, starts, self.levels[0], self.base, self.open_cells, level, code,
+            corners, middles,
+        )  # fmt: skip
+        moments = self.moments[flat]
+        if state is not None:
+            planes = xp.empty((n, 5))
+            each("first_planes", n, level, moments, middles, planes)
+            outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
+            each("without", n, level, outliers, moments)
+        mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
+        values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
+        each("describe", n, moments, middles, mean, covariance, values, vectors)
+        return level, code, moments[:, 0], mean, covariance, values, vectors
 
 
 def layers(nodes: Nodes, wide: Nodes) -> Any:
@@ -258,27 +331,6 @@ def weighted_median(values: Any, weights: Any) -> float:
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
-def _levels(cloud: Cloud, n_open: int, base: int, depth: int) -> list[tuple[int, Any]]:
-    """Give the moments of the parts of open cells by level, coarse to fine; the root's, too."""
-    xp = cloud.xp
-    table = cloud.moments(n_open << 3 * depth, base + depth)
-    moments = xp.empty(table.shape)
-    cloud.each("centre_moments", table.shape[0], table, 1 << (BITS - base - depth), moments)
-    levels = [(base + depth, moments)]
-    for level in range(base + depth - 1, base if base else -1, -1):
-        fine, moments = moments, xp.empty((moments.shape[0] // 8, MOMENTS))
-        cloud.each("halve", moments.shape[0], fine, 1 << (BITS - level - 1), moments)
-        levels.append((level, moments))
-    return levels[::-1]
-
-
-def _crowd(cloud: Cloud, moments: Any, size: int) -> float:
-    """Give how many points share a cell with the median point: dense spots do not matter."""
-    counts = cloud.xp.sort(moments[:, 0])
-    at = cloud.xp.searchsorted(counts.cumsum(), size / 2)
-    return float(counts[at])
-
-
 @dataclass(frozen=True)
 class _Limits:
     """What makes a node; s_level is None as long as no level was thin enough."""
@@ -292,83 +344,23 @@ class _Limits:
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
         s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
-        by_crowd = s_ms is None
-        s_level = options.s_level
-        return cls(s_level, max(s_ms or LEAST, nodes.FEWEST), DEEPEST, by_crowd)
+        least = float(max(LEAST if s_ms is None else s_ms, FEWEST))
+        return cls(options.s_level, least, DEEPEST, by_crowd=s_ms is None)
 
-    def seen(self, levels: list[tuple[int, Any]], cloud: Cloud, turn: int) -> "_Limits":
+    def seen(self, grid: _Grid, turn: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
-        chosen = self
-        for level, moments in levels:
-            due = chosen.s_level is None or (level == chosen.s_level and chosen.by_crowd)
-            if not due:
-                continue
-            most = max(CROWDS[turn], cloud.size / SHARES[turn])
-            # so many share the cells at least
-            if chosen.s_level is None and cloud.size / (2 * len(moments)) > most:
-                continue
-            crowd = _crowd(cloud, moments, cloud.size)
-            if chosen.s_level is None and crowd > most:
-                continue
-            s_ms, deepest = self.s_ms, DEEPEST
-            if self.by_crowd:
+        if self.s_level is not None and not (self.by_crowd and self.s_level in grid.levels):
+            return self
+        most = max(CROWDS[turn], grid.cloud.size / SHARES[turn])
+        for level, crowd in grid.crowds():
+            if crowd <= most if self.s_level is None else level == self.s_level:
+                if not self.by_crowd:
+                    return replace(self, s_level=level)
                 rich = crowd > CROWDS[turn]
-                s_ms = max(LEAST, crowd / PARTS[rich])
-                deepest = level + BELOW[rich]
-            chosen = _Limits(level, s_ms, deepest, by_crowd=False)
-        return chosen
+                s_ms = max(float(LEAST), crowd / PARTS[rich])
+                return _Limits(level, s_ms, level + BELOW[rich], by_crowd=False)
+        return self
 
     def has(self, level: int) -> bool:
         """Whether a level may have nodes."""
         return self.s_level is not None and self.s_level <= level <= self.deepest
-
-
-class _Batch:
-    """The nodes that a grid of cells brings."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self.cloud, self.xp = cloud, cloud.xp
-        self.size = 0
-        self.parts = [self._room(0)]
-
-    def _room(self, n: int) -> tuple[Any, Any, Any]:
-        """Levels, Morton codes and moments."""
-        xp = self.xp
-        return xp.empty(n, np.int32), xp.empty(n, np.int64), xp.empty((n, MOMENTS))
-
-    def take(self, level: int, moments: Any, state: Any, open_cells: Any, base: int) -> None:
-        """Take the planar cells of a level, and number them in their states."""
-        flat = self.xp.flatnonzero(state == nodes.FLAT)
-        part = self._room(flat.size)
-        self.cloud.each(
-            "take", flat.size, flat, open_cells, level - base, level, self.size, moments, state,
-            *part,
-        )  # fmt: skip
-        self.size += int(flat.size)
-        self.parts.append(part)
-
-    def finish(self, level: int, state: Any, ranks: Any) -> Any:
-        """Take out the outliers; see `describe`."""
-        levels, codes, moments, corners, middles = self._join()
-        planes = self.xp.empty((self.size, 5))
-        self.cloud.each("first_planes", self.size, levels, moments, middles, planes)
-        outliers = self.cloud.sift(level, state, ranks, planes, corners)
-        self.cloud.each("without", self.size, levels, outliers, moments)
-        return self._rows(levels, codes, moments, middles)
-
-    def describe(self) -> Any:
-        """Give the rows of `nodes.describe`, outliers and all."""
-        levels, codes, moments, _, middles = self._join()
-        return self._rows(levels, codes, moments, middles)
-
-    def _join(self) -> tuple[Any, ...]:
-        """Levels, codes, moments, corners and middles."""
-        levels, codes, moments = map(self.xp.concatenate, zip(*self.parts, strict=True))
-        corners, middles = self.xp.empty((self.size, 4), np.int64), self.xp.empty((self.size, 3))
-        self.cloud.each("place", self.size, levels, codes, corners, middles)
-        return levels, codes, moments, corners, middles
-
-    def _rows(self, levels: Any, codes: Any, moments: Any, middles: Any) -> Any:
-        rows = self.xp.empty((self.size, sum(WIDTHS)))
-        self.cloud.each("describe", self.size, levels, codes, moments, middles, rows)
-        return rows

@@ -56,94 +56,140 @@ def near_cells(owner, first, wide, planes, grid, stamp):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def connect(covered, starts, shapes, parent, label):
-    """Label the pixels of rasters that hang together, by sides or corners.
+def find_runs(covered, rows, columns, firsts, lasts, starts):
+    """List the runs of pixels with points, row by row.
 
     Parameters
     ----------
-    covered : uint8[pixels]
-    starts, shapes
-        Of `surfaces.Rasters`.
-    parent : int32[pixels]
-        Is changed.
-    label : int32[pixels]
-        Out: parts of rasters, numbered from 1 on by their first pixels; 0 where there are no
-        points.
-
-    Returns
-    -------
-    firsts, sizes : int64[parts]
-        The first pixel of each, and how many it has.
+    covered : uint8[rows * columns]
+    firsts, lasts : int32[runs]
+        Out: first pixel, and the one after the last; long enough for any raster.
+    starts : int32[rows + 1]
+        Out: where the runs of each row start.
     """
     n = 0
-    for p in range(len(starts)):
-        first, columns = starts[p, 0], shapes[p, 1]
-        for k in range(first, first + shapes[p, 0] * columns):
-            parent[k], label[k] = k, 0
-            if covered[k] == 0:
-                continue
-            column, top = (k - first) % columns, k < first + columns
-            for other, inside in (
-                (k - 1, column > 0),
-                (k - columns - 1, column > 0 and not top),
-                (k - columns, not top),
-                (k - columns + 1, column < columns - 1 and not top),
-            ):
-                if inside and covered[other] != 0:
-                    a, b = k, other
-                    while parent[a] != a:
-                        parent[a] = parent[parent[a]]
-                        a = parent[a]
-                    while parent[b] != b:
-                        parent[b] = parent[parent[b]]
-                        b = parent[b]
-                    parent[max(a, b)] = min(a, b)
-    for k in range(covered.size):
-        n += covered[k] != 0 and parent[k] == k
-    firsts, sizes, n = np.empty(n, np.int64), np.zeros(n, np.int64), 0
-    for k in range(covered.size):
-        if covered[k] != 0:
-            a = k
-            while parent[a] != a:
-                a = parent[a]
-            if a == k:
-                firsts[n] = k
+    for i in range(rows):
+        starts[i] = n
+        inside = False
+        for k in range(i * columns, (i + 1) * columns):
+            if covered[k] != 0:
+                if not inside:
+                    firsts[n] = k
+                    inside = True
+            elif inside:
+                lasts[n] = k
                 n += 1
-                label[k] = n
-            else:
-                label[k] = label[a]
-            sizes[label[k] - 1] += 1
-    return firsts, sizes
+                inside = False
+        if inside:
+            lasts[n] = (i + 1) * columns
+            n += 1
+    starts[rows] = n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def paint(numbers, starts, shapes, label, halves):
-    """Turn parts of rasters to surfaces, and tell the pixels along the edges of these.
+def connect(firsts, lasts, starts, columns, number):
+    """Give the surfaces numbers: runs that touch by sides or corners, by their first ones.
 
     Parameters
     ----------
-    numbers : int32[parts + 1]
-        Surface of each part, from 1 on, or 0.
-    label : int32[pixels]
-        In: part of each pixel, or 0; out: see `assign.nearest`.
-    halves : int64[surfaces]
-        In and out: 2 for each pixel inside, 1 for each along an edge.
+    firsts, lasts, starts
+        As `find_runs` gives them.
+    number : int32[runs]
+        Out: 0, 1, 2 ...
+
+    Returns
+    -------
+    int
+        How many there are.
     """
-    for k in range(label.size):
-        label[k] = numbers[label[k]]
-    for p in range(len(starts)):
-        first, rows, columns = starts[p, 0], shapes[p, 0], shapes[p, 1]
-        for i in range(rows):
-            for j in range(columns):
-                k = first + i * columns + j
-                own = label[k] & (EDGE - 1)
-                if own == 0:
-                    continue
-                halves[own - 1] += 2
-                for di in range(-1, 2):
-                    for dj in range(-1, 2):
-                        a, b = i + di, j + dj
-                        out = a < 0 or b < 0 or a >= rows or b >= columns
-                        if out or label[first + a * columns + b] & (EDGE - 1) != own:
-                            label[k] = own | EDGE
-                halves[own - 1] -= (label[k] & EDGE) != 0
+    for k in range(number.size):
+        number[k] = k
+    for i in range(1, starts.size - 1):
+        above, end = starts[i - 1], starts[i]
+        for k in range(starts[i], starts[i + 1]):
+            while above < end and lasts[above] + columns < firsts[k]:
+                above += 1
+            other = above
+            while other < end and firsts[other] + columns <= lasts[k]:
+                a, b = k, other
+                while number[a] != a:
+                    number[a] = number[number[a]]
+                    a = number[a]
+                while number[b] != b:
+                    number[b] = number[number[b]]
+                    b = number[b]
+                number[max(a, b)] = min(a, b)
+                other += 1
+    n = 0
+    for k in range(number.size):
+        if number[k] == k:
+            number[k] = n
+            n += 1
+        else:
+            number[k] = number[number[k]]
+    return n
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_runs(firsts, lasts, numbers, own):
+    """Write the label of each run to its pixels."""
+    for k in range(numbers.size):
+        for pixel in range(firsts[k], lasts[k]):
+            own[pixel] = numbers[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mark_edges(own, columns, labels, start, stop):
+    """Add EDGE to the labels of pixels with a neighbour of another surface, or of none.
+
+    Parameters
+    ----------
+    own : int32[pixels]
+        Labels; the outermost pixels of a raster have none.
+    labels : int32[pixels]
+        Out.
+    start, stop : int
+        Pixels from the first to after the last that is not outermost.
+    """
+    a, b, c = own[start - columns - 1 :], own[start - columns :], own[start - columns + 1 :]
+    d, e, f = own[start - 1 :], own[start:], own[start + 1 :]
+    g, h, i = own[start + columns - 1 :], own[start + columns :], own[start + columns + 1 :]
+    out = labels[start:]
+    for k in range(stop - start):
+        v = e[k]
+        other = (a[k] ^ v) | (b[k] ^ v) | (c[k] ^ v) | (d[k] ^ v)
+        other |= (f[k] ^ v) | (g[k] ^ v) | (h[k] ^ v) | (i[k] ^ v)
+        out[k] = v | (EDGE if (other != 0) & (v != 0) else 0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_pixels(labels, counts):
+    """Count the pixels of each surface, those along edges half: float64[surfaces + 1]."""
+    for label in labels:
+        if label != 0:
+            counts[label & (EDGE - 1)] += 0.5 if label & EDGE else 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sort_by_cell(cells, of_plane, starts, items):
+    """List the planes of each cell.
+
+    Parameters
+    ----------
+    cells, of_plane : int64[n], int32[n]
+        Planes in ascending order.
+    starts : int32[cells + 1]
+        In: 0; out: where the planes of each cell start.
+    items : int32[n]
+        Out.
+    """
+    for cell in cells:
+        starts[cell + 1] += 1
+    for cell in range(starts.size - 1):
+        starts[cell + 1] += starts[cell]
+    for k in range(cells.size):
+        items[starts[cells[k]]] = of_plane[k]
+        starts[cells[k]] += 1
+    for cell in range(starts.size - 1, 0, -1):
+        starts[cell] = starts[cell - 1]
+    starts[0] = 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from .assign import EDGE
 from .cells import BITS, GRID
-from .pixels import mark_plain, near_cells
+from .pixels import mark_plain, near_cells, sort_by_cell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +60,10 @@ class Rasters:
         """Of all planes."""
         return int((self.shapes[:, 0] * self.shapes[:, 1]).sum())
 
+    def extents(self) -> "NDArray[np.int64]":
+        """Give first pixel, rows and columns of each: int64[planes, 3]."""
+        return np.column_stack([self.starts[:, 0], self.shapes])
+
     def place(self, plane: int, at: Any) -> Any:
         """Give where places of a raster are: float64[n, 2] of its longer side, float64[n, 3]."""
         frame, longer = self.frames[plane], self.starts[plane, 2]
@@ -110,18 +114,17 @@ def lay_surfaces(
     split : bool
         Whether each such part is a surface of its own.
     """
-    parts, firsts, sizes = cloud.connect(rasters, covered)
-    plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
+    parts, plane, sizes = cloud.connect(rasters, covered)
     totals = np.bincount(plane, sizes, len(counts))
     large = np.flatnonzero(sizes * counts[plane] >= least[plane] * totals[plane])
     if split:
         planes, number = plane[large], np.arange(large.size)
     else:
         planes, number = np.unique(plane[large], return_inverse=True)
-    numbers = np.zeros(firsts.size, np.int32)
+    numbers = np.zeros(plane.size, np.int32)
     numbers[large] = number + 1
-    labels, halves = cloud.paint(rasters, parts, firsts, numbers, planes.size)
-    return Surfaces(planes, halves / 2, labels)
+    labels, pixels = cloud.paint(rasters, parts, numbers, planes.size)
+    return Surfaces(planes, pixels, labels)
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
@@ -145,9 +148,8 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     mark_plain(first, np.where(nodes.level[order] <= grid, wide, 0), grid, plain)
     stamp = np.full(n_cells, -1, np.int32)
     cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
-    cell_starts = np.zeros(n_cells + 1, np.int32)
-    cell_starts[1:] = np.cumsum(np.bincount(cells, minlength=n_cells))
-    items = of_plane[np.argsort(cells, kind="stable")]
+    cell_starts, items = np.zeros(n_cells + 1, np.int32), np.empty(cells.size, np.int32)
+    sort_by_cell(cells, of_plane, cell_starts, items)
     return Near(grid, cell_starts, items, cells, of_plane, plain)
 
 
@@ -167,10 +169,11 @@ def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
         for k, (bound, ends) in enumerate(((lows_uv, at - reach), (highs_uv, at + reach))):
             bound[:, axis] = np.inf if k == 0 else -np.inf
             (np.minimum, np.maximum)[k].at(bound[:, axis], of_plane, ends)
-    total = ((highs_uv - lows_uv) / sides[:, None] + 2).prod(1).sum()
+    total = ((highs_uv - lows_uv) / sides[:, None] + 3).prod(1).sum()
     sides = sides * max(1.0, np.sqrt(total / MOST_PIXELS))
-    shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 2
-    frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - sides[:, None], 1 / sides])
+    # half a pixel to spare all around, and another without points
+    shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 3
+    frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - 1.5 * sides[:, None], 1 / sides])
     columns, rows = shapes.T
     firsts = np.concatenate([[0], np.cumsum(rows * columns)])[:-1]
     starts = np.column_stack([firsts, columns, np.maximum(rows, columns)])
@@ -200,9 +203,13 @@ def _axes(normals: Any) -> Any:
 
 def _pixel_sides(nodes: Any, owner: Any, n_planes: int) -> Any:
     """Sides of the pixels of each plane, from how dense its sparser nodes are."""
+    mine = np.flatnonzero(owner >= 0)
     # the variance of a square is a twelfth of its area
-    areas = 12 * np.sqrt(nodes.values[:, 1] * nodes.values[:, 2]) * float(1 << (BITS - 1)) ** 2
-    spacing = np.sqrt(areas / nodes.count)
-    finest = (1 << (BITS - nodes.level)) / FINE
+    areas = 12 * np.sqrt(nodes.values[mine, 1] * nodes.values[mine, 2])
+    spacing = np.sqrt(areas / nodes.count[mine]) * float(1 << (BITS - 1))
+    finest = (1 << (BITS - nodes.level[mine])) / FINE
     side = np.maximum(PIXEL * spacing, finest)
-    return np.array([np.quantile(side[owner == p], 1 - SPARSE) for p in range(n_planes)])
+    order = np.lexsort((side, owner[mine]))
+    sizes = np.bincount(owner[mine], minlength=n_planes)
+    rank = np.ceil((1 - SPARSE) * (sizes - 1)).astype(np.int64)
+    return side[order[np.cumsum(sizes) - sizes + rank]]

@@ -231,13 +231,15 @@ def vote_as_paper(
         rho *= unit
         flat = nx * nx + ny * ny
         phi, theta = arctan2(sqrt(flat), nz), arctan2(ny, nx)
-        px, py, pz = rho * nx, rho * ny, rho * nz
-        w, p2 = px * px + py * py, rho * rho
-        root = max(sqrt(w), TINY)
-        w, p2 = max(w, TINY), max(p2, TINY)
+        pz = rho * nz
+        p2 = max(rho * rho, TINY)
+        level = sqrt(flat)
+        # at a pole any theta is as good
+        ux, uy = (nx / level, ny / level) if level > 0.0 else (1.0, 0.0)
+        lever = max(rho * level, TINY)
         j00, j01, j02 = nx, ny, nz
-        j10, j11, j12 = px * pz / (root * p2), py * pz / (root * p2), -w / (root * p2)
-        j20, j21, j22 = -py / w, px / w, 0.0
+        j10, j11, j12 = ux * pz / p2, uy * pz / p2, -rho * level / p2
+        j20, j21, j22 = -uy / lever, ux / lever, 0.0
         u = unit * unit
         sxx, sxy, sxz = covariances[k, 0] * u, covariances[k, 1] * u, covariances[k, 2] * u
         syy, syz, szz = covariances[k, 3] * u, covariances[k, 4] * u, covariances[k, 5] * u

@@ -1,0 +1,53 @@
+"""`plane_elements` on the GPU: planes and their points are found there, their elements here."""
+
+from typing import TYPE_CHECKING, Any
+
+from spatialq import cuda
+
+from ..detect_planes.gpu import detection
+from .match import match
+
+if TYPE_CHECKING:
+    from ..intersects_with.meshes import Meshes
+    from . import Options
+
+
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, elements: "Meshes", options: "Options"
+) -> dict[str, Any]:
+    """Find the planes of a cloud and the elements that they belong to.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+        All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
+    point_id : int64[n]
+        Where the coordinates are.
+    elements : Meshes
+        In metres, in the memory of the host.
+    options : Options
+
+    Returns
+    -------
+    dict of arrays
+        As from `cpu.run`, where the coordinates are; but `boundary` is a NumPy array.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    found = detection(x, y, z, point_id, options, label=True)
+    device = cuda.device()
+    with device.use():
+        owner = device.download(found.owner)
+        here = device.is_here(x)
+        if here:
+            x, y, z = (device.download(device.view(each)) for each in (x, y, z))
+        columns = match(x, y, z, owner, found.columns, elements, options)
+        if not here:
+            return columns
+        return {
+            name: values if values.dtype == object else device.upload_small(values)
+            for name, values in columns.items()
+        }
