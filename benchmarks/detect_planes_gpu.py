@@ -1,6 +1,6 @@
-"""`detect_planes` on the GPU: parity with the CPU, time by stage; one JSON file.
+"""`detect_planes` and `plane_points` on the GPU: parity with the CPU, time by stage; JSON files.
 
-python benchmarks/detect_planes_gpu.py --commit HASH [--json FILE] [--sizes N ...]
+python benchmarks/detect_planes_gpu.py --commit HASH [--json FOLDER] [--sizes N ...]
 
 Clouds are generated rooms (rooms.py), in random order and as a scanner in the middle sees them,
 line by line. Times are medians of seven with the points on the device.
@@ -18,8 +18,9 @@ import cupy as cp
 import numpy as np
 from rooms import room
 from spatialq.udfs import detect_planes, plane_points
-from spatialq.udfs.detect_planes import Options, cpu, detection, gpu
+from spatialq.udfs.detect_planes import detection, gpu
 
+from spatialq import cuda
 from spatialq.parallel import n_threads
 
 SIZES = [1_000_000, 20_000_000, 100_000_000]
@@ -92,73 +93,95 @@ def as_scanned(points):
     return cp.ascontiguousarray(points[:, cp.lexsort(cp.stack([height, line]))])
 
 
-def measure(name, points):
+def measure(function, name, points):
+    """Figures of a function: as the planner wants them, and more."""
     n = points.shape[1]
     there = [*points, cp.arange(n)]
     here = [cp.asnumpy(values) for values in there]
-    options = Options()
+    on_cpu, on_gpu = (function.UDF.kernel(device) for device in ("cpu", "gpu"))
+    options = function.Options()
     clock = time.perf_counter()
-    expected = cpu.run(*here, options)
+    expected = on_cpu(*here, options)
     cpu_first = time.perf_counter() - clock
     clock = time.perf_counter()
-    cpu.run(*here, options)
+    on_cpu(*here, options)
     cpu_seconds = time.perf_counter() - clock
-    result = gpu.run(*there, options)
+    result = on_gpu(*there, options)
     for column, values in expected.items():
         np.testing.assert_array_equal(values, cp.asnumpy(result[column]), err_msg=column)
-    run_points = plane_points.UDF.kernel("gpu")
-    of_points = run_points(*there, plane_points.Options())
-    in_memory = plane_points.UDF.kernel("cpu")(*here, plane_points.Options())
-    for column, values in in_memory.items():
-        np.testing.assert_array_equal(values, cp.asnumpy(of_points[column]), err_msg=column)
-    del of_points, in_memory
-    seconds = wall(lambda: gpu.run(*there, options))
-    with_points = wall(lambda: run_points(*there, plane_points.Options()))
-    host = wall(lambda: gpu.run(*here, options), 3)
+    del result
+    seconds = wall(lambda: on_gpu(*there, options))
+    host = wall(lambda: on_gpu(*here, options), 3)
     report = {
         "cloud": name,
         "points": n,
-        "planes": int(expected["plane_id"].size),
+        "rows": len(expected["plane_id"]),
         "same_as_cpu": True,
-        "bytes": 24 * n,
+        "bytes": (24 if function is detect_planes else 48) * n,
         "cpu_first_s": cpu_first,
         "cpu_ms": 1e3 * cpu_seconds,
         "device_ms": 1e3 * seconds,
-        "plane_points_device_ms": 1e3 * with_points,
         "M_points_per_s": n / seconds / 1e6,
         "host_to_host_ms": 1e3 * host,
-        "stages_ms": stages(lambda: gpu.run(*there, options)),
+        "stages_ms": stages(lambda: on_gpu(*there, options)),
+        "kernels_ms": kernels(lambda: on_gpu(*there, options)),
     }
     print(json.dumps(report, indent=1), flush=True)
     return report
 
 
+def kernels(work):
+    """Milliseconds in the CUDA kernels, by name."""
+    device, spent = cuda.device(), {}
+    launch = device.launch
+
+    def timed(source, kernel, *arguments):
+        start, end = cp.cuda.Event(), cp.cuda.Event()
+        start.record()
+        launch(source, kernel, *arguments)
+        end.record()
+        end.synchronize()
+        spent[kernel] = spent.get(kernel, 0.0) + cp.cuda.get_elapsed_time(start, end)
+
+    device.launch = timed
+    work()
+    device.launch = launch
+    return dict(sorted(spent.items(), key=lambda item: -item[1]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commit", required=True)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="folder for a file of each function")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     arguments = parser.parse_args()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    small = np.random.default_rng(1).random((3, 100)) * 20
-    clouds = []
+    small = [*(np.random.default_rng(1).random((3, 100)) * 20), np.arange(100)]
+    functions = detect_planes, plane_points
+    clouds = {function.UDF.name: [] for function in functions}
     for n in arguments.sizes:
         points = cloud_of(n)
-        clouds.append(measure("room, random order", points))
-        clouds.append(measure("room, scanner order", as_scanned(points)))
+        for kind, order in (("random order", cp.asarray), ("scanner order", as_scanned)):
+            points = order(points)
+            for function in functions:
+                figures = measure(function, f"room, {kind}", points)
+                clouds[function.UDF.name].append(figures)
         del points
-    report = {
-        "function": detect_planes.UDF.name,
-        "device": name,
-        "cupy": cp.__version__,
-        "commit": arguments.commit,
-        "date": datetime.now(UTC).date().isoformat(),
-        "cpu_threads": n_threads(),
-        "small_call_ms": 1e3 * wall(lambda: gpu.run(*small, np.arange(100), Options())),
-        "clouds": clouds,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=1) + "\n")
+    for function in functions:
+        call, options = function.UDF.kernel("gpu"), function.Options()
+        report = {
+            "function": function.UDF.name,
+            "device": name,
+            "cupy": cp.__version__,
+            "commit": arguments.commit,
+            "date": datetime.now(UTC).date().isoformat(),
+            "cpu_threads": n_threads(),
+            "small_call_ms": 1e3 * wall(lambda: call(*small, options)),  # noqa: B023
+            "clouds": clouds[function.UDF.name],
+        }
+        if arguments.json:
+            target = arguments.json / f"{function.UDF.name}.json"
+            target.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

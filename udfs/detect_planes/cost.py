@@ -8,8 +8,9 @@ from spatialq.udf import Work
 def work(rows: int, options: Any) -> Work:
     """Count what the kernel moves.
 
-    Every point is read three times: for the bounds, for its cell, and for its plane. Voting and
-    peaks depend on the nodes, which are few beside the points.
+    Every point is read six times: for the bounds, its cell, outliers, the rest, and twice for
+    its plane. Voting and peaks depend on the nodes, which are few beside the points. In the
+    memory of a GPU a point has its coordinates, those of the rest, and its step and cell twice.
     """
     del options
-    return Work(bytes_in=24 * rows, bytes_out=0, steps=rows, bytes_kernel=32 * rows)
+    return Work(bytes_in=24 * rows, bytes_out=0, steps=rows, bytes_kernel=72 * rows)

@@ -128,6 +128,8 @@ class Nodes:
 
     def join(self, kept: Any, more: "Nodes | None" = None) -> "Nodes":
         """Give those that are kept, and more."""
+        if more is None and kept.all():
+            return self
         columns = {name: getattr(self, name)[kept] for name in COLUMNS}
         if more is not None:
             columns = {

@@ -8,12 +8,31 @@ from .cells import BITS
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def mark_plain(first, wide, grid, plain):
-    """Mark the cells that nodes cover."""
-    for k in range(wide.size):
-        for i in range(first[k, 0], first[k, 0] + wide[k]):
-            for j in range(first[k, 1], first[k, 1] + wide[k]):
-                for h in range(first[k, 2], first[k, 2] + wide[k]):
+def find_blocks(level, code, grid, first, plain):
+    """Find the cells that nodes cover, or that cover them.
+
+    Parameters
+    ----------
+    level, code : int64[nodes]
+    grid : int
+        Level of the cells.
+    first : int64[nodes, 3]
+        Out: first cell of each node.
+    plain : uint8[8^grid]
+        In and out: 1 where a node covers a cell.
+    """
+    for k in range(level.size):
+        up, down = max(grid - level[k], 0), max(level[k] - grid, 0)
+        for axis in range(3):
+            at = np.int64(0)
+            for bit in range(level[k]):
+                at |= (code[k] >> (3 * bit + 2 - axis) & 1) << bit
+            first[k, axis] = at << up >> down
+        if down > 0:
+            continue
+        for i in range(first[k, 0], first[k, 0] + (1 << up)):
+            for j in range(first[k, 1], first[k, 1] + (1 << up)):
+                for h in range(first[k, 2], first[k, 2] + (1 << up)):
                     plain[(i << grid | j) << grid | h] = 1
 
 

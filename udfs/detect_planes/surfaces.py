@@ -7,7 +7,7 @@ import numpy as np
 
 from .assign import EDGE
 from .cells import BITS, GRID
-from .pixels import mark_plain, near_cells, sort_by_cell
+from .pixels import find_blocks, near_cells, sort_by_cell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ FINE = 16
 SPARSE = 0.1
 """Share of a plane's nodes that may be sparser than what its pixels are made for."""
 
-MOST_PIXELS = 1 << 20
+MOST_PIXELS = 1 << 19
 """Of all rasters together, about."""
 
 FINEST = 6
@@ -142,11 +142,12 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     grid = min(max(nodes.s_level, GRID), FINEST)
     mine = np.flatnonzero(owner >= 0)
     order = mine[np.argsort(owner[mine], kind="stable")]
-    first, wide = _blocks(nodes.level[order].astype(np.int64), nodes.code[order], grid)
     n_cells = 1 << 3 * grid
-    plain = np.zeros(n_cells, np.uint8)
-    mark_plain(first, np.where(nodes.level[order] <= grid, wide, 0), grid, plain)
+    first, plain = np.empty((order.size, 3), np.int64), np.zeros(n_cells, np.uint8)
+    level = nodes.level[order].astype(np.int64)
+    find_blocks(level, nodes.code[order], grid, first, plain)
     stamp = np.full(n_cells, -1, np.int32)
+    wide = 1 << np.maximum(grid - level, 0)
     cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
     cell_starts, items = np.zeros(n_cells + 1, np.int32), np.empty(cells.size, np.int32)
     sort_by_cell(cells, of_plane, cell_starts, items)
@@ -180,16 +181,6 @@ def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
     return Rasters(
         np.ascontiguousarray(frames), np.ascontiguousarray(starts), np.column_stack([rows, columns])
     )
-
-
-def _blocks(level: Any, code: Any, grid: int) -> tuple[Any, Any]:
-    """Cells that nodes cover, or that cover them: the first, and how many along each side."""
-    at = np.zeros((level.size, 3), np.int64)
-    for bit in range(BITS):
-        for axis in range(3):
-            at[:, axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
-    up, down = np.maximum(grid - level, 0), np.maximum(level - grid, 0)
-    return at << up[:, None] >> down[:, None], 1 << up
 
 
 def _axes(normals: Any) -> Any:

@@ -10,4 +10,5 @@ from ..detect_planes import cost
 
 def work(rows: int, options: Any) -> Work:
     """Count what the kernel moves."""
-    return replace(cost.work(rows, options), bytes_out=16 * rows)
+    planes = cost.work(rows, options)
+    return replace(planes, bytes_out=16 * rows, bytes_kernel=planes.bytes_kernel + 28 * rows)
