@@ -170,38 +170,50 @@ __device__ u64 ordered(double value) {
     return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
 }
 
-__device__ void add_bounds(const double* values, i64 n, u64* ends, u64* fine) {
-    u64 least = ~0ull, most = ~0ull;
-    FOR_EACH(k, n) {
-        const double value = values[k];
-        if (value - value != 0.0) {
-            *fine = 0;
-            continue;
-        }
+// Bounds of values, the greatest as its complement.
+struct Ends {
+    u64 least, most;
+
+    __device__ Ends() : least(~0ull), most(~0ull) {}
+
+    // Whether the value is finite.
+    __device__ bool take(double value) {
         const u64 bits = ordered(value);
         least = bits < least ? bits : least;
         most = ~bits < most ? ~bits : most;
+        return value - value == 0.0;
     }
-    for (int away = 16; away > 0; away /= 2) {
-        u64 other = __shfl_xor_sync(ALL, least, away);
-        least = other < least ? other : least;
-        other = __shfl_xor_sync(ALL, most, away);
-        most = other < most ? other : most;
-    }
-    if (threadIdx.x % 32 == 0) {
+
+    __device__ void write(u64* ends) {
+        for (int away = 16; away > 0; away /= 2) {
+            u64 other = __shfl_xor_sync(ALL, least, away);
+            least = other < least ? other : least;
+            other = __shfl_xor_sync(ALL, most, away);
+            most = other < most ? other : most;
+        }
+        if (threadIdx.x % 32 != 0) return;
         atomicMin(&ends[0], least);
         atomicMin(&ends[1], most);
     }
-}
+};
 
 // planes_bounds: bounds of x, y and z.
 // writes   ends[7], all ones before: least, ordered, and complement of the greatest of each; then 0
 //          if a value is not finite
 extern "C" __global__ void planes_bounds(const double* x, const double* y, const double* z, i64 n,
                                          u64* ends) {
-    add_bounds(x, n, ends, ends + 6);
-    add_bounds(y, n, ends + 2, ends + 6);
-    add_bounds(z, n, ends + 4, ends + 6);
+    Ends of_x, of_y, of_z;
+    bool finite = true;
+    FOR_EACH(k, n) {
+        const double a = x[k], b = y[k], c = z[k];  // all three are on their way at once
+        finite = of_x.take(a) && finite;
+        finite = of_y.take(b) && finite;
+        finite = of_z.take(c) && finite;
+    }
+    of_x.write(ends);
+    of_y.write(ends + 2);
+    of_z.write(ends + 4);
+    if (!finite) ends[6] = 0;
 }
 
 __device__ int step_of(double value, double low, double scale) {
