@@ -594,17 +594,20 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
     }
 }
 
-extern "C" __global__ void planes_describe(const double* moments, const double* middles,
-                                           double* means, double* covariances, double* values,
-                                           double* vectors, i64 n) {
+extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
+                                           const double* moments, const double* middles,
+                                           double* rows, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6];
+        double mean[3], covariance[6], *row = rows + 24 * k;
         covariance_of(moments + MOMENTS * k, mean, covariance);
+        row[0] = (double)levels[k];
+        row[1] = (double)codes[k];
+        row[2] = moments[MOMENTS * k];
         for (int axis = 0; axis < 3; ++axis)
-            means[3 * k + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
-        for (int i = 0; i < 6; ++i) covariances[6 * k + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, values + 3 * k, vectors + 9 * k);
+            row[3 + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, row + 12, row + 15);
     }
 }
 

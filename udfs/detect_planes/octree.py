@@ -94,6 +94,9 @@ class Cloud(Protocol):
 
 COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
 
+WIDTHS = 1, 1, 1, 3, 6, 3, 9
+"""Numbers of each but the last in the rows of `nodes.describe`."""
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -172,7 +175,7 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
         if base == 0:
             total = cloud.download(grid.moments[0])
         if limits.s_level in grid.levels:
-            wide = [columns for each in grids for columns in each.wide(options, limits)]
+            wide = [rows for each in grids for rows in each.wide(options, limits)]
             grids = []
         flat, state = grid.judge(options, limits)
         parts = xp.flatnonzero(state == OPEN)
@@ -183,11 +186,15 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
         open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
 
     def here(batches: list[Any]) -> Nodes:
-        columns = [*map(cloud.download, map(xp.concatenate, zip(*batches, strict=True)))]
-        least = np.full(columns[0].size, limits.s_ms)
-        named = dict(zip(COLUMNS, [*columns, least], strict=True))
+        rows = cloud.download(xp.concatenate(batches))
+        columns = np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1)
+        level, code, count, mean, covariance, values, vectors = map(np.ascontiguousarray, columns)
         s_level = DEEPEST if limits.s_level is None else limits.s_level
-        return Nodes(**named, centroid=total[1:4] / total[0] / (1 << (BITS - 1)), s_level=s_level)
+        return Nodes(
+            level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
+            covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+            centroid=total[1:4] / total[0] / (1 << (BITS - 1)), s_level=s_level,
+        )  # fmt: skip
 
     cloud.forget()
     found = here(batches)
@@ -270,8 +277,8 @@ class _Grid:
             self.of(is_flat, level),
         )  # fmt: skip
 
-    def nodes(self, flat: Any, state: Any, ranks: Any) -> tuple[Any, ...]:
-        """Give planar cells as columns of `Nodes`, without their outliers if there are states."""
+    def nodes(self, flat: Any, state: Any, ranks: Any) -> Any:
+        """Describe planar cells, without their outliers if there are states."""
         xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
         level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
         corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
@@ -286,10 +293,9 @@ class _Grid:
             each("first_planes", n, level, moments, middles, planes)
             outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
             each("without", n, level, outliers, moments)
-        mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
-        values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
-        each("describe", n, moments, middles, mean, covariance, values, vectors)
-        return level, code, moments[:, 0], mean, covariance, values, vectors
+        rows = xp.empty((n, sum(WIDTHS)))
+        each("describe", n, level, code, moments, middles, rows)
+        return rows
 
 
 def layers(nodes: Nodes, wide: Nodes) -> Any:
