@@ -367,7 +367,7 @@ def kernel_nodes(points, cube, **options):
     """Rows of level, middle, size, points, normal, eigenvalues: lengths in the cloud's unit."""
     with ThreadPoolExecutor(2) as pool:
         cloud = cpu.CpuCloud(cpu.Threads(pool, 2), list(np.ascontiguousarray(points.T)), cube)
-        found = octree.planar_nodes(cloud, detect_planes.Options(**options), 0)
+        found = octree.planar_nodes(cloud, detect_planes.Options(**options), 0, len(points))
     place = np.zeros((len(found), 3))
     for bit in range(13):
         for axis in range(3):
@@ -383,7 +383,7 @@ def kernel_nodes(points, cube, **options):
 def oracle_nodes(points, cube, **options):
     return np.array([
         [node.level, *node.middle, node.size, node.n, *node.normal, *node.values]
-        for node in oracle.octree(points, cube.middle, cube.half, **options)
+        for node in oracle.octree(points, np.array(cube.low) + cube.half, cube.half, **options)
     ]).reshape(-1, 12)  # fmt: skip
 
 
