@@ -9,7 +9,7 @@ from . import assign
 from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
-from .groups import group
+from .groups import FREE, group
 from .octree import CROWDS, LEAST, Cube, Nodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
@@ -24,6 +24,9 @@ FEWEST_NODES = 3
 
 ROUGH = 3.0
 """Times that a node may be thicker than that of the median point."""
+
+OWN = 0.8
+"""Share of its nodes' points that a plane must be the nearest to."""
 
 SUPPORT = 3
 """Points that a plane must have where min_points is not given, in those of the least node."""
@@ -79,11 +82,19 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         more = planar_nodes(rest, options, turn, cloud.size)
         nodes = nodes.join(owner >= 0, more.join(_sound(more, noise)))
         owner, planes = _grouped(cloud, nodes, cube, options)
+    while len(planes) > 0:
+        near = near_planes(nodes, owner, planes)
+        rasters = lay_rasters(nodes, owner, planes, near)
+        covered, sums = cloud.cover(near, rasters, planes)
+        of_nodes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
+        own = sums[:, 0] >= OWN * of_nodes
+        if own.all():
+            break
+        # the others are made of edges: most points of their nodes are nearer to other planes
+        renamed = np.where(own, np.cumsum(own) - 1, FREE).astype(np.int32)
+        owner, planes = np.where(owner >= 0, renamed[owner], owner), planes[own]
     if len(planes) == 0:
         return _nothing(cloud, label=label)
-    near = near_planes(nodes, owner, planes)
-    rasters = lay_rasters(nodes, owner, planes, near)
-    covered, sums = cloud.cover(near, rasters, planes)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     least = np.full(len(planes), np.inf)
     np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.least[owner >= 0])
@@ -101,9 +112,8 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
 
 
 def _noise(nodes: Nodes) -> float:
-    """Give the variance across a node of the first level that the median point has."""
-    first = nodes.level == nodes.level.min(initial=BITS)
-    return weighted_median(nodes.values[first, 0], nodes.count[first])
+    """Give the variance across a node that the median point has."""
+    return weighted_median(nodes.values[:, 0], nodes.count)
 
 
 def _sound(nodes: Nodes, noise: float) -> Any:
@@ -138,21 +148,28 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
     rho_step = (farthest or 1.0) / rho_num
     shape = len(around.directions), rho_num + BEYOND + RADIUS
     weights = _weights(nodes, cloud.size)
-    places, votes = cloud.peaks(
-        nodes, means, weights, around, rho_step, shape, options.kernel, cube.half
-    )
-    turn = np.lexsort((places, -votes))
-    at, rhos = np.divmod(places[turn], shape[1])
     # a node that holds more than its plane is thick: it tells less
     precisions = nodes.count / (nodes.values[:, 0] + 0.5 * noise * noise + 1 / ROOT**2)
     shares = nodes.count / (options.min_points or SUPPORT * nodes.least)
-    planes, owner = np.empty((at.size, 5)), np.empty(len(nodes), np.int32)
-    n = group(
-        np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step, precisions,
-        means, nodes.covariance, nodes.values, nodes.vectors, around.step, rho_step, 1 / ROOT,
-        shares, FEWEST_NODES, owner, planes,
-    )  # fmt: skip
-    planes = planes[:n]
+    owner, planes = np.full(len(nodes), FREE, np.int32), np.empty((0, 5))
+    while True:  # beside a great peak there is no other: planes there vote again, without it
+        free = np.flatnonzero(owner == FREE)
+        places, votes = cloud.peaks(
+            nodes.join(owner == FREE), means[free], weights[free], around, rho_step, shape,
+            options.kernel, cube.half,
+        )  # fmt: skip
+        turn = np.lexsort((places, -votes))
+        at, rhos = np.divmod(places[turn], shape[1])
+        before, planes = len(planes), np.vstack([planes, np.empty((at.size, 5))])
+        n = group(
+            np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step,
+            nodes.count, precisions, means, nodes.covariance, nodes.values, nodes.vectors,
+            around.step, rho_step, max(noise, 1 / ROOT), shares, FEWEST_NODES, before, owner,
+            planes,
+        )  # fmt: skip
+        planes = planes[:n]
+        if n == before:
+            break
     planes[_faces_down(planes), :4] *= -1
     planes += 0.0  # no -0
     return owner, _in_steps(nodes, planes, cube, options)

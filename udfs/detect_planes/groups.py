@@ -18,6 +18,12 @@ ROUNDS = 8
 WIDE = 1.5
 """Cells of the ball between a peak and the normals of the nodes it starts with."""
 
+SEEDS = 3
+"""Nodes near a peak that a plane may grow from, the surest first, if not from all together."""
+
+SURE = np.radians(4.0)
+"""Angle within which normals agree, however sure they are: two sides of a low roof are apart."""
+
 NOISES = 2.0
 """Standard deviations of its own points that a node's middle may be off its plane."""
 
@@ -62,8 +68,32 @@ def merged(weights, means, covariances, chosen, plane, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def agreeing(plane, least_cosine, least_offset, means, values, vectors, owner, chosen):
-    """List the free nodes that lie along a plane."""
+def tilt(k, counts, values):
+    """Give the standard deviation of a node's normal, radians."""
+    return sqrt(values[k, 0] / (counts[k] * values[k, 1]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def agreeing(
+    plane, seed, most, least_offset, counts, means, values, vectors, owner, chosen
+):  # fmt: skip
+    """List the free nodes that lie along a plane.
+
+    Parameters
+    ----------
+    plane : float64[4]
+    seed : int
+        Node whose plane it is, which is the less sure the farther from it; -1 if it is no one's.
+    most : float
+        Greatest angle, radians.
+    chosen : int32[nodes]
+        Out.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
     n = 0
     for k in range(owner.size):
         if owner[k] != FREE:
@@ -71,13 +101,18 @@ def agreeing(plane, least_cosine, least_offset, means, values, vectors, owner, c
         cosine = (plane[0] * vectors[k, 0, 0] + plane[1] * vectors[k, 0, 1]) + plane[2] * vectors[
             k, 0, 2
         ]
-        if abs(cosine) < least_cosine:
+        angle = min(most, max(SURE, NOISES * tilt(k, counts, values)))
+        if seed >= 0:
+            angle = min(most, angle + NOISES * tilt(seed, counts, values))
+        if 1.0 - cosine * cosine > angle * angle:
             continue
-        off = ((plane[0] * means[k, 0] + plane[1] * means[k, 1]) + plane[2] * means[k, 2]) - plane[
-            3
-        ]
-        limit = NOISES * sqrt(values[k, 0])
-        if abs(off) <= max(limit, least_offset):
+        x, y, z = means[k, 0], means[k, 1], means[k, 2]
+        off = ((plane[0] * x + plane[1] * y) + plane[2] * z) - plane[3]
+        limit = max(NOISES * sqrt(values[k, 0]), least_offset)
+        if seed >= 0:
+            x, y, z = x - means[seed, 0], y - means[seed, 1], z - means[seed, 2]
+            limit += NOISES * tilt(seed, counts, values) * sqrt((x * x + y * y) + z * z)
+        if abs(off) <= limit:
             chosen[n] = k
             n += 1
     return n
@@ -85,62 +120,110 @@ def agreeing(plane, least_cosine, least_offset, means, values, vectors, owner, c
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def group(
-    directions, rhos, weights, means, covariances, values, vectors,
-    step, rho_step, least_offset, shares, least_nodes,
+    directions, rhos, counts, weights, means, covariances, values, vectors,
+    step, rho_step, least_offset, shares, least_nodes, found,
     owner, planes,
 ):  # fmt: skip
-    """Give nodes to planes.
+    """Give free nodes to planes.
 
     Parameters
     ----------
     directions, rhos : float64[peaks, 3], float64[peaks]
         In the order in which they are tried.
-    weights : float64[nodes]
-        What they weigh when moments are merged.
+    counts, weights : float64[nodes]
+        Points; what they weigh when moments are merged.
+    means, covariances, values, vectors
+        Of the nodes, see `octree.Nodes`.
+    step, rho_step : float
+        Between the cells of the accumulator.
+    least_offset : float
+        That a node's middle may be off its plane, however flat it is.
     shares : float64[nodes]
         Of the support that a plane must have.
-    least_nodes : int
-        That a plane must have.
+    least_nodes, found : int
+        Nodes that a plane must have; planes that there are already.
     owner : int32[nodes]
-        Out: plane of each node, FREE, or EXPLAINED where its points are a plane's, too thin to
-        tell how it lies.
-    planes : float64[peaks, 5]
-        Out: normal, offset, variance across.
+        In and out: plane of each node, FREE, or EXPLAINED where its points are a plane's, too
+        thin to tell how it lies.
+    planes : float64[found + peaks, 5]
+        Out, from `found` on: normal, offset, variance across.
 
     Returns
     -------
     int
-        How many planes there are.
+        How many planes there are now.
     """
-    owner[:] = FREE
-    chosen = np.empty(owner.size, np.int32)
+    chosen, near = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
     before = np.empty(owner.size, np.int32)
+    tried = np.zeros(owner.size, np.bool_)
     lengths, axes = np.empty(3), np.empty((3, 3))
     plane = np.empty(4)
-    wide, narrow = np.cos(WIDE * step), np.cos(step)
-    found = 0
     for peak in range(rhos.size):
         plane[0], plane[1], plane[2] = directions[peak, 0], directions[peak, 1], directions[peak, 2]
         plane[3] = rhos[peak]
-        n = starting(plane, wide, 2.0 * rho_step, means, vectors, owner, chosen)
-        for _ in range(ROUNDS):
+        n_near = starting(plane, WIDE * step, 2.0 * rho_step, means, vectors, owner, near)
+        for attempt in range(1 + SEEDS):
+            if attempt == 0:
+                n = n_near
+                chosen[:n] = near[:n]
+            else:
+                seed = -1
+                for k in near[:n_near]:
+                    if not tried[k] and (seed < 0 or weights[k] > weights[seed]):
+                        seed = k
+                if seed < 0:
+                    break
+                tried[seed] = True
+                x, y, z = vectors[seed, 0, 0], vectors[seed, 0, 1], vectors[seed, 0, 2]
+                plane[0], plane[1], plane[2] = x, y, z
+                plane[3] = (x * means[seed, 0] + y * means[seed, 1]) + z * means[seed, 2]
+                n = agreeing(
+                    plane, seed, step, least_offset, counts, means, values, vectors, owner, chosen
+                )  # fmt: skip
+            for _ in range(ROUNDS):
+                if n < least_nodes or shares[chosen[:n]].sum() < 1.0:
+                    n = 0
+                    break
+                merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
+                last = n
+                before[:n] = chosen[:n]
+                n = agreeing(
+                    plane, -1, step, least_offset, counts, means, values, vectors, owner, chosen
+                )  # fmt: skip
+                if n == last and np.array_equal(before[:n], chosen[:n]):
+                    break
             if n < least_nodes or shares[chosen[:n]].sum() < 1.0:
-                n = 0
-                break
+                continue
             merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
-            last = n
-            before[:n] = chosen[:n]
-            n = agreeing(plane, narrow, least_offset, means, values, vectors, owner, chosen)
-            if n == last and np.array_equal(before[:n], chosen[:n]):
-                break
-        if n >= least_nodes and shares[chosen[:n]].sum() >= 1.0:
-            merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
+            if is_known(plane, chosen[:n], step, least_offset, weights, means, planes[:found]):
+                owner[chosen[:n]] = EXPLAINED
+                continue
             owner[chosen[:n]] = found
             planes[found, :4] = plane
             planes[found, 4] = lengths[0]
             explain(plane, lengths[0], means, covariances, owner)
             found += 1
+            break
     return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_known(plane, chosen, most, least_offset, weights, means, planes):
+    """Tell whether nodes lie along a plane that there is, but for its noise."""
+    for p in range(planes.shape[0]):
+        cosine = (plane[0] * planes[p, 0] + plane[1] * planes[p, 1]) + plane[2] * planes[p, 2]
+        if 1.0 - cosine * cosine > most * most:
+            continue
+        total = squares = 0.0
+        for k in chosen:
+            x, y, z = means[k, 0], means[k, 1], means[k, 2]
+            off = ((planes[p, 0] * x + planes[p, 1] * y) + planes[p, 2] * z) - planes[p, 3]
+            total += weights[k]
+            squares += weights[k] * (off * off)
+        limit = max(NOISES * sqrt(planes[p, 4]), least_offset)
+        if squares <= total * (limit * limit):
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -162,7 +245,7 @@ def explain(plane, variance, means, covariances, owner):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def starting(plane, least_cosine, most_off, means, vectors, owner, chosen):
+def starting(plane, most, most_off, means, vectors, owner, chosen):
     """List the free nodes whose own normal and rho are near a peak's."""
     n = 0
     for k in range(owner.size):
@@ -170,7 +253,7 @@ def starting(plane, least_cosine, most_off, means, vectors, owner, chosen):
             continue
         x, y, z = vectors[k, 0, 0], vectors[k, 0, 1], vectors[k, 0, 2]
         cosine = (plane[0] * x + plane[1] * y) + plane[2] * z
-        if abs(cosine) < least_cosine:
+        if 1.0 - cosine * cosine > most * most:
             continue
         rho = (x * means[k, 0] + y * means[k, 1]) + z * means[k, 2]
         if cosine < 0.0:

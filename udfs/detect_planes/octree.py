@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 DEEPEST = 13
 """Last level: its cells are 2^8 steps wide."""
 
-CROWDS = 400, 1600, 6400
+CROWDS = 400, 400, 6400
 """Points that the nodes of s_level hold at most, seen from the median point, where it is not
 given: of the whole cloud, then of what no plane explained. What is rough needs wide nodes, what
 is close together narrow ones."""
 
-SHARES = 2500, 600, 150
+SHARES = 2500, 2500, 150
 """... or this part of the points, where that is more: nodes cost time, too."""
 
 BELOW = 3, 2
@@ -31,14 +31,21 @@ hold no more than CROWDS says, and where they hold more."""
 PARTS = 64, 16
 """s_ms, where it is not given, is this part of what the nodes of s_level hold; likewise."""
 
-WIDER = 2
-"""Levels above s_level whose planar cells tell which nodes are layers."""
+SEEN = 0.3
+"""Share of the points that planar cells must have to tell how thick planes are."""
+
+PLATEAU, NOISY = 0.85, 1 / 6
+"""Nodes are as wide as the noise allows where they are as thick as those of the level above, by
+this part, and their thickness is this part of what max_thickness allows: narrower ones fail."""
+
+ROOM, OFF = 1.043, 0.0137
+"""Side of the root cube, and how far its middle is off the box's, in the box's longest side."""
 
 EXACT = 2.0 / (1 << (BITS - 1))
 """Noise of nodes that have none: two steps."""
 
-TURNED, DEPTHS, LAYERED = np.radians(5.0), 3, 0.2
-"""Angle between a step and its plane, or depths of steps of one plane; share of steps."""
+PARALLEL, DEPTHS, MOSTLY = 0.9999, 10, 0.9
+"""Cosine between the normals of layers; how many there are; share of the exact nodes."""
 
 LEAST = 6
 """Points that a node has at least, where s_ms is not given."""
@@ -64,9 +71,14 @@ class Cube:
 
     @classmethod
     def around(cls, lows: Any, highs: Any) -> "Cube":
-        """Give the cube around the middle of a box; its side is 0 if the box is a point."""
-        side = max(high - low for low, high in zip(lows, highs, strict=True))
-        x, y, z = (low + (high - low) / 2 - side / 2 for low, high in zip(lows, highs, strict=True))
+        """Give the cube around a box; its side is 0 if the box is a point.
+
+        Its middle is off the box's: a wall there would be cut in halves by the cells' borders.
+        """
+        extent = max(high - low for low, high in zip(lows, highs, strict=True))
+        side = extent * ROOM
+        middles = (low + (high - low) / 2 for low, high in zip(lows, highs, strict=True))
+        x, y, z = (middle - side / 2 + extent * OFF for middle in middles)
         return cls((x, y, z), side)
 
 
@@ -167,16 +179,12 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
     xp = cloud.xp
     limits = _Limits.of(options, n_points)
     open_cells, base = xp.zeros(1, np.int64), 0
-    batches, wide, grids = [], [], []
+    batches = []
     while open_cells.size and base < DEEPEST:
         grid = _Grid(cloud, open_cells, base)
-        limits = limits.seen(grid, turn)
-        grids.append(grid)
+        limits = limits.seen(grid, options, turn)
         if base == 0:
             total = cloud.download(grid.moments[0])
-        if limits.s_level in grid.levels:
-            wide = [rows for each in grids for rows in each.wide(options, limits)]
-            grids = []
         flat, state = grid.judge(options, limits)
         parts = xp.flatnonzero(state == OPEN)
         ranks = xp.empty(state.size, np.int32)
@@ -185,20 +193,21 @@ def planar_nodes(cloud: Cloud, options: "Options", turn: int, n_points: int) -> 
         open_cells, base = open_cells[parts >> 3 * grid.depth], grid.levels[-1]
         open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
 
-    def here(batches: list[Any]) -> Nodes:
-        rows = cloud.download(xp.concatenate(batches))
-        columns = np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1)
-        level, code, count, mean, covariance, values, vectors = map(np.ascontiguousarray, columns)
-        s_level = DEEPEST if limits.s_level is None else limits.s_level
-        return Nodes(
-            level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
-            covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
-            centroid=total[1:4] / total[0] / (1 << (BITS - 1)), s_level=s_level,
-        )  # fmt: skip
-
+    rows = cloud.download(xp.concatenate(batches))
+    level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = here(batches)
-    return found.join(~layers(found, here(wide))) if wide else found
+    found = Nodes(
+        level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
+        covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+        centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
+        s_level=DEEPEST if limits.s_level is None else limits.s_level,
+    )  # fmt: skip
+    return found.join(~layers(found))
+
+
+def _columns(rows: Any) -> list[Any]:
+    """Take the rows of `nodes.describe` apart."""
+    return [*map(np.ascontiguousarray, np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1))]
 
 
 class _Grid:
@@ -243,7 +252,9 @@ class _Grid:
         state = xp.full(self.open_cells.size, OPEN, np.int32)
         for level in self.levels:
             above, state = state, xp.empty(self.of(is_flat, level).size, np.int32)
-            self._judge(level, above, options, limits, state, is_flat, tested=limits.has(level))
+            self._judge(
+                level, above, options, limits.s_ms, state, is_flat, tested=limits.has(level)
+            )
         flat = xp.flatnonzero(is_flat)
         ranks = xp.empty(is_flat.size, np.int32)
         ranks[flat] = xp.arange(flat.size, dtype=np.int32)
@@ -253,26 +264,23 @@ class _Grid:
         )
         return flat, state
 
-    def wide(self, options: "Options", limits: "_Limits") -> list[Any]:
-        """Describe the planar cells of levels above s_level."""
-        xp, above_it = self.cloud.xp, []
-        if limits.s_level is not None:
-            above_it = [level for level in self.levels if 0 < limits.s_level - level <= WIDER]
-        if not above_it:
-            return []
+    def planar(self, level: int, options: "Options", s_ms: float) -> tuple[Any, Any]:
+        """Give points and variances of the planar cells of a level, whatever holds them."""
+        xp = self.cloud.xp
         is_flat = xp.zeros(int(self.starts[-1]), np.bool_)
-        for level in above_it:
-            state = xp.empty(self.of(is_flat, level).size, np.int32)
-            above = xp.full(-(-state.size // 8), OPEN, np.int32)
-            self._judge(level, above, options, limits, state, is_flat, tested=True)
-        return [self.nodes(xp.flatnonzero(is_flat), None, None)]
+        state = xp.empty(self.of(is_flat, level).size, np.int32)
+        above = xp.full(-(-state.size // 8), OPEN, np.int32)
+        self._judge(level, above, options, s_ms, state, is_flat, tested=True)
+        rows = self.cloud.download(self.nodes(xp.flatnonzero(is_flat), None, None))
+        _, _, counts, _, _, values, _ = _columns(rows)
+        return counts.ravel(), values
 
     def _judge(
-        self, level: int, above: Any, options: "Options", limits: "_Limits", state: Any,
+        self, level: int, above: Any, options: "Options", s_ms: float, state: Any,
         is_flat: Any, *, tested: bool,
     ) -> None:  # fmt: skip
         self.cloud.each(
-            "judge", state.size, self.of(self.moments, level), above, tested, limits.s_ms,
+            "judge", state.size, self.of(self.moments, level), above, tested, s_ms,
             options.max_thickness, options.min_isotropy, FLAT - level, state,
             self.of(is_flat, level),
         )  # fmt: skip
@@ -298,38 +306,24 @@ class _Grid:
         return rows
 
 
-def layers(nodes: Nodes, wide: Nodes) -> Any:
-    """Tell which nodes are layers: exact ones, where these are but steps of planes.
+def layers(nodes: Nodes) -> Any:
+    """Tell which nodes are layers: exact ones, nearly all parallel, at many depths.
 
-    Depth cameras give a few depths only: a plane is a stair there. That it is one is told by
-    planar cells wide enough to see it: its steps are turned otherwise, or at several depths.
-    Where most exact nodes are no such steps, as in a drawn model, none is.
-
-    Parameters
-    ----------
-    nodes, wide : Nodes
-        Planar nodes, and planar cells of levels above s_level that may hold them.
+    Depth cameras give a few depths only, so that any plane is a stair of flat steps there.
 
     Returns
     -------
     bool[nodes]
     """
     exact = nodes.values[:, 0] <= EXACT**2
-    steps = np.zeros(len(nodes), np.bool_)
-    for level in np.unique(wide.level):
-        planes = wide.join(wide.level == level)
-        code = nodes.code >> 3 * np.maximum(nodes.level - level, 0)
-        cell = np.minimum(np.searchsorted(planes.code, code), len(planes) - 1)
-        inside = np.flatnonzero(exact & (planes.code[cell] == code) & (nodes.level > level))
-        cell, normals = cell[inside], planes.vectors[cell[inside], 0]
-        cosines = np.abs((nodes.vectors[inside, 0] * normals).sum(1))
-        depths = (nodes.mean[inside] * normals).sum(1)
-        order = np.lexsort((depths, cell))
-        apart = (np.diff(depths[order]) > 4 * EXACT) & (np.diff(cell[order]) == 0)
-        several = np.bincount(cell[order][1:][apart], minlength=len(planes)) >= DEPTHS - 1
-        steps[inside] |= (cosines < np.cos(TURNED)) | several[cell]
-    known = nodes.count[exact].sum()
-    return exact & (nodes.count[steps].sum() > LAYERED * known)
+    counts, normals = nodes.count[exact], nodes.vectors[exact, 0]
+    if counts.size == 0:
+        return exact
+    axis = normals[counts.argmax()]
+    parallel = np.abs(normals @ axis) > PARALLEL
+    depths = np.sort(nodes.mean[exact][parallel] @ axis)
+    several = np.count_nonzero(np.diff(depths) > 4 * EXACT) >= DEPTHS
+    return exact & (several and counts[parallel].sum() > MOSTLY * counts.sum())
 
 
 def weighted_median(values: Any, weights: Any) -> float:
@@ -348,6 +342,10 @@ class _Limits:
     deepest: int
     by_crowd: bool
     """Whether s_ms is to follow from what the nodes of s_level hold."""
+    thickness: float = 0.0
+    """Variance across the planar cells of the last level; 0 if there were too few."""
+    is_noisy: bool = False
+    """Whether that is noise, and narrower cells would be too thick."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
@@ -355,19 +353,36 @@ class _Limits:
         least = float(max(LEAST if s_ms is None else s_ms, FEWEST))
         return cls(options.s_level, least, DEEPEST, by_crowd=s_ms is None)
 
-    def seen(self, grid: _Grid, turn: int) -> "_Limits":
+    def seen(self, grid: _Grid, options: "Options", turn: int) -> "_Limits":
         """Choose what is still open by the levels of a grid."""
         if self.s_level is not None and not (self.by_crowd and self.s_level in grid.levels):
             return self
-        most = max(CROWDS[turn], grid.cloud.size / SHARES[turn])
+        chosen, most = self, max(CROWDS[turn], grid.cloud.size / SHARES[turn])
         for level, crowd in grid.crowds():
-            if crowd <= most if self.s_level is None else level == self.s_level:
+            if self.s_level is None:
+                chosen = chosen.measured(grid, level, options)
+                due = crowd <= most or chosen.is_noisy
+            else:
+                due = level == self.s_level
+            if due:
                 if not self.by_crowd:
-                    return replace(self, s_level=level)
+                    return replace(chosen, s_level=level)
                 rich = crowd > CROWDS[turn]
                 s_ms = max(float(LEAST), crowd / PARTS[rich])
-                return _Limits(level, s_ms, level + BELOW[rich], by_crowd=False)
-        return self
+                return replace(
+                    chosen, s_level=level, s_ms=s_ms, deepest=level + BELOW[rich], by_crowd=False
+                )
+        return chosen
+
+    def measured(self, grid: _Grid, level: int, options: "Options") -> "_Limits":
+        """Take note of how thick the planar cells of a level are."""
+        counts, values = grid.planar(level, options, float(LEAST))
+        thickness = weighted_median(values[:, 0], counts)
+        share = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
+        enough = counts.sum() > SEEN * grid.cloud.size
+        as_before = thickness >= PLATEAU * self.thickness > 0
+        is_noisy = bool(enough and as_before and share >= NOISY * options.max_thickness)
+        return replace(self, thickness=thickness if enough else 0.0, is_noisy=is_noisy)
 
     def has(self, level: int) -> bool:
         """Whether a level may have nodes."""
