@@ -383,7 +383,7 @@ def kernel_nodes(points, cube, **options):
 def oracle_nodes(points, cube, **options):
     return np.array([
         [node.level, *node.middle, node.size, node.n, *node.normal, *node.values]
-        for node in oracle.octree(points, cube.middle, cube.half, **options)
+        for node in oracle.octree(points, np.array(cube.low) + cube.half, cube.half, **options)
     ]).reshape(-1, 12)  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.parallel import n_threads, spans
 
-from . import assign, cells, nodes, votes
+from . import assign, cells, nodes, pixels, votes
 from .accumulator import RADIUS
 from .boundary import sides
 from .cells import MOMENTS
@@ -247,6 +247,38 @@ class CpuCloud:
             sums,
         )  # fmt: skip
         return covered, _sum(sums)
+
+    def connect(self, rasters: Any, covered: Any) -> Any:
+        """Find the pixels that hang together: runs and parts of them, planes of parts, sizes."""
+        runs: list[Any] = []
+        sizes: list[Any] = []
+        n_parts = 0
+        for first, rows, columns in rasters.extents().tolist():
+            part = slice(first, first + rows * columns)
+            firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
+            starts = np.empty(rows + 1, np.int32)
+            pixels.find_runs(covered[part], rows, columns, firsts, lasts, starts)
+            number = np.empty(starts[-1], np.int32)
+            n = pixels.connect(firsts, lasts, starts, columns, number)
+            sizes.append(np.bincount(number, lasts[: number.size] - firsts[: number.size], n))
+            runs.append((firsts, lasts, number + n_parts))
+            n_parts += n
+        plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
+        return runs, plane, np.concatenate(sizes)
+
+    def paint(self, rasters: Any, runs: Any, numbers: Any, n: int) -> Any:
+        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        own, labels = np.zeros((2, rasters.n_pixels), np.int32)
+        for (first, rows, columns), (firsts, lasts, part) in zip(
+            rasters.extents().tolist(), runs, strict=True
+        ):
+            inside = slice(first, first + rows * columns)
+            pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
+            inner = columns + 1, (rows - 1) * columns - 1
+            pixels.mark_edges(own[inside], columns, labels[inside], *inner)
+        counts = np.zeros(n + 1)
+        pixels.count_pixels(labels, counts)
+        return labels, counts[1:]
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""

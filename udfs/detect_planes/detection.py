@@ -107,9 +107,9 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     least = np.full(len(planes), np.inf)
     np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.least[owner >= 0])
-    surfaces = lay_surfaces(rasters, covered, sums[:, 0], least, split=options.split)
+    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], least, split=options.split)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
-    weights = surfaces.weigh(rasters, nodes, owner, _weights(nodes, cloud.size))
+    weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or least[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)

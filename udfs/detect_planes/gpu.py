@@ -238,7 +238,37 @@ class GpuCloud:
         covered = self.device.filled(0, rasters.n_pixels)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
-        return self.download(covered), self.download(sums)
+        return covered, self.download(sums)
+
+    def _rasters(self, rasters: Any) -> Any:
+        extents = rasters.extents().astype(np.int32)
+        return self.device.upload_small(extents), len(extents)
+
+    def connect(self, rasters: Any, covered: Any) -> Any:
+        """Find the pixels that hang together: parts, their planes and sizes.
+
+        A part is named by its first pixel: parts are those of each pixel, and those there are.
+        """
+        n = covered.size
+        parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
+        found, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
+        self._cells("connect", n, covered, *self._rasters(rasters), parent, n)
+        self._cells("measure", n, covered, parent, sizes, n)
+        self._cells("list_parts", n, covered, parent, sizes, found, n_found, n)
+        found = self.download(found[: int(self.download(n_found)[0])])
+        firsts, sizes = found[np.argsort(found[:, 0])].T
+        plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
+        return (covered, parent, firsts), plane, sizes
+
+    def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
+        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        covered, parent, firsts = parts
+        halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
+        put, size = self.device.upload_small, covered.size
+        surfaces[put(firsts)] = put(numbers)
+        self._cells("paint", size, covered, parent, surfaces, labels, size)
+        self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
+        return labels, self.download(halves) / 2
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Give each point to a surface, and sum up each one's: see `assign.settle`."""
@@ -247,10 +277,10 @@ class GpuCloud:
         farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
         size = self.size if label else 0
         owner, distance = self.xp.empty(size, np.int32), self.xp.empty(size)
-        lists = planes, rasters.frames, rasters.starts, surfaces.labels, sides()
+        lists = self.device.upload([planes, rasters.frames, rasters.starts, sides()])
         self._launch(
-            "settle", *self._where(), *self._near(near), *self.device.upload([*lists]), sums,
-            farthest, n, int(label), owner, distance,
+            "settle", *self._where(), *self._near(near), *lists, surfaces.labels, sums, farthest,
+            n, int(label), owner, distance,
         )  # fmt: skip
         farthest = self.download(farthest).reshape(n, assign.SIDES)
         return self.download(sums), farthest, owner, distance

@@ -170,38 +170,50 @@ __device__ u64 ordered(double value) {
     return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
 }
 
-__device__ void add_bounds(const double* values, i64 n, u64* ends, u64* fine) {
-    u64 least = ~0ull, most = ~0ull;
-    FOR_EACH(k, n) {
-        const double value = values[k];
-        if (value - value != 0.0) {
-            *fine = 0;
-            continue;
-        }
+// Bounds of values, the greatest as its complement.
+struct Ends {
+    u64 least, most;
+
+    __device__ Ends() : least(~0ull), most(~0ull) {}
+
+    // Whether the value is finite.
+    __device__ bool take(double value) {
         const u64 bits = ordered(value);
         least = bits < least ? bits : least;
         most = ~bits < most ? ~bits : most;
+        return value - value == 0.0;
     }
-    for (int away = 16; away > 0; away /= 2) {
-        u64 other = __shfl_xor_sync(ALL, least, away);
-        least = other < least ? other : least;
-        other = __shfl_xor_sync(ALL, most, away);
-        most = other < most ? other : most;
-    }
-    if (threadIdx.x % 32 == 0) {
+
+    __device__ void write(u64* ends) {
+        for (int away = 16; away > 0; away /= 2) {
+            u64 other = __shfl_xor_sync(ALL, least, away);
+            least = other < least ? other : least;
+            other = __shfl_xor_sync(ALL, most, away);
+            most = other < most ? other : most;
+        }
+        if (threadIdx.x % 32 != 0) return;
         atomicMin(&ends[0], least);
         atomicMin(&ends[1], most);
     }
-}
+};
 
 // planes_bounds: bounds of x, y and z.
 // writes   ends[7], all ones before: least, ordered, and complement of the greatest of each; then 0
 //          if a value is not finite
 extern "C" __global__ void planes_bounds(const double* x, const double* y, const double* z, i64 n,
                                          u64* ends) {
-    add_bounds(x, n, ends, ends + 6);
-    add_bounds(y, n, ends + 2, ends + 6);
-    add_bounds(z, n, ends + 4, ends + 6);
+    Ends of_x, of_y, of_z;
+    bool finite = true;
+    FOR_EACH(k, n) {
+        const double a = x[k], b = y[k], c = z[k];  // all three are on their way at once
+        finite = of_x.take(a) && finite;
+        finite = of_y.take(b) && finite;
+        finite = of_z.take(c) && finite;
+    }
+    of_x.write(ends);
+    of_y.write(ends + 2);
+    of_z.write(ends + 4);
+    if (!finite) ends[6] = 0;
 }
 
 __device__ int step_of(double value, double low, double scale) {
@@ -582,17 +594,20 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
     }
 }
 
-extern "C" __global__ void planes_describe(const double* moments, const double* middles,
-                                           double* means, double* covariances, double* values,
-                                           double* vectors, i64 n) {
+extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
+                                           const double* moments, const double* middles,
+                                           double* rows, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6];
+        double mean[3], covariance[6], *row = rows + 24 * k;
         covariance_of(moments + MOMENTS * k, mean, covariance);
+        row[0] = (double)levels[k];
+        row[1] = (double)codes[k];
+        row[2] = moments[MOMENTS * k];
         for (int axis = 0; axis < 3; ++axis)
-            means[3 * k + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
-        for (int i = 0; i < 6; ++i) covariances[6 * k + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, values + 3 * k, vectors + 9 * k);
+            row[3 + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, row + 12, row + 15);
     }
 }
 
@@ -934,13 +949,131 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
     }
 }
 
+// ---- surfaces of planes                                                           (pixels.py)
+
+// Where a pixel is in its raster; rasters[n]: first pixel, rows, columns.
+struct Pixel {
+    int row, column, rows, columns;
+    __device__ Pixel(int k, const int* rasters, int n) {
+        int low = 0;
+        for (int high = n; high - low > 1;) {
+            const int middle = (low + high) / 2;
+            if (rasters[3 * middle] <= k) low = middle;
+            else high = middle;
+        }
+        rows = rasters[3 * low + 1];
+        columns = rasters[3 * low + 2];
+        row = (k - rasters[3 * low]) / columns;
+        column = (k - rasters[3 * low]) % columns;
+    }
+};
+
+__device__ int root_of(const int* parent, int k) {
+    for (int next = __ldcg(parent + k); next != k; next = __ldcg(parent + k)) k = next;
+    return k;
+}
+
+// Makes two trees one, whose root is the least pixel of both.
+__device__ void unite(int* parent, int a, int b) {
+    for (;;) {
+        a = root_of(parent, a);
+        b = root_of(parent, b);
+        if (a == b) return;
+        const int least = a < b ? a : b, other = a < b ? b : a;
+        const int before = atomicMin(&parent[other], least);
+        if (before == other) return;
+        a = before;  // somebody else has hung it up meanwhile
+        b = least;
+    }
+}
+
+// planes_connect: unites pixels that have points with those beside them.
+// thread   a pixel; of the four before it in its raster those that are not beside each other
+extern "C" __global__ void planes_connect(const flag_t* covered, const int* rasters, i64 n_rasters,
+                                          int* parent, i64 n) {
+    FOR_EACH(at, n) {
+        const int k = (int)at;
+        if (!covered[k]) continue;
+        const Pixel pixel(k, rasters, (int)n_rasters);
+        const int up = k - pixel.columns;
+        const bool above = pixel.row > 0, before = pixel.column > 0;
+        const bool after = pixel.column < pixel.columns - 1;
+        if (above && covered[up]) {
+            unite(parent, k, up);
+            continue;
+        }
+        if (before && covered[k - 1]) unite(parent, k, k - 1);
+        else if (above && before && covered[up - 1]) unite(parent, k, up - 1);
+        if (above && after && covered[up + 1]) unite(parent, k, up + 1);
+    }
+}
+
+// Adds 1 or 2 to a row of each lane, or nothing where it is -1; most of a warp have the same row.
+__device__ void add_pixels(i64* table, int row, int value) {
+    const u32 any = __ballot_sync(ALL, row >= 0);
+    if (any == 0) return;
+    const int first = __ffs(any) - 1, most = __shfl_sync(ALL, row, first);
+    const u32 same = __ballot_sync(ALL, row == most);
+    const u32 twice = __ballot_sync(ALL, row == most && value == 2);
+    if (threadIdx.x % 32 == first) add(table + row, __popc(same) + __popc(twice));
+    else if (row >= 0 && row != most) add(table + row, value);
+}
+
+// planes_measure: the first pixel of each pixel's part, and how many pixels parts have, there.
+extern "C" __global__ void planes_measure(const flag_t* covered, int* parent, i64* sizes, i64 n) {
+    FOR_POINTS(k, n) {
+        int root = -1;
+        if (k < n && covered[k]) {
+            root = root_of(parent, (int)k);
+            if (root != k) parent[k] = root;
+        }
+        add_pixels(sizes, root, 1);
+    }
+}
+
+// planes_list_parts: lists the first pixels of parts, and their sizes, in any order.
+extern "C" __global__ void planes_list_parts(const flag_t* covered, const int* parent,
+                                             const i64* sizes, i64* firsts, u64* size, i64 n) {
+    FOR_EACH(k, n) {
+        if (!covered[k] || parent[k] != k) continue;
+        const u64 at = atomicAdd(size, 1ull);
+        firsts[2 * at] = k;
+        firsts[2 * at + 1] = sizes[k];
+    }
+}
+
+// planes_paint: surfaces of pixels, from those at the first pixels of parts.
+extern "C" __global__ void planes_paint(const flag_t* covered, const int* parts,
+                                        const int* surfaces, int* labels, i64 n) {
+    FOR_EACH(k, n) labels[k] = covered[k] ? surfaces[parts[k]] : 0;
+}
+
+// planes_edges: tells the pixels along edges; counts 1 for these, 2 for others of a surface.
+extern "C" __global__ void planes_edges(int* labels, const int* rasters, i64 n_rasters, i64* halves,
+                                        i64 n) {
+    FOR_POINTS(at, n) {
+        const int k = (int)at, own = k < n ? labels[k] : 0;
+        bool edge = false;
+        if (own != 0) {
+            const Pixel pixel(k, rasters, (int)n_rasters);
+            edge = pixel.row == 0 || pixel.row == pixel.rows - 1 || pixel.column == 0 ||
+                   pixel.column == pixel.columns - 1;
+            for (int i = -1; i <= 1 && !edge; ++i)
+                for (int j = -1; j <= 1; ++j)
+                    edge = edge || (__ldcg(labels + k + i * pixel.columns + j) & (EDGE - 1)) != own;
+            if (edge) labels[k] = own | EDGE;
+        }
+        add_pixels(halves, own - 1, edge ? 1 : 2);
+    }
+}
+
 // planes_settle: gives each point to a surface, sums up the surfaces' points, and keeps the
 // farthest each way; `told` says whether owner and distance are wanted.
 extern "C" __global__ void planes_settle(const double* x, const double* y, const double* z, i64 n,
                                          double low_x, double low_y, double low_z, double scale,
                                          i64 grid, const int* cell_starts, const int* items,
                                          const double* planes, const double* rasters,
-                                         const i64* starts, const int* labels, const double* sides,
+                                         const i64* starts, const double* sides, const int* labels,
                                          i64* sums, i64* farthest, i64 n_rows, i64 told, int* owner,
                                          double* distance) {
     __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 5];

@@ -246,38 +246,37 @@ def without(levels, outliers, moments, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(moments, middles, means, covariances, values, vectors, start, stop):
-    """Give mean, covariance and its spectrum of nodes, in half sides of the root cube.
+def describe(levels, codes, moments, middles, rows, start, stop):
+    """Give all that is told of nodes in one row each; lengths are half sides of the root cube.
 
     Parameters
     ----------
+    levels, codes : int32[nodes], int64[nodes]
     moments : float64[nodes, MOMENTS]
     middles : float64[nodes, 3]
         Of the nodes, in steps.
-    means : float64[nodes, 3]
-        Out: seen from the middle of the root cube.
-    covariances : float64[nodes, 6]
-        Out: xx, xy, xz, yy, yz, zz.
-    values, vectors : float64[nodes, 3], float64[nodes, 3, 3]
-        Out: ascending, and as rows.
+    rows : float64[nodes, 24]
+        Out: level, code, points, mean seen from the middle of the root cube, covariance xx, xy,
+        xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
+    unit = half * half
+    values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        m = moments[k]
+        m, row = moments[k], rows[k]
         n = m[0]
         x, y, z = m[1] / n, m[2] / n, m[3] / n
-        means[k, 0] = ((x + middles[k, 0]) - half) / half
-        means[k, 1] = ((y + middles[k, 1]) - half) / half
-        means[k, 2] = ((z + middles[k, 2]) - half) / half
-        unit = half * half
-        covariances[k, 0] = (m[4] / n - x * x) / unit
-        covariances[k, 1] = (m[5] / n - x * y) / unit
-        covariances[k, 2] = (m[6] / n - x * z) / unit
-        covariances[k, 3] = (m[7] / n - y * y) / unit
-        covariances[k, 4] = (m[8] / n - y * z) / unit
-        covariances[k, 5] = (m[9] / n - z * z) / unit
-        eigen(
-            covariances[k, 0], covariances[k, 1], covariances[k, 2],
-            covariances[k, 3], covariances[k, 4], covariances[k, 5],
-            values[k], vectors[k],
-        )  # fmt: skip
+        row[0], row[1], row[2] = levels[k], codes[k], n
+        row[3] = ((x + middles[k, 0]) - half) / half
+        row[4] = ((y + middles[k, 1]) - half) / half
+        row[5] = ((z + middles[k, 2]) - half) / half
+        row[6] = (m[4] / n - x * x) / unit
+        row[7] = (m[5] / n - x * y) / unit
+        row[8] = (m[6] / n - x * z) / unit
+        row[9] = (m[7] / n - y * y) / unit
+        row[10] = (m[8] / n - y * z) / unit
+        row[11] = (m[9] / n - z * z) / unit
+        eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
+        row[12:15] = values
+        for i in range(3):
+            row[15 + 3 * i : 18 + 3 * i] = vectors[i]

@@ -105,6 +105,9 @@ class Cloud(Protocol):
 
 COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
 
+WIDTHS = 1, 1, 1, 3, 6, 3, 9
+"""Numbers of each but the last in the rows of `nodes.describe`."""
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -189,13 +192,21 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
         open_cells, base = open_cells[parts >> 3 * grid.depth], grid.levels[-1]
         open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
 
-    columns = [*map(cloud.download, map(xp.concatenate, zip(*batches, strict=True)))]
-    named = dict(zip(COLUMNS, [*columns, np.full(columns[0].size, limits.s_ms)], strict=True))
-    s_level = DEEPEST if limits.s_level is None else limits.s_level
-    centroid = total[1:4] / total[0] / (1 << (BITS - 1))
+    rows = cloud.download(xp.concatenate(batches))
+    level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = Nodes(**named, centroid=centroid, s_level=s_level)
+    found = Nodes(
+        level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
+        covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+        centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
+        s_level=DEEPEST if limits.s_level is None else limits.s_level,
+    )  # fmt: skip
     return found.join(~layers(found))
+
+
+def _columns(rows: Any) -> list[Any]:
+    """Take the rows of `nodes.describe` apart."""
+    return [*map(np.ascontiguousarray, np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1))]
 
 
 class _Grid:
@@ -259,8 +270,9 @@ class _Grid:
         state = xp.empty(self.of(is_flat, level).size, np.int32)
         above = xp.full(-(-state.size // 8), OPEN, np.int32)
         self._judge(level, above, options, s_ms, state, is_flat, tested=True)
-        columns = self.nodes(xp.flatnonzero(is_flat), None, None)
-        return self.cloud.download(columns[2]), self.cloud.download(columns[5])
+        rows = self.cloud.download(self.nodes(xp.flatnonzero(is_flat), None, None))
+        _, _, counts, _, _, values, _ = _columns(rows)
+        return counts.ravel(), values
 
     def _judge(
         self, level: int, above: Any, options: "Options", s_ms: float, state: Any,
@@ -272,8 +284,8 @@ class _Grid:
             self.of(is_flat, level),
         )  # fmt: skip
 
-    def nodes(self, flat: Any, state: Any, ranks: Any) -> tuple[Any, ...]:
-        """Give planar cells as columns of `Nodes`, without their outliers if there are states."""
+    def nodes(self, flat: Any, state: Any, ranks: Any) -> Any:
+        """Describe planar cells, without their outliers if there are states."""
         xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
         level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
         corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
@@ -288,10 +300,9 @@ class _Grid:
             each("first_planes", n, level, moments, middles, planes)
             outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
             each("without", n, level, outliers, moments)
-        mean, covariance = xp.empty((n, 3)), xp.empty((n, 6))
-        values, vectors = xp.empty((n, 3)), xp.empty((n, 3, 3))
-        each("describe", n, moments, middles, mean, covariance, values, vectors)
-        return level, code, moments[:, 0], mean, covariance, values, vectors
+        rows = xp.empty((n, sum(WIDTHS)))
+        each("describe", n, level, code, moments, middles, rows)
+        return rows
 
 
 def layers(nodes: Nodes) -> Any:

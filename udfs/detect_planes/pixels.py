@@ -168,7 +168,7 @@ def mark_edges(own, columns, labels, start, stop):
     labels : int32[pixels]
         Out.
     start, stop : int
-        Pixels of the raster's inner rows.
+        Pixels from the first to after the last that is not outermost.
     """
     a, b, c = own[start - columns - 1 :], own[start - columns :], own[start - columns + 1 :]
     d, e, f = own[start - 1 :], own[start:], own[start + 1 :]

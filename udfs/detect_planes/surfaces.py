@@ -7,16 +7,7 @@ import numpy as np
 
 from .assign import EDGE
 from .cells import BITS, GRID
-from .pixels import (
-    connect,
-    count_pixels,
-    fill_runs,
-    find_blocks,
-    find_runs,
-    mark_edges,
-    near_cells,
-    sort_by_cell,
-)
+from .pixels import find_blocks, near_cells, sort_by_cell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,6 +60,10 @@ class Rasters:
         """Of all planes."""
         return int((self.shapes[:, 0] * self.shapes[:, 1]).sum())
 
+    def extents(self) -> "NDArray[np.int64]":
+        """Give first pixel, rows and columns of each: int64[planes, 3]."""
+        return np.column_stack([self.starts[:, 0], self.shapes])
+
     def place(self, plane: int, at: Any) -> Any:
         """Give where places of a raster are: float64[n, 2] of its longer side, float64[n, 3]."""
         frame, longer = self.frames[plane], self.starts[plane, 2]
@@ -84,10 +79,10 @@ class Surfaces:
     """int64[surfaces]: which plane each is a part of."""
     pixels: "NDArray[np.float64]"
     """float64[surfaces]: how many each has; those along its edges count half."""
-    labels: "NDArray[np.int32]"
-    """int32[pixels]: see `assign.nearest`; surfaces are numbered from 1 on."""
+    labels: Any
+    """int32[pixels], where the cloud is: see `assign.nearest`; surfaces count from 1 on."""
 
-    def weigh(self, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
+    def weigh(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
         """Add up the weights of the nodes whose middles are on a surface: float64[surfaces]."""
         mine = np.flatnonzero(owner >= 0)
         plane, frame = owner[mine], rasters.frames[owner[mine]]
@@ -96,17 +91,19 @@ class Surfaces:
         v = ((frame[:, 3:6] * at).sum(1) - frame[:, 7]) * frame[:, 8]
         starts = rasters.starts[plane]
         pixel = starts[:, 0] + v.astype(np.int64) * starts[:, 1] + u.astype(np.int64)
-        label = self.labels[pixel] & (EDGE - 1)
+        label = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
         return np.bincount(label, weights[mine], len(self.plane) + 1)[1:]
 
 
 def lay_surfaces(
-    rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
+    cloud: Any, rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
 ) -> Surfaces:
     """Find the surfaces of planes.
 
     Parameters
     ----------
+    cloud
+        Where the pixels are.
     rasters : Rasters
     covered : uint8[pixels]
         Which pixels have points.
@@ -117,28 +114,17 @@ def lay_surfaces(
     split : bool
         Whether each such part is a surface of its own.
     """
-    own, labels = np.zeros(covered.size, np.int32), np.zeros(covered.size, np.int32)
-    planes: list[int] = []
-    for p, ((first, columns, _), (rows, _)) in enumerate(
-        zip(rasters.starts.tolist(), rasters.shapes.tolist(), strict=True)
-    ):
-        part = slice(first, first + rows * columns)
-        firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
-        starts = np.empty(rows + 1, np.int32)
-        find_runs(covered[part], rows, columns, firsts, lasts, starts)
-        number = np.empty(starts[-1], np.int32)
-        n = connect(firsts, lasts, starts, columns, number)
-        sizes = np.bincount(number, lasts[: number.size] - firsts[: number.size], n)
-        large = np.flatnonzero(sizes * counts[p] >= least[p] * sizes.sum())
-        numbers = np.zeros(n, np.int32)
-        if large.size:
-            numbers[large] = len(planes) + 1 + (np.arange(large.size) if split else 0)
-            planes += [p] * (large.size if split else 1)
-        fill_runs(firsts, lasts, numbers[number], own[part])
-        mark_edges(own[part], columns, labels[part], columns + 1, (rows - 1) * columns - 1)
-    pixels = np.zeros(len(planes) + 1)
-    count_pixels(labels, pixels)
-    return Surfaces(np.array(planes, np.int64), pixels[1:], labels)
+    parts, plane, sizes = cloud.connect(rasters, covered)
+    totals = np.bincount(plane, sizes, len(counts))
+    large = np.flatnonzero(sizes * counts[plane] >= least[plane] * totals[plane])
+    if split:
+        planes, number = plane[large], np.arange(large.size)
+    else:
+        planes, number = np.unique(plane[large], return_inverse=True)
+    numbers = np.zeros(plane.size, np.int32)
+    numbers[large] = number + 1
+    labels, pixels = cloud.paint(rasters, parts, numbers, planes.size)
+    return Surfaces(planes, pixels, labels)
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
@@ -184,10 +170,11 @@ def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
         for k, (bound, ends) in enumerate(((lows_uv, at - reach), (highs_uv, at + reach))):
             bound[:, axis] = np.inf if k == 0 else -np.inf
             (np.minimum, np.maximum)[k].at(bound[:, axis], of_plane, ends)
-    total = ((highs_uv - lows_uv) / sides[:, None] + 2).prod(1).sum()
+    total = ((highs_uv - lows_uv) / sides[:, None] + 3).prod(1).sum()
     sides = sides * max(1.0, np.sqrt(total / MOST_PIXELS))
-    shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 2
-    frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - sides[:, None], 1 / sides])
+    # half a pixel to spare all around, and another without points
+    shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 3
+    frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - 1.5 * sides[:, None], 1 / sides])
     columns, rows = shapes.T
     firsts = np.concatenate([[0], np.cumsum(rows * columns)])[:-1]
     starts = np.column_stack([firsts, columns, np.maximum(rows, columns)])

@@ -1,0 +1,72 @@
+"""`detect_planes` on the GPU gives the bits of the CPU; without one its source runs on the host."""
+
+import numpy as np
+import pytest
+from spatialq.udfs.detect_planes.cpu import CpuCloud, Threads
+from spatialq.udfs.detect_planes.gpu import GpuCloud
+from spatialq.udfs.detect_planes.octree import Cube
+from spatialq.udfs.detect_planes.surfaces import Rasters, lay_surfaces
+
+from spatialq import cuda
+
+from ..test_parity import assert_same, device, run_both
+from .cases import rooms
+
+__all__ = ["device"]
+
+N = 20_000
+
+
+def columns_of(order):
+    """A room's points at random, or in vertical lines as a scanner in the middle sees them."""
+    scene = rooms.room(N)
+    x, y, z = scene.x - 5, scene.y - 4, scene.z - 1.5
+    lines = np.lexsort((np.arctan2(z, np.hypot(x, y)), np.floor(np.arctan2(y, x) / 0.02)))
+    turn = lines if order == "scanned" else slice(None)
+    columns = {"x": scene.x[turn], "y": scene.y[turn], "z": scene.z[turn]}
+    return {**columns, "point_id": np.arange(N)}
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("order", ["random", "scanned"])
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("detect_planes", {"split": True}),
+        ("detect_planes", {"kernel": "paper"}),
+        ("plane_points", {}),
+    ],
+)
+def test_a_room_is_as_on_the_cpu(function, options, order):
+    found, expected = run_both(function, columns_of(order), **options)
+    assert_same(found, expected)
+    assert expected["plane_id"].max() >= 7
+
+
+def scattered(share):
+    """Three rasters, their outermost pixels without points: some surfaces hang by a corner."""
+    shapes = np.array([[40, 25], [3, 3], [17, 70]])
+    starts = np.concatenate([[0], np.cumsum(shapes.prod(1))])
+    rng, rasters = np.random.default_rng(3), []
+    for rows, columns in shapes:
+        covered = np.zeros((rows, columns), np.uint8)
+        covered[1:-1, 1:-1] = rng.random((rows - 2, columns - 2)) < share
+        rasters.append(covered.ravel())
+    columns = np.column_stack([starts[:-1], shapes[:, 1], shapes.max(1)])
+    return Rasters(np.empty((3, 9)), columns, shapes), np.concatenate(rasters)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.45, 0.8, 1.0])
+def test_surfaces_are_as_on_the_cpu(device, share, split):
+    rasters, covered = scattered(share)
+    points, cube = [np.zeros(1)] * 3, Cube((0.0, 0.0, 0.0), 1.0)
+    there = [device.upload_small(values) for values in points]
+    gpu, cpu = GpuCloud(cuda.device(), there, cube), CpuCloud(Threads(None, 1), points, cube)
+    counts, least = np.array([500, 10, 900]), np.array([20.0, 10.0, 9.0])
+    found = lay_surfaces(gpu, rasters, device.upload_small(covered), counts, least, split=split)
+    expected = lay_surfaces(cpu, rasters, covered, counts, least, split=split)
+    np.testing.assert_array_equal(found.plane, expected.plane)
+    np.testing.assert_array_equal(found.pixels, expected.pixels)
+    np.testing.assert_array_equal(device.download(found.labels), expected.labels)
+    assert expected.plane.size == 0 if share == 0 else expected.plane.size > 0
