@@ -21,6 +21,10 @@ WIDE = 1.5
 SEEDS = 3
 """Nodes near a peak that a plane may grow from, the surest first, if not from all together."""
 
+SAME = 3.0
+"""Standard deviations of a plane within which others are the same: the border of a cell may cut
+off but a tail of its noise."""
+
 SURE = np.radians(4.0)
 """Angle within which normals agree, however sure they are: two sides of a low roof are apart."""
 
@@ -220,7 +224,7 @@ def is_known(plane, chosen, most, least_offset, weights, means, planes):
             off = ((planes[p, 0] * x + planes[p, 1] * y) + planes[p, 2] * z) - planes[p, 3]
             total += weights[k]
             squares += weights[k] * (off * off)
-        limit = max(NOISES * sqrt(planes[p, 4]), least_offset)
+        limit = SAME * max(sqrt(planes[p, 4]), least_offset)
         if squares <= total * (limit * limit):
             return True
     return False
