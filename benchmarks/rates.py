@@ -21,13 +21,14 @@ def rounded(value):
 def rates_of(result):
     """Rates of both devices from the clouds of a result.
 
-    Of buildings the largest counts: there the GPU is full. What the smaller ones take above that
-    is the start.
+    Where they are of several sizes the largest count: there the GPU is full. What the smaller
+    ones take above that is the start.
     """
     clouds = result["clouds"]
     small_ms = result["small_call_ms"]
-    if "elements" in clouds[0]:
-        most = max(cloud["points"] for cloud in clouds)
+    sizes = [cloud["points"] for cloud in clouds]
+    if max(sizes) >= 10 * min(sizes):
+        most = max(sizes)
         slowest = max(c["device_ms"] for c in clouds if c["points"] == most) / most
         small_ms = max(small_ms, *(c["device_ms"] - slowest * c["points"] for c in clouds))
         clouds = [cloud for cloud in clouds if cloud["points"] == most]

@@ -227,7 +227,9 @@ def _columns(
     sums, plane = sums[order], surfaces.plane[order]
     counts, most = sums[:, 0], planes[plane, 4] / assign.NEAR * step
     normals = planes[plane, :3]
-    centres = np.array(cube.low) + sums[:, 1:4] / counts[:, None] / assign.PART * step
+    # sums are of whole parts of steps, rounded down
+    places = (sums[:, 1:4] / counts[:, None] + 0.5) / assign.PART
+    centres = np.array(cube.low) + places * step
     offsets = (normals * np.array(cube.low)).sum(1) + planes[plane, 3] * step
     upright = np.abs(normals[:, 2])
     tolerance = np.radians(options.orientation_tolerance)
