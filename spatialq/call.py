@@ -1,7 +1,6 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -171,11 +170,7 @@ def call(
         CPU.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    known = {field.name for field in fields(udf.options)}
-    if unknown := sorted(set(options) - known):
-        message = f"{udf.name}: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
-        raise ValueError(message)
-    chosen = udf.options(**options)
+    chosen = udf.choose(options)
     rows = _rows(udf, arguments)
     plan = route.plan(udf, rows, chosen, wish)
     device, reason, error = plan.device, plan.reason, None

@@ -99,7 +99,7 @@ def write_ground(
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
     options.setdefault("unit", unit)
-    catalog()["classify_ground"].options(**options)
+    catalog()["classify_ground"].choose(options)
     x, y, z, classes = read_columns(cloud, tick)
     rows = np.flatnonzero(~np.isin(classes, NOISE))
     level = height_unit / unit  # heights in the units of x and y

@@ -89,7 +89,7 @@ def write_planes(
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
     udf = catalog()["detect_planes"]
-    chosen = udf.options(**options)  # refused before the work is done
+    chosen = udf.choose(options)  # refused before the work is done
     cloud = open_cloud(COMMAND, path, targets, ENDINGS)
     if any(target.suffix.lower() in LAS for target in targets):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, NoReturn
@@ -65,6 +65,26 @@ class Udf:
     """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
     takes_elements: bool = False
     """Whether a function of points gets elements, too."""
+
+    def choose(self, options: Mapping[str, Any]) -> Any:
+        """Make the options of a call of named arguments.
+
+        Raises
+        ------
+        ValueError
+            If there is no such option, or its value is wrong; so is a value of another kind.
+        """
+        known = {each.name for each in fields(self.options)}
+        if unknown := sorted(set(options) - known):
+            names = ", ".join(sorted(known))
+            message = f"{self.name}: no option {unknown[0]!r}; there is {names}"
+            raise ValueError(message)
+        try:
+            return self.options(**options)
+        except TypeError as error:
+            given = ", ".join(f"{name} {value!r}" for name, value in options.items())
+            message = f"{self.name}: an option has a value of the wrong kind ({error}): {given}"
+            raise ValueError(message) from error
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""
