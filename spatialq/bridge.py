@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spatialq.call import call
 from spatialq.function import SqlFunction
-from spatialq.udf import Udf
+from spatialq.udf import Udf, value_type
 
 SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
 ARROW_TYPES = {
@@ -54,14 +54,8 @@ def kernel_function(udf: Udf) -> SqlFunction:
 def options_type(udf: Udf) -> str:
     """Give the SQL type of the options of a function, and the device."""
     hints = get_type_hints(udf.options)
-    fields = [f"{name} {SQL_TYPES[_value_type(hint)]}" for name, hint in hints.items()]
+    fields = [f"{name} {SQL_TYPES[value_type(hint)]}" for name, hint in hints.items()]
     return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
-
-
-def _value_type(hint: Any) -> type:
-    """Python type behind `int | None`, `Literal['a', 'b']` and the like."""
-    first = next((each for each in get_args(hint) if each is not type(None)), hint)
-    return first if isinstance(first, type) else type(first)
 
 
 def each_list(column: Any) -> Iterator[Any]:

@@ -7,11 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Literal, NoReturn
+from numbers import Integral, Real
+from typing import Any, Literal, NoReturn, get_args, get_type_hints
 
 from spatialq import numba_cache
 
 Device = Literal["cpu", "gpu"]
+WORDS = {bool: "true or false", float: "a number", int: "a whole number", str: "text"}
+
+
+def value_type(hint: Any) -> type:
+    """Python type behind `int | None`, `Literal['a', 'b']` and the like."""
+    first = next((each for each in get_args(hint) if each is not type(None)), hint)
+    return first if isinstance(first, type) else type(first)
 
 
 @dataclass(frozen=True)
@@ -79,12 +87,15 @@ class Udf:
             names = ", ".join(sorted(known))
             message = f"{self.name}: no option {unknown[0]!r}; there is {names}"
             raise ValueError(message)
-        try:
-            return self.options(**options)
-        except TypeError as error:
-            given = ", ".join(f"{name} {value!r}" for name, value in options.items())
-            message = f"{self.name}: an option has a value of the wrong kind ({error}): {given}"
-            raise ValueError(message) from error
+        hints = get_type_hints(self.options)
+        for name, value in options.items():
+            kind = value_type(hints[name])
+            numbers = {int: Integral, float: Real}.get(kind, kind)
+            fits = isinstance(value, numbers) and (kind is bool or not isinstance(value, bool))
+            if not (fits or (value is None and type(None) in get_args(hints[name]))):
+                message = f"{self.name}: {name} must be {WORDS[kind]}, got {value!r}"
+                raise ValueError(message)
+        return self.options(**options)
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

@@ -1,5 +1,7 @@
 """What `detect_planes` refuses, in which words, and clouds without a plane."""
 
+import re
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -155,3 +157,21 @@ def test_a_stray_point_far_away_leaves_the_planes():
     found = spatialq.run("plane_points", *stray, max_distance=0.02)
     assert len(set(found["plane_id"].tolist()) - {0}) == 6
     assert found["plane_id"][-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"maxdist": 1}, "no option 'maxdist'; there is kernel, max_distance"),
+        ({"max_distance": "a"}, "max_distance must be a number, got 'a'"),
+        ({"min_points": 2.5}, "min_points must be a whole number, got 2.5"),
+        ({"s_level": True}, "s_level must be a whole number, got True"),
+        ({"split": "no"}, "split must be true or false, got 'no'"),
+        ({"max_thickness": None}, "max_thickness must be a number, got None"),
+        ({"kernel": 3}, "kernel must be text, got 3"),
+    ],
+)
+def test_options_of_arrays_are_looked_at_as_those_of_sql(options, sentence):
+    none = np.empty(0)
+    with pytest.raises(ValueError, match=f"detect_planes: {re.escape(sentence)}"):
+        spatialq.run("detect_planes", none, none, none, **options)
