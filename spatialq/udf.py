@@ -48,6 +48,14 @@ class Choices:
 
 
 @dataclass(frozen=True)
+class Text:
+    """A column of text that a kernel gives: codes into names."""
+
+    codes: Any
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Udf:
     """One spatial function over the rows of a relation.
 
@@ -73,6 +81,8 @@ class Udf:
     """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
     takes_elements: bool = False
     """Whether a function of points gets elements, too."""
+    takes_grid: bool = False
+    """Whether the columns are the cells of a grid, which the kernel gets as `grid`."""
 
     def choose(self, options: Mapping[str, Any]) -> Any:
         """Make the options of a call of named arguments.

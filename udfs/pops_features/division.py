@@ -1,0 +1,115 @@
+"""Where examples and their patches lie: the two-level division of a grid, in cells."""
+
+from dataclasses import dataclass
+from math import floor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spatialq.grid import Grid
+
+    from . import Options
+
+NEAR = 1e-6
+"""Cells within which a length is a whole or half number of them: spacings are rounded."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
+
+    size: int
+    step: int
+    count: int
+
+    @property
+    def reach(self) -> int:
+        """Cells from the first of the first window to the last of the last."""
+        return self.size + (self.count - 1) * self.step
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Patches of one scale in an example."""
+
+    length: float
+    """As the user gave it, in the unit of x and y."""
+    x: Axis
+    y: Axis
+
+    @property
+    def patches(self) -> int:
+        """Patches of an example."""
+        return self.x.count * self.y.count
+
+    @property
+    def cells(self) -> int:
+        """Cells of a patch."""
+        return self.x.size * self.y.size
+
+
+@dataclass(frozen=True)
+class Division:
+    """Examples of a grid, and the patches of each."""
+
+    x: Axis
+    y: Axis
+    """Examples: columns and rows of the whole grid."""
+    scales: tuple[Scale, ...]
+    """In ascending order."""
+
+    def rows_within(self, grid: "Grid") -> range:
+        """Rows of examples that lie wholly in a band of the grid."""
+        first, n = grid.first_row, int(grid.z.shape[0])
+        start = -(-first // self.y.step)
+        stop = (first + n - self.y.size) // self.y.step + 1
+        return range(start, max(start, min(stop, self.y.count)))
+
+
+def divide(grid: "Grid", options: "Options") -> Division:
+    """Divide a grid into examples, and these into patches (Liang et al. 2022, section 3.1).
+
+    Windows start in the south-western corner; cells that the last one does not reach are left
+    over. A size is as many whole cells as fit into the length; a step is the nearest number of
+    cells, the even one of two, and at least 1, as in the published code.
+
+    Raises
+    ------
+    ValueError
+        If a scale is less than two cells or more than an example, or an example more than the
+        grid.
+    """
+    spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
+    axes = []
+    for axis, spacing, n in spacings:
+        size = _size(options.example_scale, spacing)
+        if not 2 <= size <= n:
+            must = f"from {2 * spacing:g} to {n * spacing:g}, which is 2 cells and all {n} along "
+            options.refuse("example_scale", must + axis)
+        step = options.example_step
+        axes.append(_windows(size, size if step is None else _step(step, spacing), n))
+    steps = options.steps or [scale / 2 for scale in options.scales]
+    scales = []
+    for length, step in sorted(zip(options.scales, steps, strict=True)):
+        sides = []
+        for (axis, spacing, _), example in zip(spacings, axes, strict=True):
+            size = _size(length, spacing)
+            if not 2 <= size <= example.size:
+                must = f"from {2 * spacing:g}, two cells along {axis}, to example_scale"
+                options.refuse("scales", f"{must} ({options.example_scale:g})")
+            sides.append(_windows(size, _step(step, spacing), example.size))
+        scales.append(Scale(length, *sides))
+    return Division(*axes, tuple(scales))
+
+
+def _windows(size: int, step: int, n: int) -> Axis:
+    return Axis(size, step, 1 + (n - size) // step)
+
+
+def _size(length: float, spacing: float) -> int:
+    return floor(length / spacing + NEAR)
+
+
+def _step(length: float, spacing: float) -> int:
+    cells = length / spacing
+    halves = round(2 * cells)
+    return max(1, round(halves / 2 if abs(2 * cells - halves) < NEAR else cells))

@@ -1,0 +1,33 @@
+"""Features of the patches of a grid (POPS), before they are aggregated: signature, options."""
+
+from dataclasses import dataclass
+
+from spatialq.udf import Udf
+
+from ..pops_features import Options as FeatureOptions
+from .cost import work
+
+
+@dataclass(frozen=True)
+class Options(FeatureOptions):
+    """Options of `pops_patches`: those of `pops_features`; nothing is aggregated."""
+
+    FUNCTION = "pops_patches"
+
+
+UDF = Udf(
+    name="pops_patches",
+    columns=("x", "y", "z"),
+    options=Options,
+    returns={
+        "example_id": "BIGINT",
+        "method": "VARCHAR",
+        "scale": "DOUBLE",
+        "px": "BIGINT",
+        "py": "BIGINT",
+        "feature": "VARCHAR",
+        "value": "DOUBLE",
+    },
+    work=work,
+    takes_grid=True,
+)
