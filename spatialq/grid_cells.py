@@ -8,8 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spatialq import numba_cache
 from spatialq.grid import Grid, require_values
 from spatialq.parallel import n_threads, spans
+
+numba_cache.ensure()
 
 NEAR = 0.01
 """Cells that a coordinate may lie off its place: those from text are rounded."""

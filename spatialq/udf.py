@@ -109,7 +109,7 @@ class Udf:
     A function of elements has no columns: it gets the meshes of one or two relations as `a` and
     `b`, and its result has columns `a` and `b`, rows of theirs. One of points and elements gets
     the meshes as `elements`; the rows in its result, -1 for none, are `element`, which SQL has as
-    `global_id`.
+    `global_id`. One of grids gets a `spatialq.grid.Grid` as `grid`.
     """
 
     name: str
@@ -129,6 +129,14 @@ class Udf:
     """Whether a function of points gets elements, too."""
     takes_grid: bool = False
     """Whether the columns are the cells of a grid, which the kernel gets as `grid`."""
+    windows: Callable[[Any, Any], Any] = lambda *_: None
+    """Of a grid and options: rows that a band must hold whole, `count` windows of `size` rows
+    every `step`."""
+
+    @property
+    def takes_points(self) -> bool:
+        """Whether it is a function of points alone."""
+        return bool(self.columns) and not (self.takes_elements or self.takes_grid)
 
     def choose(self, options: Mapping[str, Any]) -> Any:
         """Make the options of a call of named arguments.
