@@ -10,8 +10,6 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, NoReturn, get_args, get_type_hints
 
-from spatialq import numba_cache
-
 Device = Literal["cpu", "gpu"]
 WORDS = {bool: "true or false", float: "a number", int: "a whole number", str: "text"}
 
@@ -113,8 +111,6 @@ class Udf:
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name."""
-        if device == "cpu":
-            numba_cache.ensure()
         module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run
