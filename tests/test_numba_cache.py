@@ -1,11 +1,14 @@
 """What is compiled is kept, is never older than its sources, and needs no folder to be."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 KERNEL = """
 from spatialq.numba_cache import njit
 from pack.other import FACTOR, increase
@@ -79,6 +82,16 @@ def test_what_was_compiled_from_older_sources_is_removed(package, tmp_path):
         package(factor=2, increment=increment)
     assert len(list(tmp_path.glob("cache/*/kernels-*"))) == 1
     assert len(list(tmp_path.glob("cache/**/*.nbc"))) == 2
+
+
+def test_all_kernels_are_kept_so():
+    """Numba's own `njit` would not see a change elsewhere, nor ours one outside its packages."""
+    files = [path for top in ("spatialq", "udfs") for path in (ROOT / top).rglob("*.py")]
+    kernels = [path for path in files if re.search("^@njit", path.read_text(), re.MULTILINE)]
+    assert len(kernels) > 30
+    for path in kernels:
+        assert "from spatialq.numba_cache import njit" in path.read_text(), path
+        assert path.is_relative_to(ROOT / "udfs") or path.is_relative_to(ROOT / "spatialq/demo")
 
 
 NO_FOLDER = """
