@@ -1,7 +1,8 @@
 """Raw features of the patches of some examples side by side, one scale at a time."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .features import forget, write_pca, write_stat, write_stat_centred
 from .holes import COVARIANCES, sum_cells
