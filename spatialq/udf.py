@@ -12,8 +12,6 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from spatialq import numba_cache
-
 Device = Literal["cpu", "gpu"]
 
 
@@ -167,8 +165,6 @@ class Udf:
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name."""
-        if device == "cpu":
-            numba_cache.ensure()
         module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from spatialq.numba_cache import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
