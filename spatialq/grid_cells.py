@@ -5,14 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from spatialq import numba_cache
 from spatialq.grid import Grid, require_values
+from spatialq.numba_cache import njit
 from spatialq.parallel import n_threads, spans
-
-numba_cache.ensure()
 
 NEAR = 0.01
 """Cells that a coordinate may lie off its place: those from text are rounded."""
