@@ -62,7 +62,8 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     heights = np.full(shape, np.nan, np.float32 if single else np.float64)
     there = np.zeros(shape, np.bool_)
     near = _in_parts(
-        lambda part: _place(x[part], y[part], z[part], *along_x[:2], *along_y[:2], heights, there), x.size
+        lambda part: _place(x[part], y[part], z[part], *along_x[:2], *along_y[:2], heights, there),
+        x.size,
     )
     if not all(near):
         _require_near(function, "x", x, along_x)
