@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH = 16
 """Sets side by side: what a vector of 512 bits holds of float32."""
 
-MOST = 512
+MOST = 1024
 """Largest set that goes through a network; its comparisons grow as n log^2 n."""
 
 
