@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from spatialq import cuda
 
-from .division import Division, Scale, divide
+from .division import Axis, Division, Scale, divide
 from .methods import first_rows
 from .table import STATISTICS, features_table, series_of
 
@@ -94,7 +94,7 @@ class Kernels:
     @cached_property
     def firsts(self) -> list[int]:
         """First patch of each scale among those of an example, and how many there are in all."""
-        return np.cumsum([0, *(scale.patches for scale in self.division.scales)]).tolist()
+        return [0, *accumulate(scale.patches for scale in self.division.scales)]
 
     @property
     def patches(self) -> int:
@@ -166,12 +166,10 @@ class Kernels:
         """Launch a kernel over the superpatches of all examples, for some of the scales."""
         if not scales:
             return
-        strides = superpatch(self.division, scales, room)
         sides, parts = [], 1
-        reach = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
-        for axis, stride, largest in zip((self.division.x, self.division.y), strides, reach, strict=True):
-            count = -(-axis.size // stride)
-            sides += [axis.size, axis.step, stride, stride + largest - 1, count]
+        for side, stride, largest in superpatches(self.division, scales, room):
+            count = -(-side.size // stride)
+            sides += [side.size, side.step, stride, stride + largest - 1, count]
             parts *= count
         head = [z.shape[1], raw.shape[2], self.patches, len(scales), *sides]
         table = [self._row(scale) for scale in scales]
@@ -214,19 +212,21 @@ class Kernels:
                 self.device.launch(SOURCE, f"pops_{kernel}", blocks, threads, *arguments, *rest)
 
         launch("sum_up", table, THREADS, 1, least, statistics, patches)
+        short = [row for row in table if row[2] <= SORTED]
+        long = [row for row in table if row[2] > SORTED]
         choice = np.int32(least), np.int32(linear), statistics
-        launch("sort_series", [row for row in table if row[2] <= SORTED], SORTER_BYTES // 8, 1, *choice)
-        launch("select_series", [row for row in table if row[2] > SORTED], THREADS, 32, *choice)
+        launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
+        launch("select_series", long, THREADS, 32, *choice)
         return statistics, patches
 
 
-def superpatch(
+def superpatches(
     division: Division, scales: Sequence[Scale], room: int | None
-) -> tuple[int, int]:
+) -> list[tuple[Axis, int, int]]:
     """Say in how large a part of an example the patches start that a block takes.
 
     It is halved until its columns have room in shared memory, and its cells as well, unless it is
-    smaller than a patch by then.
+    smaller than a patch by then. Of patches that are too wide for that the columns are not kept.
 
     Parameters
     ----------
@@ -234,28 +234,33 @@ def superpatch(
     scales : sequence of Scale
     room : int, optional
         Columns of all rows of patches of a scale, for which there is room.
-    """
-    largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
-    sizes = division.x.size, division.y.size
-    stride = sizes
 
-    def fits() -> bool:
-        wide, deep = (min(n, s + m - 1) for n, s, m in zip(sizes, stride, largest, strict=True))
-        if wide * deep > TILE and stride[0] >= largest[0] and stride[1] >= largest[1]:
+    Returns
+    -------
+    list of side, stride, largest
+        For x and y: examples, cells in which patches start, cells of the largest one.
+    """
+    sides = division.x, division.y
+    largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
+
+    def fits(wide: int, deep: int) -> bool:
+        cells = min(sides[0].size, wide + largest[0] - 1) * min(
+            sides[1].size, deep + largest[1] - 1
+        )
+        if cells > TILE and wide >= largest[0] and deep >= largest[1]:
             return False
         return room is None or all(
-            scale.x.size > room or _columns(scale, *stride) <= room for scale in scales
+            scale.x.size > room or _columns(scale, wide, deep) <= room for scale in scales
         )
 
-    while max(stride) > 1 and not fits():
-        stride = (stride[0] + 1) // 2, (stride[1] + 1) // 2
-    return stride
+    strides = sides[0].size, sides[1].size
+    while max(strides) > 1 and not fits(*strides):
+        strides = (strides[0] + 1) // 2, (strides[1] + 1) // 2
+    return list(zip(sides, strides, largest, strict=True))
 
 
 def _columns(scale: Scale, wide: int, deep: int) -> int:
-    """How many columns there are of all rows of patches, at most."""
-    across, up = (
-        min(axis.count, -(-stride // axis.step))
-        for axis, stride in ((scale.x, wide), (scale.y, deep))
-    )
+    """Count the columns of all rows of patches that start in so many cells, at most."""
+    across = min(scale.x.count, -(-wide // scale.x.step))
+    up = min(scale.y.count, -(-deep // scale.y.step))
     return up * ((across - 1) * scale.x.step + scale.x.size)
