@@ -19,7 +19,7 @@ from spatialq.bridge import (
 )
 from spatialq.call import call
 from spatialq.function import SqlFunction
-from spatialq.grid import has_values
+from spatialq.grid import count_values
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.grid import GridSource
@@ -46,13 +46,13 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
         calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
         return list_of_structs([_of_cells(udf, *arguments) for arguments in calls])
 
-    def band(plan: Any, index: Any, has_value: Any) -> Any:
-        calls = zip(*(column.to_pylist() for column in (plan, index, has_value)), strict=True)
-        rows, found = zip(
+    def band(plan: Any, index: Any, valued: Any) -> Any:
+        calls = zip(*(column.to_pylist() for column in (plan, index, valued)), strict=True)
+        rows, counts = zip(
             *(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True
         )
         return pa.StructArray.from_arrays(
-            [list_of_structs(list(rows)), pa.array(found)], ["rows", "has_value"]
+            [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
         )
 
     columns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
@@ -69,8 +69,8 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
         SqlFunction(f"{udf.name}_udf", (*lists, "VARCHAR"), rows, answer),
         SqlFunction(
             f"{udf.name}_band",
-            ("VARCHAR", "BIGINT", "BOOLEAN"),
-            f"STRUCT(rows {rows}, has_value BOOLEAN)",
+            ("VARCHAR", "BIGINT", "BIGINT"),
+            f"STRUCT(rows {rows}, valued BIGINT)",
             band,
         ),
     )
@@ -100,8 +100,8 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
         plan = _quoted(json.dumps({"path": str(source.path), "reader": reader, "options": chosen}))
         name = f", {_quoted(str(source.path))} AS file_name" if len(sources) > 1 else ""
         queries.append(
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, false) "
-            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.has_value) FROM band "
+            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.valued) FROM band "
             f"WHERE i + 1 < {bands.count}) "
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
@@ -132,27 +132,27 @@ class Bands:
         )
 
 
-def _of_band(udf: Udf, plan: dict[str, Any], index: int, has_value: bool) -> tuple[Any, bool]:
-    """Run the kernel on a band; give its rows, and whether a cell up to here has a value."""
+def _of_band(udf: Udf, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
+    """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     source = open_once(GridSource, plan["path"], **plan["reader"])
     options = plan["options"]
     bands = Bands(udf, source, options)
     grid = source.grid(*bands.rows(index))
     whose = f"{udf.name}: '{source.path}'"
-    has_value = has_values(whose, grid) or has_value
-    if not has_value and index + 1 == bands.count:
+    valued += count_values(whose, grid)
+    if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
     wish = options.pop("device")
     result, _ = call(udf, {"grid": grid}, options, wish)
-    return structs(udf, result), has_value
+    return structs(udf, result), valued
 
 
 def _of_cells(udf: Udf, x: Any, y: Any, z: Any, options: str) -> Any:
     chosen = json.loads(options)
     wish = chosen.pop("device")
     if not len(x):
-        return structs(udf, dict.fromkeys(udf.returns, []))
+        return structs(udf, {name: [] for name in udf.returns})
     from spatialq.grid_cells import grid_of  # Numba, which takes a while to import
 
     places = arrays_of(udf, {"x": x, "y": y})
