@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
 
 if TYPE_CHECKING:
-    from spatialq.call import run, run_elements
+    from spatialq.call import run, run_elements, run_grid
     from spatialq.connection import connect, install
     from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
@@ -37,6 +37,7 @@ __all__ = [
     "read_las",
     "run",
     "run_elements",
+    "run_grid",
     "write_ground",
     "write_planes",
 ]
@@ -52,6 +53,7 @@ _LAZY = {
     "read_las": "spatialq.io.las",
     "run": "spatialq.call",
     "run_elements": "spatialq.call",
+    "run_grid": "spatialq.call",
     "write_ground": "spatialq.ground",
     "write_planes": "spatialq.planes",
 }

@@ -142,10 +142,12 @@ class GridSource:
             raise FileError.of(READER, self.path, "is rotated: its rows do not run along x")
         top, bottom = (first, stop) if e > 0 else (self._height - stop, self._height - first)
         span = (top, bottom, 0, self._width)
-        z = heights(*self._read(span))[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
+        values, missing = self._read(span)
+        turned = np.s_[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
+        z = heights(values[turned], missing[turned])
         self._look_for_undeclared(z)
         x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
-        return Grid(np.ascontiguousarray(z), x0, y0, abs(a), abs(e), first, self._height)
+        return Grid(z, x0, y0, abs(a), abs(e), first, self._height)
 
     def _read(self, span: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         return self._read_npy(span) if self._is_npy else self._read_raster(span)
