@@ -1,17 +1,18 @@
-"""Patches with missing cells: moments and covariances over the cells that are there."""
+"""Patches with missing cells: moments over the cells that are there."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .moments import M2, M3, M4, MEAN, MX, MY
 
-COVARIANCES = 3
-"""That depend on which cells are there: xx, xy, yy."""
+SPREAD = 3
+"""Sums of squares and products of x and y about their means: xx, xy, yy."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_cells(z, row, left, rows, columns, moments, covariances, at):
-    """Fill in the moments and covariances of a patch with missing cells, in cells of 1 x 1.
+def sum_cells(z, row, left, rows, columns, moments, spread, at):
+    """Fill in the moments and the spread of a patch with missing cells, in cells of 1 x 1.
 
     Parameters
     ----------
@@ -19,8 +20,7 @@ def sum_cells(z, row, left, rows, columns, moments, covariances, at):
     row, left, rows, columns : int
         Of the patch.
     moments : float64[MOMENTS, patches]
-    covariances : float64[COVARIANCES, patches]
-        Sums of the squares and products of x and y about their means.
+    spread : float64[SPREAD, patches]
     at : int
 
     Returns
@@ -61,7 +61,7 @@ def sum_cells(z, row, left, rows, columns, moments, covariances, at):
     moments[M4, at] = m4
     moments[MX, at] = mx
     moments[MY, at] = my
-    covariances[0, at] = xx
-    covariances[1, at] = xy
-    covariances[2, at] = yy
+    spread[0, at] = xx
+    spread[1, at] = xy
+    spread[2, at] = yy
     return n

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .lanes import MOST, WIDTH, network, network_for, sort
 
@@ -79,19 +80,24 @@ def five_of_lanes(sets, counts, lanes, complete, whole, linear, five, first):
                 value = sets[k, lane]
                 sets[k, lane] = value if value == value else np.inf
     sort(sets, whole if holes else complete)
+    places, shares = np.empty(4, np.int64), np.empty(4)
+    known = -1
     for lane in range(lanes):
-        m = counts[lane]
+        m, at = counts[lane], first + lane
         if m == 0:
-            five[:, first + lane] = np.nan
+            five[:, at] = np.nan
             continue
-        five[0, first + lane] = sets[0, lane]
-        five[4, first + lane] = sets[m - 1, lane]
+        if m != known:  # mostly the same for all: integers divide slowly
+            known = m
+            for j in range(1, 4):
+                places[j], shares[j] = quartile(j, m, linear)
+        five[0, at] = sets[0, lane]
+        five[4, at] = sets[m - 1, lane]
         for j in range(1, 4):
-            place, share = quartile(j, m, linear)
-            low = np.float64(sets[place, lane])
-            if share > 0.0:
-                low += share * (np.float64(sets[place + 1, lane]) - low)
-            five[j, first + lane] = low
+            quarter = np.float64(sets[places[j], lane])
+            if shares[j] > 0.0:
+                quarter += shares[j] * (np.float64(sets[places[j] + 1, lane]) - quarter)
+            five[j, at] = quarter
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -120,7 +126,9 @@ def five_of_many(values, n, linear, counts, rest, five, at):
     # halves, since greatest less least may be more than a number can be
     base = 0.5 * np.float64(low)
     scale = (BUCKETS - 1) / (0.5 * np.float64(high) - base)
-    skipped = np.zeros(4, np.int64)
+    places, shares, skipped = np.empty(4, np.int64), np.empty(4), np.zeros(4, np.int64)
+    for j in range(1, 4):
+        places[j], shares[j] = quartile(j, n, linear)
     m = n
     if scale < np.inf:
         counts[:] = 0
@@ -131,10 +139,9 @@ def five_of_many(values, n, linear, counts, rest, five, at):
             size = counts[bucket]
             wanted = False
             for j in range(1, 4):
-                place, _ = quartile(j, n, linear)
-                if total <= place + 1 and place < total + size:
+                if total <= places[j] + 1 and places[j] < total + size:
                     wanted = True
-                    skipped[j] = out if total <= place else skipped[j]
+                    skipped[j] = out if total <= places[j] else skipped[j]
             total += size
             if not wanted:
                 out += size
@@ -148,8 +155,8 @@ def five_of_many(values, n, linear, counts, rest, five, at):
         rest[:n] = values[:n]
     rest[:m].sort()
     for j in range(1, 4):
-        place, share = quartile(j, n, linear)
-        quarter = np.float64(rest[place - skipped[j]])
-        if share > 0.0:
-            quarter += share * (np.float64(rest[place + 1 - skipped[j]]) - quarter)
+        place = places[j] - skipped[j]
+        quarter = np.float64(rest[place])
+        if shares[j] > 0.0:
+            quarter += shares[j] * (np.float64(rest[place + 1]) - quarter)
         five[j, at] = quarter

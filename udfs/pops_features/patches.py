@@ -1,10 +1,11 @@
 """Raw features of the patches of some examples side by side, one scale at a time."""
 
 import numpy as np
-from numba import njit
 
-from .features import forget, write_pca, write_stat, write_stat_centred
-from .holes import COVARIANCES, sum_cells
+from spatialq.numba_cache import njit
+
+from .features import write_pca, write_pca_ternary, write_stat, write_stat_centred
+from .holes import SPREAD, sum_cells
 from .lanes import MOST, WIDTH
 from .moments import COLUMN, MEAN, MOMENTS, merge_columns, sum_columns
 from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
@@ -48,9 +49,9 @@ def fill_patches(
     n, per_example = sx * sy, nx * ny
     total = examples * per_example
     wants_order = rows[STAT] >= 0 or rows[CENTRED] >= 0
-    moments = np.empty((MOMENTS, total))
-    covariances = np.empty((COVARIANCES, total))
+    moments, spread = np.empty((MOMENTS, total)), np.empty((SPREAD, total))
     five = np.empty((FIVE, total if wants_order else 0))
+    square = np.empty(total, np.bool_)
     width = (examples - 1) * step + (nx - 1) * tx + sx
     sums = np.empty((COLUMN, width))
     for py in range(ny):
@@ -59,33 +60,31 @@ def fill_patches(
             for px in range(nx):
                 at = example * per_example + px * ny + py
                 merge_columns(sums, example * step + px * tx, sx, sy, wants_order, moments, at)
+    xx, yy = n * (sx * sx - 1) / 12.0, n * (sy * sy - 1) / 12.0
     for at in range(total):
         counts[at] = n
-        covariances[0, at] = n * (sx * sx - 1) / 12.0
-        covariances[1, at] = 0.0
-        covariances[2, at] = n * (sy * sy - 1) / 12.0
+        spread[0, at], spread[1, at], spread[2, at] = xx, 0.0, yy
+        square[at] = dx * dx * xx == dy * dy * yy
         if moments[MEAN, at] != moments[MEAN, at]:  # a cell is missing
             south, west = origin(at, per_example, ny, step, tx, ty)
-            counts[at] = sum_cells(z, row + south, left + west, sy, sx, moments, covariances, at)
+            counts[at] = sum_cells(z, row + south, left + west, sy, sx, moments, spread, at)
+            square[at] = False
     if wants_order:
         order_patches(
             z, row, left, step, sx, sy, tx, ty, per_example, ny, complete, whole, linear, counts,
             five,
         )  # fmt: skip
-    values, vectors = np.empty(3), np.empty((3, 3))
+    if rows[PCA] >= 0:
+        write_pca(moments, spread, square, dx, dy, raw[rows[PCA] : rows[PCA] + 2])
+    if rows[TERNARY] >= 0:
+        write_pca_ternary(moments, spread, square, dx, dy, raw[rows[TERNARY] : rows[TERNARY] + 2])
+    if rows[STAT] >= 0:
+        write_stat(moments, five, counts, raw[rows[STAT] : rows[STAT] + 9])
+    if rows[CENTRED] >= 0:
+        write_stat_centred(moments, five, counts, raw[rows[CENTRED] : rows[CENTRED] + 8])
     for at in range(total):
         if counts[at] < least:
-            forget(raw, at)
-            continue
-        if rows[PCA] >= 0 or rows[TERNARY] >= 0:
-            write_pca(
-                covariances[0, at], covariances[1, at], covariances[2, at], moments, at, dx, dy,
-                values, vectors, raw, rows[PCA], rows[TERNARY],
-            )  # fmt: skip
-        if rows[STAT] >= 0:
-            write_stat(moments, five, at, counts[at], raw, rows[STAT])
-        if rows[CENTRED] >= 0:
-            write_stat_centred(moments, five, at, counts[at], raw, rows[CENTRED])
+            raw[:, at] = np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
