@@ -73,7 +73,7 @@ def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Func
     if name in FEATURES:
         message = f"pops_method: name must be none of {', '.join(FEATURES)}, got {name!r}"
         raise ValueError(message)
-    listed = [] if isinstance(features, str) else list(features)
+    listed = list(features) if isinstance(features, list | tuple) else []
     if not listed or not all(map(_is_name, listed)) or len(set(listed)) < len(listed):
         must = "one or more identifiers, all different"
         message = f"pops_method: features must be {must}, got {features!r}"
@@ -184,7 +184,7 @@ def reason(error: Exception) -> str:
     """Find the sentence that matters in what Numba says."""
     text = re.sub(r"\x1b\[\d*m", "", str(error))
     call = re.search(r">>> (.+)", text)
-    cause = re.search(r"^\s*\w+Error: (.+)", text, re.MULTILINE)
+    cause = re.search(r"^\s*\w+Error: (?!No implementation)(.+)", text, re.MULTILINE)
     if cause:
         reason = cause[1]
     elif call:

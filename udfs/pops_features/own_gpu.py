@@ -35,13 +35,13 @@ def fill_gpu(
 
 @lru_cache(maxsize=64)
 def problem(function: Function) -> str:
-    """Say why a function cannot run on the GPU, or nothing."""
+    """Say why a function cannot run on the GPU, after its name, or nothing."""
     if not cuda.is_available():
-        return "without numba-cuda and a GPU"
+        return " without numba-cuda and a GPU"
     try:
         cuda.compile_ptx_for_current_device(function, SIGNATURE, device=True)
     except Exception as error:  # Numba raises all kinds of them
-        return f"which does not compile for it: {reason(error)}"
+        return f", which does not compile for it: {reason(error)}"
     return ""
 
 
