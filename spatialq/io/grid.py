@@ -144,9 +144,7 @@ class GridSource:
         span = (top, bottom, 0, self._width)
         z = heights(*self._read(span))[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
         self._look_for_undeclared(z)
-        x0, y0 = self._xy(
-            0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5
-        )
+        x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
         return Grid(np.ascontiguousarray(z), x0, y0, abs(a), abs(e), first, self._height)
 
     def _read(self, span: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
