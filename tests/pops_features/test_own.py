@@ -3,9 +3,11 @@
 import inspect
 import math
 import os
+import re
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,6 +187,25 @@ def test_it_is_a_name_in_sql():
         "WHERE method = 'slope' GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     assert found == [("max_slope", 3.0, 3.0), ("mean_slope", 3.0, 3.0)]
+
+
+def test_the_methods_of_the_page():
+    page = (Path(__file__).parents[2] / "docs/pops_method.md").read_text()
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(first.partition("con =")[0] + second, {})
+    x = np.arange(40.0)
+    z = 0.5 * DX * x + 0.25 * DY * x[:, None]
+    z[20:25, 20:25] = np.nan
+    found = patches(
+        Grid(z, dx=DX, dy=DY), {**OPTIONS, "scales": (10.0,), "methods": ("slope", "position")}
+    )
+    expected = {"mean_slope": math.hypot(0.5, 0.25), "tpi": 0.25, "roughness": 0.5}
+    expected["max_slope"] = expected["mean_slope"]
+    for feature, of_plane in expected.items():
+        values = np.array([value for key, value in found.items() if key[-1] == feature])
+        of_holes = feature == "tpi"  # the mean is of what is there
+        assert np.isclose(values, of_plane, rtol=1e-12).mean() > 0.7
+        assert of_holes or np.allclose(values[np.isfinite(values)], of_plane, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
