@@ -289,21 +289,28 @@ def test_features_that_change_during_a_call_are_refused():
 ON_GPU = """
 import numpy as np
 from spatialq import pops_method
+from spatialq.grid import Grid
+from spatialq.udfs.pops_features.division import divide
 from spatialq.udfs.pops_features.methods import OWN
-from spatialq.udfs.pops_features.own import fill_cpu
 from spatialq.udfs.pops_features.own_gpu import fill_gpu
+from spatialq.udfs.pops_patches import Options, cpu
 {slope}
 pops_method("slope", features=["mean_slope", "max_slope"])(slope)
 rng = np.random.default_rng(4)
-z = rng.normal(size=(12, 14))
-z[rng.random(z.shape) < 0.1] = np.nan
-y, x = (each.ravel() for each in np.mgrid[0:8:3, 0:9:3])
-valid = np.arange(x.size) != 2
-found = [np.zeros((2, x.size)) for _ in range(2)]
-for fill, out in zip((fill_cpu, fill_gpu), found):
-    fill(OWN["slope"], z, x, y, 5, 4, 2.0, 3.0, valid, out)
-np.testing.assert_allclose(*found, rtol=1e-13)
-assert np.isnan(found[0]).sum() == 2, found
+z = rng.normal(size=(17, 27))
+z[rng.random(z.shape) < 0.15] = np.nan
+grid = Grid(z, dx=1.0, dy=2.0)
+options = Options(scales=(6.0, 8.0), example_scale=13.0, methods=("slope",), min_valid=0.8)
+division = divide(grid, options)
+expected = cpu.run(grid, options)
+found = []
+for scale in division.scales:
+    out = np.zeros((2, division.x.count, division.y.count, scale.patches))
+    fill_gpu(OWN["slope"], z, division, scale, scale.least(options), grid.dx, grid.dy, out)
+    found.append(out.ravel())
+found = np.concatenate(found)
+np.testing.assert_allclose(found, expected["value"], rtol=1e-13)
+assert 0.1 < np.isnan(found).mean() < 0.9, found
 """
 
 

@@ -112,6 +112,12 @@ class Own:
             message = f"pops_method: {self.name} must fill in out and return nothing, got {result}"
             raise ValueError(message)
 
+    def expect(self, n: int) -> None:
+        """Refuse to write more features than a call had room for when it began."""
+        if n != len(self.features):
+            message = f"pops_method: {self.name} got other features while it was at work"
+            raise ValueError(message)
+
     @cached_property
     def on_cpu(self) -> Any:
         """The function for the CPU."""
@@ -147,9 +153,7 @@ def fill_cpu(
     out : float64[features, patches]
         Out: NaN where there is none.
     """
-    if len(out) != len(own.features):
-        message = f"pops_method: {own.name} got other features while it was at work"
-        raise ValueError(message)
+    own.expect(len(out))
     heights = z.view()
     heights.flags.writeable = False  # Numba then refuses functions that write to it
     found = np.empty(len(own.features))
