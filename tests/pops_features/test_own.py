@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spatialq.udfs.pops_features import own_gpu
 from spatialq.udfs.pops_features.methods import OWN
 from spatialq.udfs.pops_features.own import fill_cpu
 
@@ -275,6 +276,27 @@ def test_a_name_that_is_none():
     pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     with pytest.raises(ValueError, match=r"no method 'aspect'; there is pca, .*, slope$"):
         catalog()["pops_features"].choose({"methods": ["aspect"]})
+
+
+def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
+    sentence = "no GPU has this"
+
+    def refuse(*_, **__):
+        raise TypeError(sentence)
+
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    udf = catalog()["pops_features"]
+    assert udf.cpu_only(udf.choose({})) == ""
+    options = udf.choose({"methods": ["pca", "slope"]})
+    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: False)
+    own_gpu.problem.cache_clear()
+    assert udf.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
+    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(own_gpu.cuda, "compile_ptx_for_current_device", refuse)
+    own_gpu.problem.cache_clear()
+    why = f"the method 'slope', which does not compile for it: {sentence}"
+    assert udf.cpu_only(options) == why
+    own_gpu.problem.cache_clear()
 
 
 def test_features_that_change_during_a_call_are_refused():
