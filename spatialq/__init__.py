@@ -11,6 +11,7 @@ from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, Spati
 if TYPE_CHECKING:
     from spatialq.call import run, run_elements
     from spatialq.connection import connect, install
+    from spatialq.features import write_features
     from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
@@ -35,6 +36,7 @@ __all__ = [
     "read_las",
     "run",
     "run_elements",
+    "write_features",
     "write_ground",
     "write_planes",
 ]
@@ -49,6 +51,7 @@ _LAZY = {
     "read_las": "spatialq.io.las",
     "run": "spatialq.call",
     "run_elements": "spatialq.call",
+    "write_features": "spatialq.features",
     "write_ground": "spatialq.ground",
     "write_planes": "spatialq.planes",
 }

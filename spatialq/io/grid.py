@@ -128,6 +128,25 @@ class GridSource:
             arrays["x"], arrays["y"] = pa.array(np.ravel(x)), pa.array(np.ravel(y))
         return pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
+    def overview(self, most: int) -> "NDArray[np.float64]":
+        """Read every so many cells of every so many rows: at most so many of a side.
+
+        Returns
+        -------
+        float64[rows, columns]
+            NaN where there is no value.
+
+        Raises
+        ------
+        FileError
+            If the data are damaged.
+        """
+        every = -(-max(self._height, self._width) // most)
+        whole = (0, self._height, 0, self._width)
+        read = self._read_npy if self._is_npy else self._read_raster
+        z, missing = read(whole, every)
+        return np.where(missing, np.nan, z.astype(np.float64))
+
     def _xy(self, column: Any, row: Any) -> tuple[Any, Any]:
         a, b, c, d, e, f = self._transform
         return a * column + b * row + c, d * column + e * row + f
@@ -167,9 +186,9 @@ class GridSource:
         self._transform = (1.0, 0.0, 0.0, 0.0, -1.0, float(self._height))
         self._declared = False
 
-    def _read_npy(self, window: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
-        values = np.asarray(self._load_npy()[top:bottom, left:right])
+        values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
 
     @contextmanager
@@ -204,12 +223,17 @@ class GridSource:
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 
-    def _read_raster(self, window: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_raster(
+        self, window: Window, every: int = 1
+    ) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
-        rows_columns = ((top, bottom), (left, right))
+        what = {
+            "window": ((top, bottom), (left, right)),
+            "out_shape": (-(-(bottom - top) // every), -(-(right - left) // every)),
+        }
         with self._dataset() as dataset:
-            values = dataset.read(self._band, window=rows_columns)
-            missing = dataset.read_masks(self._band, window=rows_columns) == 0
+            values = dataset.read(self._band, **what)
+            missing = dataset.read_masks(self._band, **what) == 0
             scale, offset = dataset.scales[self._band - 1], dataset.offsets[self._band - 1]
         missing |= np.isnan(values) | self._is_nodata(values)
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset, missing
