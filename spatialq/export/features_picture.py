@@ -26,7 +26,13 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the examples, at the marks of a legend."""
 
 # Colours as lightness, chroma and hue in OKLCh: equal steps of lightness look equal.
-FEATURE_RAMP = ((0.22, 0.09, 300), (0.45, 0.13, 255), (0.65, 0.12, 185), (0.93, 0.16, 108))
+FEATURE_RAMP = (
+    (0.24, 0.09, 300),
+    (0.42, 0.10, 255),
+    (0.60, 0.10, 200),
+    (0.76, 0.13, 150),
+    (0.94, 0.16, 108),
+)
 HEIGHT_RAMP = (
     (0.55, 0.07, 150),
     (0.74, 0.08, 125),
