@@ -8,10 +8,9 @@ from spatialq.udf import Choices, Udf
 
 from .cost import work
 from .methods import features_of
+from .table import STATISTICS
 
 Quantiles = Literal["median_unbiased", "linear"]
-
-STATISTICS = ("mean", "variance", "skewness", "kurtosis", "min", "q1", "median", "q3", "max")
 
 
 @dataclass(frozen=True)

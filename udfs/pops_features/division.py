@@ -1,7 +1,7 @@
 """Where examples and their patches lie: the two-level division of a grid, in cells."""
 
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class Scale:
     def cells(self) -> int:
         """Cells of a patch."""
         return self.x.size * self.y.size
+
+    def least(self, options: "Options") -> int:
+        """Cells of a patch that must have a value."""
+        return max(options.min_points, ceil(options.min_valid * self.cells - NEAR))
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,8 @@ def divide(grid: "Grid", options: "Options") -> Division:
                 must = f"from {2 * spacing:g}, two cells along {axis}, to example_scale"
                 options.refuse("scales", f"{must} ({options.example_scale:g})")
             sides.append(_windows(size, _step(step, spacing), example.size))
-        scales.append(Scale(length, *sides))
-    return Division(*axes, tuple(scales))
+        scales.append(Scale(length, sides[0], sides[1]))
+    return Division(axes[0], axes[1], tuple(scales))
 
 
 def _windows(size: int, step: int, n: int) -> Axis:

@@ -9,6 +9,8 @@ FEATURES = {
     "stat_centred": ("std", "skewness", "kurtosis", "min", "q1", "median", "q3", "max"),
 }
 
+BUILT_IN = tuple(FEATURES)
+
 
 def features_of(function: str, method: str) -> Sequence[str]:
     """List the features of a method.
@@ -22,3 +24,12 @@ def features_of(function: str, method: str) -> Sequence[str]:
         message = f"{function}: no method {method!r}; there is {', '.join(FEATURES)}"
         raise ValueError(message)
     return FEATURES[method]
+
+
+def first_rows(methods: Sequence[str]) -> tuple[dict[str, int], int]:
+    """Give the place of each method's first feature among those of all, and how many there are."""
+    starts, total = {}, 0
+    for method in methods:
+        starts[method] = total
+        total += len(FEATURES[method])
+    return starts, total

@@ -1,0 +1,119 @@
+"""`pops_features` on the CPU: examples in runs along x, all scales of a run while it is cached."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.parallel import in_threads
+
+from .aggregation import NINE, aggregate
+from .division import Division, divide
+from .methods import BUILT_IN, first_rows
+from .order import exchanges
+from .patches import fill_patches
+from .table import features_table, series_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spatialq.grid import Grid
+
+    from . import Options
+
+RUN = 1024
+"""Columns of a run of examples, more or less: its sums and features stay in the cache."""
+
+
+def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+    """Aggregate the features of the patches of each example.
+
+    Parameters
+    ----------
+    grid : Grid
+        In the memory of the host; of a band of rows the examples that lie in it wholly.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        A row for each example, method, scale and feature: `example_id` int64, `x` and `y` float64
+        (centre of the example), `method` and `feature` Text, `scale` float64, the nine
+        statistics float64 (NaN where there are too few patches), `patches` int64.
+
+    Raises
+    ------
+    ValueError
+        If no example or patch fits, or all cells are missing.
+    """
+    division = divide(grid, options)
+    series = series_of(division, options)
+    rows = division.rows_within(grid)
+    shape = division.x.count, len(rows), len(series)
+    statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
+    linear = options.quantiles == "linear"
+
+    def work(piece: "Run") -> None:
+        for k, raw in raw_features(grid, division, options, piece):
+            flat = raw.reshape(-1, raw.shape[2])
+            nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
+            networks = exchanges(raw.shape[2], linear)
+            aggregate(flat, options.min_patches, *networks, linear, nine, m)
+            of_scale = [at for at, each in enumerate(series) if each.scale == k]
+            place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale
+            statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
+            patches[place] = m.reshape(len(raw), -1).T
+
+    each_run(division, rows, work)
+    return features_table(grid, division, rows, options, statistics, patches)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Examples side by side: columns [first, stop) of a row of examples of the whole grid."""
+
+    row: int
+    first: int
+    stop: int
+
+
+def each_run(division: Division, rows: range, work: Any) -> None:
+    """Call work with every run of examples, in several threads."""
+    n = max(1, RUN // division.x.step)
+    columns = division.x.count
+    runs = [Run(r, e, min(e + n, columns)) for r in rows for e in range(0, columns, n)]
+
+    def some(span: tuple[int, int]) -> None:
+        for piece in runs[slice(*span)]:
+            work(piece)
+
+    in_threads(some, len(runs))
+
+
+def raw_features(
+    grid: "Grid", division: Division, options: "Options", piece: Run
+) -> "Iterator[tuple[int, NDArray[np.float64]]]":
+    """Give the features of all patches of a run of examples, scale by scale.
+
+    Yields
+    ------
+    scale : int
+    raw : float64[features of all methods, examples, patches]
+        NaN for a patch with too few values.
+    """
+    examples = piece.stop - piece.first
+    row = piece.row * division.y.step - grid.first_row
+    left = piece.first * division.x.step
+    linear = options.quantiles == "linear"
+    starts, total = first_rows(options.methods)
+    rows = np.array([starts.get(name, -1) for name in BUILT_IN])
+    for k, scale in enumerate(division.scales):
+        raw = np.empty((total, examples * scale.patches))
+        counts = np.empty(examples * scale.patches, np.int64)
+        fill_patches(
+            grid.z, row, left, examples, division.x.step, scale.x.size, scale.y.size,
+            scale.x.step, scale.y.step, scale.x.count, scale.y.count, grid.dx, grid.dy,
+            scale.least(options), rows, *exchanges(scale.cells, linear), linear, raw, counts,
+        )  # fmt: skip
+        yield k, raw.reshape(total, examples, scale.patches)

@@ -1,0 +1,114 @@
+"""Moments of patches: two passes over each column of a window, columns merged into patches.
+
+A column of a window is the same for all patches side by side, so it is summed once for all of them,
+in loops along the rows of the grid. Every difference is from a height nearby, never from sea
+level: kurtosis keeps twelve digits where raw power sums have none left (Liang et al. 2022, eq. 5).
+`kernels.cu` does the same operations in the same order.
+"""
+
+from numba import njit
+
+COLUMN = 7
+"""Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""
+
+MOMENTS = 6
+"""Of a patch: mean, sums of squares, cubes and fourth powers about it, moments with x and y."""
+
+MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_columns(z, row, left, width, size, higher, sums):
+    """Fill in sums[:, :width] for the columns of a window.
+
+    Parameters
+    ----------
+    z : float[rows, columns]
+    row, left : int
+        Southernmost row and westernmost column.
+    width, size : int
+        Columns and rows.
+    higher : bool
+        Whether cubes and fourth powers are wanted, too.
+    sums : float64[COLUMN, >= width]
+    """
+    first, mean, squares, cubes, fourths, tilt, off = (
+        sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6],
+    )  # fmt: skip
+    line = z[row, left : left + width]
+    for x in range(width):
+        first[x] = line[x]
+        mean[x] = 0.0
+        squares[x] = 0.0
+        tilt[x] = 0.0
+    for r in range(size):
+        line = z[row + r, left : left + width]
+        for x in range(width):
+            mean[x] += line[x] - first[x]
+    for x in range(width):
+        mean[x] /= size
+    if higher:
+        for x in range(width):
+            cubes[x] = 0.0
+            fourths[x] = 0.0
+    for r in range(size):
+        line = z[row + r, left : left + width]
+        weight = r - 0.5 * (size - 1)
+        for x in range(width):
+            off[x] = (line[x] - first[x]) - mean[x]
+        for x in range(width):
+            tilt[x] += weight * off[x]
+        if higher:
+            for x in range(width):
+                squares[x] += off[x] * off[x]
+                cubes[x] += off[x] * off[x] * off[x]
+            for x in range(width):
+                square = off[x] * off[x]
+                fourths[x] += square * square
+        else:
+            for x in range(width):
+                squares[x] += off[x] * off[x]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def merge_columns(sums, left, columns, rows, higher, moments, at):
+    """Fill in moments[:, at] for the patch of some of the columns of a window.
+
+    Parameters
+    ----------
+    sums : float64[COLUMN, width]
+        Of the window, from `sum_columns`.
+    left, columns : int
+        First column of the patch in the window, and how many it has.
+    rows : int
+        Of the window.
+    higher : bool
+        As for `sum_columns`.
+    moments : float64[MOMENTS, patches]
+        NaN if a cell is missing.
+    at : int
+    """
+    base = sums[0, left]
+    mean = 0.0
+    for c in range(columns):
+        mean += (sums[0, left + c] - base) + sums[1, left + c]
+    mean /= columns
+    m2, m3, m4, mx, my = 0.0, 0.0, 0.0, 0.0, 0.0
+    for c in range(columns):
+        k = left + c
+        e = ((sums[0, k] - base) + sums[1, k]) - mean
+        ee = e * e
+        mx += (c - 0.5 * (columns - 1)) * e
+        my += sums[5, k]
+        squares = sums[2, k]
+        m2 += squares + rows * ee
+        if higher:
+            cubes = sums[3, k]
+            m3 += cubes + e * (3.0 * squares + rows * ee)
+            m4 += sums[4, k] + e * (4.0 * cubes + e * (6.0 * squares + rows * ee))
+    moments[MEAN, at] = base + mean
+    moments[M2, at] = m2
+    moments[M3, at] = m3
+    moments[M4, at] = m4
+    moments[MX, at] = rows * mx
+    moments[MY, at] = my

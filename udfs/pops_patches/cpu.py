@@ -1,0 +1,49 @@
+"""`pops_patches` on the CPU: the features that `pops_features` aggregates, patch by patch."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..pops_features.cpu import Run, each_run, raw_features
+from ..pops_features.division import divide
+from ..pops_features.table import patches_table, series_of
+
+if TYPE_CHECKING:
+    from spatialq.grid import Grid
+
+    from . import Options
+
+
+def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+    """Take the features of each patch.
+
+    Parameters
+    ----------
+    grid : Grid
+        In the memory of the host; of a band of rows the examples that lie in it wholly.
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        A row for each patch, method and feature: `example_id` int64, `method` and `feature` Text,
+        `scale` float64, `px` and `py` int64 (place of the patch in its example), `value` float64
+        (NaN where the patch has too few values).
+
+    Raises
+    ------
+    ValueError
+        If no example or patch fits.
+    """
+    division = divide(grid, options)
+    rows = division.rows_within(grid)
+    features = 1 + max(each.feature for each in series_of(division, options))
+    examples = division.x.count, len(rows)
+    found = [np.empty((features, *examples, scale.patches)) for scale in division.scales]
+
+    def work(piece: Run) -> None:
+        for k, raw in raw_features(grid, division, options, piece):
+            found[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+
+    each_run(division, rows, work)
+    return patches_table(division, rows, options, found)
