@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spatialq.loading import load
     from spatialq.planes import write_planes
     from spatialq.udfs.intersects_with.meshes import Meshes
+    from spatialq.udfs.pops_features.own import pops_method
 
 __all__ = [
     "CrsError",
@@ -31,6 +32,7 @@ __all__ = [
     "connect",
     "install",
     "load",
+    "pops_method",
     "read_grid",
     "read_ifc",
     "read_las",
@@ -46,6 +48,7 @@ _LAZY = {
     "connect": "spatialq.connection",
     "install": "spatialq.connection",
     "load": "spatialq.loading",
+    "pops_method": "spatialq.udfs.pops_features.own",
     "read_grid": "spatialq.io.grid",
     "read_ifc": "spatialq.io.ifc",
     "read_las": "spatialq.io.las",

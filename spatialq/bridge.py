@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.call import call
 from spatialq.function import SqlFunction
-from spatialq.udf import Udf, value_type
+from spatialq.udf import Kind, Text, Udf
 
 SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
 ARROW_TYPES = {
@@ -54,7 +54,8 @@ def kernel_function(udf: Udf) -> SqlFunction:
 def options_type(udf: Udf) -> str:
     """Give the SQL type of the options of a function, and the device."""
     hints = get_type_hints(udf.options)
-    fields = [f"{name} {SQL_TYPES[value_type(hint)]}" for name, hint in hints.items()]
+    kinds = {name: Kind.of(hint) for name, hint in hints.items()}
+    fields = [f"{name} {SQL_TYPES[kind.value]}{'[]' * kind.is_list}" for name, kind in kinds.items()]
     return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
 
 
@@ -83,7 +84,7 @@ def require_values(udf: Udf, chosen: dict[str, Any]) -> None:
     """
     hints = get_type_hints(udf.options)
     for name, value in chosen.items():
-        if value is None and type(None) not in get_args(hints[name]):
+        if value is None and not Kind.of(hints[name]).is_optional:
             message = f"{udf.name}: {name} must not be NULL"
             raise ValueError(message)
 
@@ -121,9 +122,10 @@ def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | No
     arrays = []
     for name, kind in columns.items():
         values = result[name]
-        if name in udf.values:
-            names = pa.array(udf.values[name], pa.string())
-            values = names.take(pa.array(values))
+        if isinstance(values, Text):
+            values = pa.array(values.names, pa.string()).take(pa.array(values.codes))
+        elif name in udf.values:
+            values = pa.array(udf.values[name], pa.string()).take(pa.array(values))
         mask = values == udf.nulls[name] if name in udf.nulls else None
         # from_pandas: a kernel says "no value" with NaN, SQL with NULL
         arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=True))

@@ -156,8 +156,8 @@ def call(
     ----------
     udf : Udf
     arguments : dict
-        What the kernel gets, by name: `point_id` and the columns of the function, or the meshes
-        `a` and `b`.
+        What the kernel gets, by name: `point_id` and the columns of the function, the `grid`, or
+        the meshes `a` and `b`.
     options : dict
         Its options, by name.
     wish : 'auto', 'cpu' or 'gpu'
@@ -201,7 +201,9 @@ def call(
 
 
 def _rows(udf: Udf, arguments: dict[str, Any]) -> int:
-    """How much a call gets: points, or triangles of all elements."""
+    """How much a call gets: points, cells of a grid, or triangles of all elements."""
+    if udf.takes_grid:
+        return int(arguments["grid"].z.size)
     if udf.columns:
         return len(arguments["point_id"])
     return sum(len(meshes.faces) for meshes in arguments.values() if meshes is not None)

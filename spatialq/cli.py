@@ -395,9 +395,6 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo"),
 ) -> None:
     """Show what spatialq does, on a generated village or on two files of yours."""
-    from spatialq import numba_cache
-
-    numba_cache.ensure()
     from spatialq.demo import write_world
     from spatialq.demo.run import run
 

@@ -91,14 +91,22 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    from spatialq import bridge, bridge_elements, bridge_points_elements, element_sets, ground_sql
+    from spatialq import (
+        bridge,
+        bridge_elements,
+        bridge_grid,
+        bridge_points_elements,
+        element_sets,
+        ground_sql,
+    )
     from spatialq.io import grid_sql, ifc_sql, las_sql
     from spatialq.planner import sql as planner
     from spatialq.udf import catalog
 
     udfs = catalog().values()
     return (
-        *(bridge.kernel_function(udf) for udf in udfs if udf.columns and not udf.takes_elements),
+        *(bridge.kernel_function(udf) for udf in udfs if udf.takes_points),
+        *(f for udf in udfs if udf.takes_grid for f in bridge_grid.kernel_functions(udf)),
         *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
         *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),
         *element_sets.SQL_FUNCTIONS,

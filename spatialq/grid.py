@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from spatialq import cuda
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -40,3 +44,60 @@ class Grid:
     def columns(self) -> int:
         """Columns of the grid."""
         return int(self.z.shape[1])
+
+
+def heights(values: Any, missing: Any = None) -> Any:
+    """Make heights of the numbers of a file or a caller.
+
+    Parameters
+    ----------
+    values : array of numbers [rows, columns]
+    missing : bool[rows, columns], optional
+        Where there is no value, besides NaN.
+
+    Returns
+    -------
+    float32 or float64 [rows, columns]
+        float32 where that holds every number of the type.
+    """
+    z = values.astype(np.float32 if np.can_cast(values.dtype, np.float32) else np.float64)
+    if missing is not None:
+        z[missing] = np.nan
+    return z
+
+
+def has_values(whose: str, grid: Grid) -> bool:
+    """Whether a cell of a grid has a value.
+
+    Parameters
+    ----------
+    whose : str
+        What an error begins with.
+    grid : Grid
+
+    Raises
+    ------
+    ValueError
+        If a value is infinite.
+    """
+    xp = cuda.device().xp if cuda.on_gpu(grid.z) else np
+    infinite = xp.isinf(grid.z)
+    if infinite.any():
+        row, column = divmod(int(infinite.argmax()), grid.columns)
+        x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
+        value = float(grid.z[row, column])
+        message = f"{whose}: z must be finite or missing, got {value!r} at x = {x!r}, y = {y!r}"
+        raise ValueError(message)
+    return not bool(xp.isnan(grid.z).all())
+
+
+def require_values(whose: str, grid: Grid) -> None:
+    """Refuse a grid without a value, or with one that is infinite.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not has_values(whose, grid):
+        message = f"{whose}: the grid has no value: all {grid.z.size} cells are missing"
+        raise ValueError(message)

@@ -8,18 +8,62 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, NoReturn, get_args, get_type_hints
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from spatialq import numba_cache
+import numpy as np
 
 Device = Literal["cpu", "gpu"]
-WORDS = {bool: "true or false", float: "a number", int: "a whole number", str: "text"}
 
 
-def value_type(hint: Any) -> type:
-    """Python type behind `int | None`, `Literal['a', 'b']` and the like."""
-    first = next((each for each in get_args(hint) if each is not type(None)), hint)
-    return first if isinstance(first, type) else type(first)
+@dataclass(frozen=True)
+class Kind:
+    """What an option may be, as its hint says: a value or a list of values, or none at all."""
+
+    value: type
+    is_list: bool
+    is_optional: bool
+
+    @classmethod
+    def of(cls, hint: Any) -> "Kind":
+        """Read hints such as `float`, `int | None`, `Literal['a', 'b']`, `tuple[float, ...]`."""
+        is_optional = type(None) in get_args(hint)
+        if is_optional:
+            (hint,) = (each for each in get_args(hint) if each is not type(None))
+        first = next(iter(get_args(hint)), hint)
+        value = first if isinstance(first, type) else type(first)
+        return cls(value, get_origin(hint) is tuple, is_optional)
+
+    def convert(self, value: Any) -> Any:
+        """Give the value as options have it, lists as tuples.
+
+        Raises
+        ------
+        TypeError
+            If it is of another kind; the message says what would be right.
+        """
+        if value is None and self.is_optional:
+            return None
+        if not self.is_list:
+            if self._fits(value):
+                return value
+            raise TypeError(WORDS[self.value][0])
+        values = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(values, list | tuple) and all(map(self._fits, values)):
+            return tuple(map(self.value, values))
+        raise TypeError(f"a list of {WORDS[self.value][1]}")
+
+    def _fits(self, value: Any) -> bool:
+        numbers = {int: Integral, float: Real}.get(self.value, self.value)
+        return isinstance(value, numbers) and (self.value is bool or not isinstance(value, bool))
+
+
+WORDS = {
+    bool: ("true or false", "truth values"),
+    float: ("a number", "numbers"),
+    int: ("a whole number", "whole numbers"),
+    str: ("text", "texts"),
+}
+"""A value of a kind, and several."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +107,7 @@ class Udf:
     A function of elements has no columns: it gets the meshes of one or two relations as `a` and
     `b`, and its result has columns `a` and `b`, rows of theirs. One of points and elements gets
     the meshes as `elements`; the rows in its result, -1 for none, are `element`, which SQL has as
-    `global_id`.
+    `global_id`. One of grids gets a `spatialq.grid.Grid` as `grid`.
     """
 
     name: str
@@ -83,6 +127,14 @@ class Udf:
     """Whether a function of points gets elements, too."""
     takes_grid: bool = False
     """Whether the columns are the cells of a grid, which the kernel gets as `grid`."""
+    windows: Callable[[Any, Any], Any] = lambda *_: None
+    """Of a grid and options: rows that a band must hold whole, `count` windows of `size` rows
+    every `step`."""
+
+    @property
+    def takes_points(self) -> bool:
+        """Whether it is a function of points alone."""
+        return bool(self.columns) and not (self.takes_elements or self.takes_grid)
 
     def choose(self, options: Mapping[str, Any]) -> Any:
         """Make the options of a call of named arguments.
@@ -98,14 +150,14 @@ class Udf:
             message = f"{self.name}: no option {unknown[0]!r}; there is {names}"
             raise ValueError(message)
         hints = get_type_hints(self.options)
+        chosen = {}
         for name, value in options.items():
-            kind = value_type(hints[name])
-            numbers = {int: Integral, float: Real}.get(kind, kind)
-            fits = isinstance(value, numbers) and (kind is bool or not isinstance(value, bool))
-            if not (fits or (value is None and type(None) in get_args(hints[name]))):
-                message = f"{self.name}: {name} must be {WORDS[kind]}, got {value!r}"
-                raise ValueError(message)
-        return self.options(**options)
+            try:
+                chosen[name] = Kind.of(hints[name]).convert(value)
+            except TypeError as error:
+                message = f"{self.name}: {name} must be {error}, got {value!r}"
+                raise ValueError(message) from None
+        return self.options(**chosen)
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""
@@ -113,8 +165,6 @@ class Udf:
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name."""
-        if device == "cpu":
-            numba_cache.ensure()
         module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run

@@ -21,7 +21,7 @@ from .host.device import COMPILER, HostDevice, OnDevice
 FUNCTIONS = [
     name
     for name, udf in catalog().items()
-    if udf.columns and not udf.takes_elements and udf.has_kernel("gpu")
+    if udf.takes_points and udf.has_kernel("gpu")
 ]
 CASES = [
     (name, case)

@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from spatialq.demo.scene import Scene
@@ -23,6 +23,7 @@ from spatialq.demo.terrain import (
     stream_bed,
     stream_distance,
 )
+from spatialq.numba_cache import njit
 
 MAX_RETURNS = 4
 ALTITUDE = 450.0  # above the terrain

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.errors import CrsError, FileError, FileWarning
+from spatialq.grid import Grid, heights
 from spatialq.io import crs
 from spatialq.io.files import find_files, register, require_file
 from spatialq.io.source import ROW_GROUP, Box
@@ -119,7 +120,7 @@ class GridSource:
         top, bottom, left, right = span
         arrays = {}
         if "z" in columns:
-            z, missing = self._read_npy(span) if self._is_npy else self._read_raster(span)
+            z, missing = self._read(span)
             self._look_for_undeclared(z[~missing])
             arrays["z"] = pa.array(z.ravel().astype(np.float64), mask=missing.ravel())
         if "x" in columns or "y" in columns:
@@ -128,13 +129,31 @@ class GridSource:
             arrays["x"], arrays["y"] = pa.array(np.ravel(x)), pa.array(np.ravel(y))
         return pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
+    def grid(self, first: int, stop: int) -> Grid:
+        """Read the rows [first, stop), counted from the south; from any thread.
+
+        Raises
+        ------
+        FileError
+            If the data are damaged, or rows and columns do not run along x and y.
+        """
+        a, b, _, d, e, _ = self._transform
+        if b or d:
+            raise FileError.of(READER, self.path, "is rotated: its rows do not run along x")
+        top, bottom = (first, stop) if e > 0 else (self._height - stop, self._height - first)
+        span = (top, bottom, 0, self._width)
+        z = heights(*self._read(span))[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
+        self._look_for_undeclared(z)
+        x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
+        return Grid(np.ascontiguousarray(z), x0, y0, abs(a), abs(e), first, self._height)
+
     def overview(self, most: int) -> "NDArray[np.float64]":
-        """Read every so many cells of every so many rows: at most so many of a side.
+        """Read every so many cells of every so many rows, at most so many of a side.
 
         Returns
         -------
         float64[rows, columns]
-            NaN where there is no value.
+            Row 0 in the north, for files whose rows run along x; NaN where there is no value.
 
         Raises
         ------
@@ -142,10 +161,14 @@ class GridSource:
             If the data are damaged.
         """
         every = -(-max(self._height, self._width) // most)
-        whole = (0, self._height, 0, self._width)
+        z, missing = self._read((0, self._height, 0, self._width), every)
+        a, _, _, _, e, _ = self._transform
+        there = np.where(missing, np.nan, z.astype(np.float64))
+        return there[:: 1 if e < 0 else -1, :: 1 if a > 0 else -1]
+
+    def _read(self, span: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         read = self._read_npy if self._is_npy else self._read_raster
-        z, missing = read(whole, every)
-        return np.where(missing, np.nan, z.astype(np.float64))
+        return read(span, every)
 
     def _xy(self, column: Any, row: Any) -> tuple[Any, Any]:
         a, b, c, d, e, f = self._transform

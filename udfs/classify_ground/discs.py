@@ -8,7 +8,8 @@ the inner loops is the least of several contiguous rows, which compiles to vecto
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 INFINITY = np.float32(np.inf)
 

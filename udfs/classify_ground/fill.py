@@ -8,7 +8,8 @@ read one array and write another: nothing depends on the order of the cells.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 QUARTER = np.float32(0.25)
 THREE_QUARTERS = np.float32(0.75)

@@ -6,7 +6,8 @@ Every loop reads the state before it and writes another, so cells have no order.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 SIX, NINE = np.float32(6.0), np.float32(9.0)

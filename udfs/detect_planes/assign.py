@@ -5,7 +5,8 @@ what is no part of a surface large enough, such as where another wall crosses it
 """
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .cells import BITS, BLOCK, steps
 

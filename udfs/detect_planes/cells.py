@@ -6,7 +6,8 @@ numbered in Morton order, x before y before z: the eight parts of cell c are 8 c
 """
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 BITS = 21
 """Steps to the side of the root cube, as a power of 2."""

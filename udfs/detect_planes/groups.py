@@ -8,7 +8,8 @@ peak gets: so doubles, antipodal ones too, and the ridges around a peak find not
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .eigen import eigen
 

@@ -1,7 +1,8 @@
 """Loops over the octree's cells: moments of wider ones, which are planar, and their planes."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 from .eigen import eigen

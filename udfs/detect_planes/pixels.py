@@ -1,7 +1,8 @@
 """Loops over cells near planes, and over the pixels of rasters in them."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .assign import EDGE
 from .cells import BITS

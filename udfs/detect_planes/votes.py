@@ -7,7 +7,8 @@ that is needed: what a processor rounds the same on every device.
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .accumulator import BEYOND
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .polygons import FULL, ROOM, area, cut, half_plane, wider
 from .view import CLUSTER, FINEST

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
 
 from ..intersects_with import rtree

@@ -7,7 +7,8 @@ A half-plane is `a (x - px) + b (y - py) + c >= 0`.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 CROSSINGS = 6
 """So often, at most, the border of a polygon crosses a line: twice, but for rounding."""

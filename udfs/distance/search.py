@@ -1,7 +1,8 @@
 """The distance of two elements: branch and bound over clusters of triangles."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from ..intersects_with.probe import CLUSTER
 from ..intersects_with.winding import winding

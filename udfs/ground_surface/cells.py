@@ -8,7 +8,8 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,8 +1,9 @@
 """Boxes of elements: float64[n, 6], xmin ymin zmin xmax ymax zmax; no extent: inf .. -inf."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from spatialq.numba_cache import njit
 
 from .meshes import Meshes
 

@@ -6,7 +6,8 @@ the cells are not entered; an R-tree finds what they meet.
 """
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from . import rtree
 from .boxes import Boxes, somewhere

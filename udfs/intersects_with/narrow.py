@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from ..distance.triangles import squared_distance
 from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle, least

@@ -5,7 +5,8 @@ operation by operation.
 """
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 APART = 0
 CROSS = 1

@@ -17,8 +17,8 @@ T. Moller, *A fast triangle-triangle intersection test*, Journal of Graphics Too
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
 
 from . import boxes

@@ -1,7 +1,8 @@
 """Points that decide: inside or outside of a body, how far from its surface, how deep in both."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from ..distance.triangles import squared_distance_point_triangle
 from .winding import open_winding, winding

@@ -8,8 +8,9 @@ follow from the position alone, and a search needs neither pointers nor a stack.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from spatialq.numba_cache import njit
 
 from .boxes import Boxes, somewhere
 from .found import Pairs, Rows, gather

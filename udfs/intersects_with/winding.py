@@ -9,7 +9,8 @@ Jacobson et al. 2013), which do without a closed surface.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .pair import least, most
 

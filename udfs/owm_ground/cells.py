@@ -12,7 +12,9 @@ and indices that cannot be negative are unsigned, which spares the check for wra
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from spatialq.numba_cache import njit
 
 from .windows import LEAF
 

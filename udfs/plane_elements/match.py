@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
 
 from ..intersects_with import boxes, rtree

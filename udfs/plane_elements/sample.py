@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from spatialq.numba_cache import njit
 from spatialq.parallel import n_threads
 
 CELLS = 4096

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from spatialq.udf import Choices, Udf
 
 from .cost import work
+from .division import rows_of_examples
 from .methods import features_of
 from .table import STATISTICS
 
@@ -99,4 +100,5 @@ UDF = Udf(
     },
     work=work,
     takes_grid=True,
+    windows=rows_of_examples,
 )

@@ -1,7 +1,8 @@
 """Statistics of an example's patches: the nine numbers that a feature of a scale comes down to."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .features import shape
 from .lanes import MOST, WIDTH

@@ -4,18 +4,25 @@ from typing import Any
 
 from spatialq.udf import Work
 
+BYTES_RESULT = 8
+"""Of the result for each cell of the grid: an example of 33 x 33 cells has 99 rows of statistics."""
+
+BYTES_KERNEL = 64
+"""For each cell of the grid: height, features of its patches, result."""
+
 
 def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves, for a grid of as many cells."""
-    visits = sum(_overlap(options, k) for k in range(len(options.scales)))
+    """Count what the kernel moves and how often it visits a cell: once for each patch it is in."""
+    visits = sum(_patches_of_a_cell(options, k) for k in range(len(options.scales)))
     return Work(
         bytes_in=4 * rows,
-        bytes_out=8 * rows,
-        steps=max(1, round(visits * rows)),
-        bytes_kernel=64 * rows,
+        bytes_out=BYTES_RESULT * rows,
+        steps=round(visits * len(options.methods) * rows),
+        bytes_kernel=BYTES_KERNEL * rows,
     )
 
 
-def _overlap(options: Any, k: int) -> float:
-    """How many patches of a scale a cell is in."""
-    return 4.0 if options.steps is None else max(1.0, options.scales[k] / options.steps[k]) ** 2
+def _patches_of_a_cell(options: Any, k: int) -> float:
+    if options.steps is None:
+        return 4.0  # half a patch along x and y
+    return max(1.0, options.scales[k] / options.steps[k]) ** 2

@@ -9,9 +9,10 @@ import numpy as np
 from spatialq.parallel import in_threads
 
 from .aggregation import NINE, aggregate
-from .division import Division, divide
-from .methods import BUILT_IN, first_rows
+from .division import Division, Scale, divide
+from .methods import BUILT_IN, OWN, first_rows
 from .order import exchanges
+from .own import fill_cpu
 from .patches import fill_patches
 from .table import features_table, series_of
 
@@ -106,8 +107,9 @@ def raw_features(
     row = piece.row * division.y.step - grid.first_row
     left = piece.first * division.x.step
     linear = options.quantiles == "linear"
-    starts, total = first_rows(options.methods)
+    starts, total = first_rows(options.FUNCTION, options.methods)
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
+    own = [(OWN[name], starts[name]) for name in options.methods if name in OWN]
     for k, scale in enumerate(division.scales):
         raw = np.empty((total, examples * scale.patches))
         counts = np.empty(examples * scale.patches, np.int64)
@@ -116,4 +118,21 @@ def raw_features(
             scale.x.step, scale.y.step, scale.x.count, scale.y.count, grid.dx, grid.dy,
             scale.least(options), rows, *exchanges(scale.cells, linear), linear, raw, counts,
         )  # fmt: skip
+        for method, start in own:
+            fill_cpu(
+                method, grid.z, *_corners(row, left, examples, division.x.step, scale),
+                scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= scale.least(options),
+                raw[start : start + len(method.features)],
+            )  # fmt: skip
         yield k, raw.reshape(total, examples, scale.patches)
+
+
+def _corners(
+    row: int, left: int, examples: int, step: int, scale: Scale
+) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Give the westernmost column and southernmost row of each patch, in the order of `raw`."""
+    example, x = np.arange(examples)[:, None, None], np.arange(scale.x.count)[:, None]
+    shape = examples, scale.x.count, scale.y.count
+    columns = left + step * example + scale.x.step * x
+    rows = row + scale.y.step * np.arange(scale.y.count)
+    return np.broadcast_to(columns, shape).ravel(), np.broadcast_to(rows, shape).ravel()

@@ -3,7 +3,8 @@
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from ..detect_planes.eigen import eigen
 from .moments import M2, M3, M4, MEAN, MX, MY

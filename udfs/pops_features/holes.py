@@ -1,7 +1,8 @@
 """Patches with missing cells: moments over the cells that are there."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .moments import M2, M3, M4, MEAN, MX, MY
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from spatialq.numba_cache import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH = 16
 """Sets side by side: what a vector of 512 bits holds of float32."""
 
-MOST = 512
+MOST = 1024
 """Largest set that goes through a network; its comparisons grow as n log^2 n."""
 
 

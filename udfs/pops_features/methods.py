@@ -1,6 +1,10 @@
 """What is taken of a patch: the methods by name, ours and those of the user."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .own import Own
 
 FEATURES = {
     "pca": ("pca1", "pca2"),
@@ -11,6 +15,9 @@ FEATURES = {
 
 BUILT_IN = tuple(FEATURES)
 
+OWN: "dict[str, Own]" = {}
+"""Methods of `spatialq.pops_method`."""
+
 
 def features_of(function: str, method: str) -> Sequence[str]:
     """List the features of a method.
@@ -20,16 +27,18 @@ def features_of(function: str, method: str) -> Sequence[str]:
     ValueError
         If there is no such method.
     """
-    if method not in FEATURES:
-        message = f"{function}: no method {method!r}; there is {', '.join(FEATURES)}"
-        raise ValueError(message)
-    return FEATURES[method]
+    if method in OWN:
+        return OWN[method].features
+    if method in FEATURES:
+        return FEATURES[method]
+    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
+    raise ValueError(message)
 
 
-def first_rows(methods: Sequence[str]) -> tuple[dict[str, int], int]:
+def first_rows(function: str, methods: Sequence[str]) -> tuple[dict[str, int], int]:
     """Give the place of each method's first feature among those of all, and how many there are."""
     starts, total = {}, 0
     for method in methods:
         starts[method] = total
-        total += len(FEATURES[method])
+        total += len(features_of(function, method))
     return starts, total

@@ -6,7 +6,7 @@ level: kurtosis keeps twelve digits where raw power sums have none left (Liang e
 `kernels.cu` does the same operations in the same order.
 """
 
-from numba import njit
+from spatialq.numba_cache import njit
 
 COLUMN = 7
 """Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""

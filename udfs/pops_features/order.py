@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .lanes import MOST, WIDTH, network, network_for, sort
 

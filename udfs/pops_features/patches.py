@@ -1,7 +1,8 @@
 """Raw features of the patches of some examples side by side, one scale at a time."""
 
 import numpy as np
-from numba import njit
+
+from spatialq.numba_cache import njit
 
 from .features import write_pca, write_pca_ternary, write_stat, write_stat_centred
 from .holes import SPREAD, sum_cells

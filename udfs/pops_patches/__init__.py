@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from spatialq.udf import Udf
 
 from ..pops_features import Options as FeatureOptions
+from ..pops_features.division import rows_of_examples
 from .cost import work
 
 
@@ -30,4 +31,5 @@ UDF = Udf(
     },
     work=work,
     takes_grid=True,
+    windows=rows_of_examples,
 )

@@ -1,0 +1,161 @@
+"""From a table of cells, or from files of grids, to a kernel and back.
+
+As for `read_grid`: the query is written while it is bound. A table's cells come as lists; a file
+is read band by band, without a row a cell.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spatialq.bridge import (
+    arrays_of,
+    each_list,
+    list_of_structs,
+    require_values,
+    structs,
+)
+from spatialq.call import call
+from spatialq.function import SqlFunction
+from spatialq.grid import has_values
+from spatialq.io.crs import require_same
+from spatialq.io.files import find_files, open_once, warn_about
+from spatialq.io.grid import GridSource
+from spatialq.loading import SUFFIXES
+from spatialq.udf import Udf
+
+BAND_CELLS = 1 << 24
+"""Cells of a file that a kernel gets at once, more or less."""
+
+
+def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
+    """Make the SQL functions of a function of grids.
+
+    `<name>_sql` writes the query: of a table it calls `<name>_udf` with a list a column, of files
+    `<name>_band` for one band of rows after the other. Options travel as JSON.
+    """
+
+    def query(grid: Any, nodata: Any, band: Any, options: Any) -> Any:
+        columns = (grid, nodata, band, options)
+        calls = zip(*(column.to_pylist() for column in columns), strict=True)
+        return pa.array([_query(udf, *arguments) for arguments in calls], pa.string())
+
+    def answer(x: Any, y: Any, z: Any, options: Any) -> Any:
+        calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
+        return list_of_structs([_of_cells(udf, *arguments) for arguments in calls])
+
+    def band(plan: Any, index: Any, has_value: Any) -> Any:
+        calls = zip(*(column.to_pylist() for column in (plan, index, has_value)), strict=True)
+        rows, found = zip(*(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True)
+        return pa.StructArray.from_arrays(
+            [list_of_structs(list(rows)), pa.array(found)], ["rows", "has_value"]
+        )
+
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
+    rows = f"STRUCT({columns})[]"
+    lists = tuple("DOUBLE[]" for _ in udf.columns)
+    return (
+        SqlFunction(
+            f"{udf.name}_sql",
+            ("VARCHAR", "DOUBLE", "INTEGER", "VARCHAR"),
+            "VARCHAR",
+            query,
+            volatile=False,
+        ),
+        SqlFunction(f"{udf.name}_udf", (*lists, "VARCHAR"), rows, answer),
+        SqlFunction(
+            f"{udf.name}_band",
+            ("VARCHAR", "BIGINT", "BOOLEAN"),
+            f"STRUCT(rows {rows}, has_value BOOLEAN)",
+            band,
+        ),
+    )
+
+
+def _query(
+    udf: Udf, grid: str | None, nodata: float | None, band: int | None, options: str
+) -> str:
+    if grid is None or band is None:
+        message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
+        raise ValueError(message)
+    chosen = json.loads(options)
+    require_values(udf, chosen)
+    if SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
+        if nodata is not None or band != 1:
+            message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
+            raise ValueError(message)
+        return (
+            f"SELECT unnest({udf.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
+            f"{_quoted(options)}), recursive := true) FROM query_table({_quoted(grid)})"
+        )
+    reader = {"nodata": nodata, "band": band}
+    sources = [open_once(GridSource, file, **reader) for file in find_files(udf.name, grid)]
+    require_same(udf.name, ((source.path, source.crs) for source in sources))
+    queries = []
+    for source in sources:
+        warn_about(udf.name, source)
+        bands = Bands(udf, source, chosen)
+        plan = _quoted(json.dumps({"path": str(source.path), "reader": reader, "options": chosen}))
+        name = f", {_quoted(str(source.path))} AS file_name" if len(sources) > 1 else ""
+        queries.append(
+            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, false) "
+            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.has_value) FROM band "
+            f"WHERE i + 1 < {bands.count}) "
+            f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
+        )
+    return " UNION ALL ".join(queries)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Bands:
+    """A file in bands of rows, each of which holds whole windows."""
+
+    def __init__(self, udf: Udf, source: GridSource, options: dict[str, Any]) -> None:
+        chosen = udf.choose({name: value for name, value in options.items() if name != "device"})
+        whole = source.grid(0, 0)
+        self._windows = udf.windows(whole, chosen)
+        rows = BAND_CELLS // whole.columns
+        self._n = max(1, 1 + (rows - self._windows.size) // self._windows.step)
+        self.count = -(-self._windows.count // self._n)
+
+    def rows(self, index: int) -> tuple[int, int]:
+        """First row of a band, from the south, and the one behind its last."""
+        first, stop = index * self._n, min((index + 1) * self._n, self._windows.count)
+        return (
+            first * self._windows.step,
+            (stop - 1) * self._windows.step + self._windows.size,
+        )
+
+
+def _of_band(udf: Udf, plan: dict[str, Any], index: int, has_value: bool) -> tuple[Any, bool]:
+    """Run the kernel on a band; give its rows, and whether a cell up to here has a value."""
+    source = open_once(GridSource, plan["path"], **plan["reader"])
+    options = plan["options"]
+    bands = Bands(udf, source, options)
+    grid = source.grid(*bands.rows(index))
+    whose = f"{udf.name}: '{source.path}'"
+    has_value = has_values(whose, grid) or has_value
+    if not has_value and index + 1 == bands.count:
+        message = f"{whose}: the grid has no value: all cells of its examples are missing"
+        raise ValueError(message)
+    wish = options.pop("device")
+    result, _ = call(udf, {"grid": grid}, options, wish)
+    return structs(udf, result), has_value
+
+
+def _of_cells(udf: Udf, x: Any, y: Any, z: Any, options: str) -> Any:
+    chosen = json.loads(options)
+    wish = chosen.pop("device")
+    if not len(x):
+        return structs(udf, dict.fromkeys(udf.returns, []))
+    from spatialq.grid_cells import grid_of  # Numba, which takes a while to import
+
+    places = arrays_of(udf, {"x": x, "y": y})
+    grid = grid_of(udf.name, **places, z=z.to_numpy(zero_copy_only=False))  # NaN for NULL
+    result, _ = call(udf, {"grid": grid}, chosen, wish)
+    return structs(udf, result)

@@ -1,0 +1,236 @@
+"""Methods of the user's own: one function of a patch, compiled for the CPU and for the GPU."""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+from numba import types
+
+from .methods import FEATURES, OWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+Function = Callable[..., None]
+
+THREADS = 128
+"""Of a block on the GPU: each takes one patch."""
+
+
+def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Function]:
+    """Make a function of a patch a method of `pops_features` and `pops_patches`.
+
+    From then on its name can be among their `methods`, in SQL, in Python and on the command line,
+    as long as the process lasts. A name of one's own can be given again, to a better function.
+
+    Parameters
+    ----------
+    name : str
+        An identifier, and none of 'pca', 'stat', 'pca_ternary', 'stat_centred'.
+    features : sequence of str
+        What the method is to be asked for: identifiers, one or more, all different.
+
+    Returns
+    -------
+    decorator
+        Of a function `f(z, dx, dy, out)` that Numba can compile, which stays as it is: `z` is
+        float32 or float64 [rows, columns], the patch with its south-western cell first, NaN where
+        there is no value, not to be written to; `dx` and `dy` are the spacing of the cells in map
+        units; `out` is float64[features], to be filled in. A feature that is left out, NaN or
+        infinite is NULL, and so are all of a patch for which the function raises.
+
+    Raises
+    ------
+    ValueError
+        If a name is wrong or taken, or the function does not compile.
+
+    Notes
+    -----
+    The function is called only for patches with enough values (`min_valid`, `min_points`). Numba
+    does not check indices: those beyond the patch give anything. While a function is being
+    written, `NUMBA_BOUNDSCHECK=1` in the environment makes them an error, and so its features NULL.
+
+    Examples
+    --------
+    >>> import spatialq
+    >>> @spatialq.pops_method("holes", features=["share_missing"])
+    ... def holes(z, dx, dy, out):
+    ...     missing = 0
+    ...     for row in range(z.shape[0]):
+    ...         for column in range(z.shape[1]):
+    ...             missing += z[row, column] != z[row, column]
+    ...     out[0] = missing / z.size
+    """
+    if not _is_name(name):
+        message = f"pops_method: name must be an identifier such as 'slope', got {name!r}"
+        raise ValueError(message)
+    if name in FEATURES:
+        message = f"pops_method: name must be none of {', '.join(FEATURES)}, got {name!r}"
+        raise ValueError(message)
+    listed = [] if isinstance(features, str) else list(features)
+    if not listed or not all(map(_is_name, listed)) or len(set(listed)) < len(listed):
+        must = "one or more identifiers, all different"
+        message = f"pops_method: features must be {must}, got {features!r}"
+        raise ValueError(message)
+
+    def register(function: Function) -> Function:
+        own = Own(name, tuple(listed), getattr(function, "py_func", function))
+        own.check()
+        OWN[name] = own
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Own:
+    """A method of the user's own."""
+
+    name: str
+    features: Sequence[str]
+    function: Function
+
+    def check(self) -> None:
+        """Compile the function for the CPU; a ValueError says in a sentence why it cannot be."""
+        with self._compiling("is no function"):
+            given = signature(self.function)
+        if len(given.parameters) != 4:
+            message = f"pops_method: {self.name} must take (z, dx, dy, out), got {given}"
+            raise ValueError(message)
+        for real in (types.float32, types.float64):
+            z = types.Array(real, 2, "A", readonly=True)
+            with self._compiling("does not compile"):
+                self.on_cpu.compile((z, types.float64, types.float64, types.float64[::1]))
+        result = self.on_cpu.nopython_signatures[0].return_type
+        if result != types.none:
+            message = f"pops_method: {self.name} must fill in out and return nothing, got {result}"
+            raise ValueError(message)
+
+    @cached_property
+    def on_cpu(self) -> Any:
+        """The function for the CPU."""
+        return numba.njit(error_model="numpy")(self.function)
+
+    @cached_property
+    def on_gpu(self) -> Any:
+        """A kernel for the GPU."""
+        from numba import cuda
+
+        function, n = cuda.jit(device=True)(self.function), len(self.features)
+
+        @cuda.jit
+        def fill(
+            z: Any, x_starts: Any, y_starts: Any, sx: int, sy: int, dx: float, dy: float,
+            valid: Any, out: Any,
+        ) -> None:  # fmt: skip
+            at = cuda.grid(1)
+            if at >= valid.size or not valid[at]:
+                return
+            found = cuda.local.array(n, types.float64)
+            for k in range(n):
+                found[k] = nan
+            south, west = y_starts[at], x_starts[at]
+            function(z[south : south + sy, west : west + sx], dx, dy, found)
+            for k in range(n):
+                if isfinite(found[k]):
+                    out[k, at] = found[k]
+
+        return fill
+
+    @contextmanager
+    def _compiling(self, problem: str) -> "Iterator[None]":
+        try:
+            yield
+        except Exception as error:  # Numba raises all kinds of them
+            message = f"pops_method: {self.name} {problem}: {_reason(error)}"
+            raise ValueError(message) from None
+
+
+def fill_cpu(
+    own: Own, z: "NDArray[Any]", x_starts: "NDArray[np.int64]", y_starts: "NDArray[np.int64]",
+    sx: int, sy: int, dx: float, dy: float, valid: "NDArray[np.bool_]", out: "NDArray[np.float64]",
+) -> None:  # fmt: skip
+    """Fill in the features of patches of one size.
+
+    Parameters
+    ----------
+    own : Own
+    z : float32 or float64 [rows, columns], contiguous
+    x_starts, y_starts : int64[patches]
+        South-western cell of each.
+    sx, sy : int
+        Cells of a patch along x and y.
+    dx, dy : float
+        Spacing of the cells.
+    valid : bool[patches]
+        Whether a patch has enough values.
+    out : float64[features, patches]
+        Out: NaN where there is none.
+    """
+    if len(out) != len(own.features):
+        message = f"pops_method: {own.name} got other features while it was at work"
+        raise ValueError(message)
+    heights = z.view()
+    heights.flags.writeable = False  # Numba then refuses functions that write to it
+    found = np.empty(len(own.features))
+    _fill(own.on_cpu, heights, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
+
+
+@numba.njit(nogil=True)
+def _fill(
+    function: Any, z: Any, x_starts: Any, y_starts: Any, sx: int, sy: int, dx: float, dy: float,
+    valid: Any, found: Any, out: Any,
+) -> None:  # fmt: skip
+    out[:] = nan
+    for at in range(valid.size):
+        if not valid[at]:
+            continue
+        found[:] = nan
+        south, west = y_starts[at], x_starts[at]
+        try:
+            function(z[south : south + sy, west : west + sx], dx, dy, found)
+        except Exception:
+            continue
+        for k in range(found.size):
+            if isfinite(found[k]):
+                out[k, at] = found[k]
+
+
+def fill_gpu(
+    own: Own, z: Any, x_starts: Any, y_starts: Any, sx: int, sy: int, dx: float, dy: float,
+    valid: Any, out: Any,
+) -> None:  # fmt: skip
+    """Fill in the features of patches of one size, on the GPU; see `fill_cpu`."""
+    out[:] = nan
+    blocks = -(-valid.size // THREADS)
+    if blocks:
+        with own._compiling("does not compile for the GPU, device := 'cpu' has it"):
+            own.on_gpu[blocks, THREADS](z, x_starts, y_starts, sx, sy, dx, dy, valid, out)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _reason(error: Exception) -> str:
+    """Find the sentence that matters in what Numba says."""
+    text = re.sub(r"\x1b\[\d*m", "", str(error))
+    call = re.search(r">>> (.+)", text)
+    cause = re.search(r"^\s*\w+Error: (.+)", text, re.MULTILINE)
+    if cause:
+        reason = cause[1]
+    elif call:
+        reason = f"there is no {call[1]}"
+    else:
+        reason = text.partition(". Raised from ")[0].strip().partition("\n")[0]
+    line = getattr(getattr(error, "loc", None), "line", None)
+    return f"{reason} (line {line})" if line else reason
