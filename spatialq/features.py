@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spatialq.errors import FileWarning
+from spatialq.errors import FileError, FileWarning
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,17 +85,23 @@ def write_features(
     from spatialq.connection import connect_quietly
     from spatialq.export.atomic import require_outputs
     from spatialq.export.table import write_table
+    from spatialq.io.files import open_once
     from spatialq.io.grid import GridSource
+    from spatialq.loading import kind_of
     from spatialq.planner import log
     from spatialq.udf import catalog
 
     path = Path(source)
     targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
     require_outputs(COMMAND, path, targets, ENDINGS)
-    chosen = catalog()["pops_features"].choose(options)  # refused before the work is done
+    udf = catalog()["pops_features"]
+    chosen = udf.choose(options)  # refused before the work is done, as is what does not fit
     drawn = _to_show(chosen, show)
-    grid = GridSource(path, nodata=nodata, band=band)
+    if kind_of(COMMAND, path) != "grid":
+        raise FileError.of(COMMAND, path, "is no grid")
+    grid = open_once(GridSource, path, nodata=nodata, band=band)
     _warn_about_degrees(grid)
+    udf.windows(grid.grid(0, 0), chosen)
     given = {**options, "nodata": nodata, "band": band, "device": device}
     named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
     con = connect_quietly()
