@@ -55,7 +55,9 @@ def options_type(udf: Udf) -> str:
     """Give the SQL type of the options of a function, and the device."""
     hints = get_type_hints(udf.options)
     kinds = {name: Kind.of(hint) for name, hint in hints.items()}
-    fields = [f"{name} {SQL_TYPES[kind.value]}{'[]' * kind.is_list}" for name, kind in kinds.items()]
+    fields = [
+        f"{name} {SQL_TYPES[kind.value]}{'[]' * kind.is_list}" for name, kind in kinds.items()
+    ]
     return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
 
 

@@ -48,7 +48,9 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
 
     def band(plan: Any, index: Any, has_value: Any) -> Any:
         calls = zip(*(column.to_pylist() for column in (plan, index, has_value)), strict=True)
-        rows, found = zip(*(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True)
+        rows, found = zip(
+            *(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True
+        )
         return pa.StructArray.from_arrays(
             [list_of_structs(list(rows)), pa.array(found)], ["rows", "has_value"]
         )
@@ -74,9 +76,7 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
     )
 
 
-def _query(
-    udf: Udf, grid: str | None, nodata: float | None, band: int | None, options: str
-) -> str:
+def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, options: str) -> str:
     if grid is None or band is None:
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)

@@ -5,14 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from spatialq import numba_cache
 from spatialq.grid import Grid, require_values
+from spatialq.numba_cache import njit
 from spatialq.parallel import n_threads, spans
-
-numba_cache.ensure()
 
 NEAR = 0.01
 """Cells that a coordinate may lie off its place: those from text are rounded."""
@@ -65,7 +62,8 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     heights = np.full(shape, np.nan, np.float32 if single else np.float64)
     there = np.zeros(shape, np.bool_)
     near = _in_parts(
-        lambda part: _place(x[part], y[part], z[part], *along_x[:2], *along_y[:2], heights, there), x.size
+        lambda part: _place(x[part], y[part], z[part], *along_x[:2], *along_y[:2], heights, there),
+        x.size,
     )
     if not all(near):
         _require_near(function, "x", x, along_x)

@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from numba.core import caching
 
-PACKAGES = ("spatialq.demo", "spatialq.udfs")
+PACKAGES = ("spatialq.demo", "spatialq.grid_cells", "spatialq.udfs")
 """Where all compiled functions are, and whatever they use."""
 
 
@@ -85,8 +85,11 @@ def _folder() -> Path:
 def _sources() -> Iterator[Path]:
     for package in PACKAGES:
         spec = find_spec(package)
-        for place in (spec and spec.submodule_search_locations) or ():
+        assert spec is not None, package
+        for place in spec.submodule_search_locations or ():
             yield from sorted(Path(place).rglob("*.py"))
+        if spec.origin is not None:
+            yield Path(spec.origin)
 
 
 def _base() -> Path:

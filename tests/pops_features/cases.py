@@ -71,9 +71,18 @@ def extremes(rows, columns):
     return z
 
 
+def spiked(z, height):
+    """The grid with one height that is far from all others."""
+    z = z.copy()
+    z[20, 21] = height
+    return z
+
+
 ROWS, COLUMNS = 23, 38  # of examples of 17 cells: one up, two across, and leftovers
 TERRAIN = terrain(ROWS, COLUMNS)
 DEFAULT = {"scales": (300.0, 400.0, 500.0), "example_scale": 2000.0, "methods": ALL}
+
+LARGE = SMALL | {"scales": (20.0, 37.0, 60.0), "example_scale": 60.0}
 
 CASES = {
     "random": (Grid(single(rng().random((ROWS, COLUMNS)))), SMALL),
@@ -173,6 +182,9 @@ CASES = {
     }),
     "an example that is the grid": (Grid(single(terrain(17, 17))), SMALL),
     "a patch that is the example": (Grid(single(TERRAIN)), SMALL | {"scales": (17.0,)}),
+    "one point": (Grid(single(holed(terrain(9, 12), 0.8))), SMALL | {
+        "scales": (2.0,), "example_scale": 9.0, "min_valid": 0.0, "min_points": 1,
+    }),
     "patches of 2 x 2": (Grid(single(terrain(9, 12))), SMALL | {
         "scales": (2.0,), "example_scale": 9.0, "min_points": 2,
     }),
@@ -223,12 +235,29 @@ CASES = {
     "differences below single precision": (Grid(1 + 1e-12 * TERRAIN), SMALL),
     "whole numbers": (Grid(single(rng(10).integers(-5, 6, (ROWS, COLUMNS)))), SMALL),
     "minus zero": (Grid(single(np.where(TERRAIN > 20, 0.0, -0.0))), SMALL),
+    "patches of 512 cells": (Grid(single(holed(terrain(40, 20), 0.01)), dx=2.0), SMALL | {
+        "scales": (32.0,), "example_scale": 40.0,
+    }),
+    "patches of 513 cells": (Grid(single(terrain(40, 28)), dx=27 / 19), SMALL | {
+        "scales": (27.0,), "example_scale": 39.0,
+    }),
     "large patches": (Grid(single(terrain(61, 64))), SMALL | {
         "scales": (31.0, 32.0, 33.0, 45.0, 60.0), "example_scale": 61.0,
     }),
-    "large patches, with holes": (Grid(single(holed(terrain(61, 64), 0.1))), SMALL | {
-        "scales": (20.0, 37.0, 60.0), "example_scale": 61.0,
-    }),
+    "large patches, with holes": (Grid(single(holed(terrain(61, 64), 0.1))), LARGE),
+    "large patches of few heights": (
+        Grid(single(np.floor(terrain(61, 64) / 20) * 20)), LARGE,
+    ),
+    "large patches of one height": (Grid(np.full((60, 61), 0.1)), LARGE),
+    "large patches with a spike": (Grid(single(spiked(terrain(61, 64), 1e30))), LARGE),
+    "large patches with a pit, float64": (Grid(spiked(terrain(61, 64), -1e30)), LARGE),
+    "large patches of all magnitudes": (Grid(single(extremes(61, 64))), LARGE),
+    "large patches as good as flat": (Grid(flats(61, 64)), LARGE),
+    "large patches as good as flat, float64": (Grid(1 + 1e-15 * terrain(61, 64)), LARGE),
+    "large patches with steep flanks": (Grid(single(np.exp(terrain(61, 64) / 5))), LARGE),
+    "large patches with holes of either kind of quartiles": (
+        Grid(single(holed(terrain(61, 64), 0.3))), LARGE | {"quantiles": "linear"},
+    ),
     "a large example of small patches": (Grid(single(terrain(70, 71))), SMALL | {
         "scales": (5.0, 12.0), "steps": (6.0, 9.0), "example_scale": 70.0,
     }),

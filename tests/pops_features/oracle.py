@@ -23,8 +23,8 @@ class Example(NamedTuple):
 
 
 def in_cells(length, spacing):
-    """How many cells a length is, as the two are written in decimals."""
-    return Fraction(repr(float(length))) / Fraction(repr(float(spacing)))
+    """How many cells a length is, to a millionth of one."""
+    return round(Fraction(repr(float(length))) / Fraction(repr(float(spacing))), 6)
 
 
 def starts(n, size, step):
@@ -42,11 +42,12 @@ def windows(n, length, step, spacing):
 def moments(values):
     """Mean, variance, skewness and kurtosis of the population."""
     values = np.asarray(values, np.longdouble)
-    mean = values.mean()
-    if (values == values[0]).all():
+    lifted = values - values[0]  # exact where values are near each other
+    mean = lifted.mean()
+    if (lifted == 0).all():
         return values[0], 0.0, 0.0, -3.0
-    second, third, fourth = (((values - mean) ** power).mean() for power in (2, 3, 4))
-    return mean, second, third / second**1.5, fourth / second**2 - 3
+    second, third, fourth = (((lifted - mean) ** power).mean() for power in (2, 3, 4))
+    return values[0] + mean, second, third / second**1.5, fourth / second**2 - 3
 
 
 def quartiles(values, kind):
@@ -62,7 +63,8 @@ def statistics(values, kind="median_unbiased"):
 
 def eigenvalues(points):
     """Shares of the eigenvalues of the covariance, descending; NaN where all points are one."""
-    centred = points - points.mean(axis=1, keepdims=True)
+    centred = points - points[:, :1]
+    centred -= centred.mean(axis=1, keepdims=True)
     covariance = np.array([[(a * b).mean() for b in centred] for a in centred])
     total = covariance.trace()
     if total == 0:

@@ -5,7 +5,7 @@ from typing import Any
 from spatialq.udf import Work
 
 BYTES_RESULT = 8
-"""Of the result for each cell of the grid: an example of 33 x 33 cells has 99 rows of statistics."""
+"""Of the result for each cell of the grid: 99 rows of statistics are of 33 x 33 cells, say."""
 
 BYTES_KERNEL = 64
 """For each cell of the grid: height, features of its patches, result."""
@@ -25,4 +25,5 @@ def work(rows: int, options: Any) -> Work:
 def _patches_of_a_cell(options: Any, k: int) -> float:
     if options.steps is None:
         return 4.0  # half a patch along x and y
-    return max(1.0, options.scales[k] / options.steps[k]) ** 2
+    overlap: float = max(1.0, options.scales[k] / options.steps[k])
+    return overlap * overlap

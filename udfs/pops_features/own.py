@@ -1,4 +1,4 @@
-"""Methods of the user's own: one function of a patch, compiled for the CPU and for the GPU."""
+"""Methods of the user's own: one function of a patch, compiled by Numba."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Function = Callable[..., None]
-
-THREADS = 128
-"""Of a block on the GPU: each takes one patch."""
 
 
 def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Function]:
@@ -120,38 +117,12 @@ class Own:
         """The function for the CPU."""
         return numba.njit(error_model="numpy")(self.function)
 
-    @cached_property
-    def on_gpu(self) -> Any:
-        """A kernel for the GPU."""
-        from numba import cuda
-
-        function, n = cuda.jit(device=True)(self.function), len(self.features)
-
-        @cuda.jit
-        def fill(
-            z: Any, x_starts: Any, y_starts: Any, sx: int, sy: int, dx: float, dy: float,
-            valid: Any, out: Any,
-        ) -> None:  # fmt: skip
-            at = cuda.grid(1)
-            if at >= valid.size or not valid[at]:
-                return
-            found = cuda.local.array(n, types.float64)
-            for k in range(n):
-                found[k] = nan
-            south, west = y_starts[at], x_starts[at]
-            function(z[south : south + sy, west : west + sx], dx, dy, found)
-            for k in range(n):
-                if isfinite(found[k]):
-                    out[k, at] = found[k]
-
-        return fill
-
     @contextmanager
     def _compiling(self, problem: str) -> "Iterator[None]":
         try:
             yield
         except Exception as error:  # Numba raises all kinds of them
-            message = f"pops_method: {self.name} {problem}: {_reason(error)}"
+            message = f"pops_method: {self.name} {problem}: {reason(error)}"
             raise ValueError(message) from None
 
 
@@ -205,23 +176,11 @@ def _fill(
                 out[k, at] = found[k]
 
 
-def fill_gpu(
-    own: Own, z: Any, x_starts: Any, y_starts: Any, sx: int, sy: int, dx: float, dy: float,
-    valid: Any, out: Any,
-) -> None:  # fmt: skip
-    """Fill in the features of patches of one size, on the GPU; see `fill_cpu`."""
-    out[:] = nan
-    blocks = -(-valid.size // THREADS)
-    if blocks:
-        with own._compiling("does not compile for the GPU, device := 'cpu' has it"):
-            own.on_gpu[blocks, THREADS](z, x_starts, y_starts, sx, sy, dx, dy, valid, out)
-
-
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value.isidentifier()
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Find the sentence that matters in what Numba says."""
     text = re.sub(r"\x1b\[\d*m", "", str(error))
     call = re.search(r">>> (.+)", text)
