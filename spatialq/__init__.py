@@ -11,6 +11,7 @@ from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, Spati
 if TYPE_CHECKING:
     from spatialq.call import run, run_elements, run_grid
     from spatialq.connection import connect, install
+    from spatialq.features import write_features
     from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
@@ -38,6 +39,7 @@ __all__ = [
     "run",
     "run_elements",
     "run_grid",
+    "write_features",
     "write_ground",
     "write_planes",
 ]
@@ -54,6 +56,7 @@ _LAZY = {
     "run": "spatialq.call",
     "run_elements": "spatialq.call",
     "run_grid": "spatialq.call",
+    "write_features": "spatialq.features",
     "write_ground": "spatialq.ground",
     "write_planes": "spatialq.planes",
 }
