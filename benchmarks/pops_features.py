@@ -13,8 +13,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import naive_pops
 import numpy as np
-from naive_pops import PLACES, features
 from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
@@ -60,14 +60,15 @@ def in_turns(works, repeat):
 
 def assert_same(grid, options, closed_form):
     """Check ours against the loop."""
-    found, expected = cpu.run(grid, options), features(grid, options, closed_form=closed_form)
-    n_scales, tolerance = len(options.scales), {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
+    found = cpu.run(grid, options)
+    expected = np.stack(naive_pops.run(grid, options, closed_form=closed_form), axis=1)
+    tolerance = {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
     for m, method in enumerate(options.methods):
         rows = found["method"].codes == m
-        of_method = expected[:, :, PLACES[method]]
+        of_method = expected[:, :, naive_pops.PLACES[method]]
         for k, statistic in enumerate(STATISTICS):
             if method == "stat" or statistic not in ("variance", "skewness", "kurtosis"):
-                ours = found[statistic][rows].reshape(len(expected), n_scales, -1)
+                ours = found[statistic][rows].reshape(of_method.shape[:-1])
                 allowed = tolerance[method]
                 np.testing.assert_allclose(ours, of_method[..., k], allowed, allowed)
 
@@ -91,10 +92,10 @@ def against_the_loop(grid, repeat):
             works = {
                 "ours": partial(cpu.run, grid, options),
                 "raw": partial(raw_only, grid, options),
-                "loop": partial(features, grid, options),
+                "loop": partial(naive_pops.run, grid, options),
             }
             if "pca" in methods:
-                works["closed form"] = partial(features, grid, options, closed_form=True)
+                works["closed form"] = partial(naive_pops.run, grid, options, closed_form=True)
             best = in_turns(works, repeat)
             ours, ours_processor = best["ours"]
             ratios = {
