@@ -34,21 +34,18 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     return compiled
 
 
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
-    """Say which file and line are whose: the folder is one for all."""
+class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
+    """Say where a function is kept; its own file is looked at, too, as Numba does it.
+
+    That file may be newer than the folder: it is read when the function is first needed.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._py_file = function.__code__.co_filename
-        self._line = function.__code__.co_firstlineno
+        self._lineno = function.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:
         return str(_folder())
-
-    def get_source_stamp(self) -> None:
-        """Stamp nothing: the folder is of one state of the sources."""
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
 
 
 class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
