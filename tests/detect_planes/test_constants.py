@@ -5,9 +5,9 @@ import re
 import pytest
 from spatialq.udfs.detect_planes import accumulator, assign, cells, eigen, gpu, nodes, votes
 
-DEFINED = dict(
-    re.findall(r"^#define (\w+) (.*?)(?: *//.*)?$", gpu.SOURCE.read_text(), re.MULTILINE)
-)
+SOURCES = gpu.SOURCE, gpu.SOURCE.with_name("eigen.cuh")
+TEXT = "".join(source.read_text() for source in SOURCES)
+DEFINED = dict(re.findall(r"^#define (\w+) (.*?)(?: *//.*)?$", TEXT, re.MULTILINE))
 SHARED = [
     (name, getattr(module, name))
     for module in (accumulator, assign, cells, eigen, nodes, votes)

@@ -171,6 +171,10 @@ inline unsigned __ballot_sync(unsigned, int flag) {
 }
 inline int __any_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) != 0; }
 inline int __all_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) == ~0u; }
+inline int __reduce_add_sync(unsigned mask, int value) {
+    for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(mask, value, away);
+    return value;
+}
 inline int __reduce_min_sync(unsigned mask, int value) {
     for (int away = 16; away > 0; away /= 2)
         value = std::min(value, __shfl_xor_sync(mask, value, away));

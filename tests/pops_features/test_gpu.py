@@ -1,0 +1,132 @@
+"""`pops_features` on the GPU gives the bits of the CPU; without one its source runs on the host."""
+
+import re
+
+import numpy as np
+import pytest
+from spatialq.udfs.pops_features import gpu
+from spatialq.udfs.pops_features.division import divide
+
+from spatialq.grid import Grid
+from spatialq.udf import Text, catalog
+
+from ..host.device import OnDevice
+from ..test_parity import device
+from .cases import ALL, CASES, holed, single, terrain
+
+__all__ = ["device"]
+
+
+def assert_same(found, expected):
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        column = found[name]
+        if isinstance(values, Text):
+            assert list(column.names) == list(values.names)
+            column, values = column.codes, values.codes
+        assert column.dtype == values.dtype, name
+        np.testing.assert_array_equal(column, values, err_msg=name)
+
+
+def run_both(function, grid, **options):
+    udf = catalog()[function]
+    chosen = udf.options(**options)
+    return (udf.kernel(kind)(grid, chosen) for kind in ("gpu", "cpu"))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
+def test_every_case_is_as_on_the_cpu(function, case):
+    grid, options = CASES[case]
+    assert_same(*run_both(function, grid, **options))
+
+
+SHAPES = {
+    "all of an example at once": {"scales": (5.0, 21.0), "example_scale": 33.0},
+    "parts of an example": {"scales": (4.0, 9.0), "steps": (3.0, 2.0), "example_scale": 90.0},
+    "parts that end before the example": {
+        "scales": (7.0,), "steps": (5.0,), "example_scale": 83.0,
+    },
+    "cells that stay in global memory": {
+        "scales": (70.0, 80.0), "steps": (5.0, 2.0), "example_scale": 95.0,
+    },
+    "patches of thousands of cells": {"scales": (95.0,), "example_scale": 95.0},
+    "columns of some scales at a time": {
+        "scales": (2.5, 3.0, 4.0, 6.0), "steps": (1.0,) * 4, "example_scale": 30.0,
+    },
+    "narrow patches": {"scales": (2.5, 40.0), "steps": (1.0, 9.0), "example_scale": 60.0},
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [0.0, 0.02])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_superpatches_are_as_on_the_cpu(shape, share, dtype):
+    cells = int(SHAPES[shape]["example_scale"])
+    z = holed(terrain(cells, cells + 2), share).astype(dtype)
+    assert_same(*run_both("pops_features", Grid(z, dy=1.25), methods=ALL, **SHAPES[shape]))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(("function", "scale"), [("pops_features", 60.0), ("pops_patches", 61.0)])
+def test_patches_too_wide_to_keep_their_columns(monkeypatch, tmp_path, function, scale):
+    """As of more than a thousand columns, on small ones: with less room in shared memory."""
+    for path in gpu.SOURCE, gpu.SOURCE.parents[1] / "detect_planes/eigen.cuh":
+        copy = tmp_path / path.parent.name / path.name
+        copy.parent.mkdir()
+        text, times = re.subn(r"(#define ROOM) \d+", r"\1 120", path.read_text())
+        assert times == (path == gpu.SOURCE)
+        copy.write_text(text)
+    grid = Grid(single(terrain(64, 64)))
+    options = {"scales": (4.0, scale), "example_scale": 62.0, "methods": ALL}
+    with monkeypatch.context() as patch:
+        patch.setattr(gpu, "ROOM", 120)
+        patch.setattr(gpu, "SOURCE", tmp_path / "pops_features/kernels.cu")
+        assert_same(*run_both(function, grid, **options))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
+@pytest.mark.parametrize("step", [None, 3.0, 14.0])
+def test_bands_are_as_all_at_once(monkeypatch, function, step):
+    grid = Grid(single(holed(terrain(50, 25), 0.1)), first_row=3, all_rows=60)
+    options = {"scales": (3.0, 5.0), "example_scale": 9.0, "example_step": step}
+    whole, expected = run_both(function, grid, **options)
+    assert_same(whole, expected)
+    monkeypatch.setattr(gpu, "RAW_BYTES", 60_000)
+    assert_same(next(run_both(function, grid, **options)), expected)
+
+
+@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
+def test_a_grid_of_the_gpu_stays_there(device, function):
+    grid, options = CASES["holes"]
+    *_, expected = run_both(function, grid, **options)
+    z = device.upload_small(grid.z)
+    there = Grid(z.view(OnDevice) if device.xp is np else z)
+    udf = catalog()[function]
+    found = udf.kernel("gpu")(there, udf.options(**options))
+    on_host = {
+        name: values if isinstance(values, Text) else device.download(values)
+        for name, values in found.items()
+    }
+    assert_same(on_host, expected)
+
+
+@pytest.mark.parametrize("name", ["TILE", "ROOM", "SORTED", "SORTER_BYTES"])
+def test_numbers_of_the_source(name):
+    defined = re.search(rf"^#define {name} (\d+)", gpu.SOURCE.read_text(), re.MULTILINE)
+    assert int(defined[1]) == getattr(gpu, name)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("room", [None, 1200, 1600])
+def test_superpatches_have_room(shape, room):
+    options = catalog()["pops_features"].options(**SHAPES[shape])
+    division = divide(Grid(np.zeros((97, 98), np.float32)), options)
+    (x, wide, widest), (y, deep, deepest) = gpu.superpatches(division, division.scales, room)
+    cells = min(x.size, wide + widest - 1) * min(y.size, deep + deepest - 1)
+    assert cells <= gpu.TILE or min(wide, deep) < max(widest, deepest)
+    for scale in division.scales:
+        assert room is None or gpu._columns(scale, wide, deep) <= room

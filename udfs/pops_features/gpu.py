@@ -1,0 +1,266 @@
+"""`pops_features` on the GPU: raw features of a band of examples, then their aggregation."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq import cuda
+
+from .division import Axis, Division, Scale, divide
+from .methods import first_rows
+from .table import STATISTICS, features_table, series_of
+
+if TYPE_CHECKING:
+    from spatialq.grid import Grid
+
+    from . import Options
+
+SOURCE = Path(__file__).parent / "kernels.cu"
+RAW_BYTES = 4 << 30
+"""Memory for raw features: so many rows of examples at a time."""
+
+# as kernels.cu has them
+TILE, ROOM, SORTED, SORTER_BYTES = 1152, 4800, 64, 512
+
+THREADS = 256
+
+
+def run(grid: "Grid", options: "Options") -> dict[str, Any]:
+    """Aggregate the features of the patches of each example.
+
+    Parameters
+    ----------
+    grid : Grid
+        In the memory of the host, of which as much as a band needs is copied to the GPU at a time,
+        or of the GPU (`__cuda_array_interface__` or DLPack).
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As from `cpu.run`, where the grid is; text is in the memory of the host.
+
+    Raises
+    ------
+    ValueError
+        As from `cpu.run`.
+    """
+    device = cuda.device()
+    with device.use():
+        kernels = Kernels(device, grid, options)
+        xp, series = kernels.xp, kernels.series
+        shape = kernels.division.x.count, len(kernels.rows), len(series)
+        statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+        for band, raw in kernels.bands():
+            found = kernels.aggregate(raw)
+            statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
+        rows = kernels.rows
+        return features_table(grid, kernels.division, rows, options, statistics, patches, xp)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The launches for one grid."""
+
+    device: Any
+    grid: "Grid"
+    options: "Options"
+
+    @cached_property
+    def division(self) -> Division:
+        """Examples and their patches."""
+        return divide(self.grid, self.options)
+
+    @cached_property
+    def rows(self) -> range:
+        """Rows of examples."""
+        return self.division.rows_within(self.grid)
+
+    @cached_property
+    def series(self) -> Any:
+        """Rows of an example in the result."""
+        return series_of(self.division, self.options)
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """First raw feature of each method."""
+        return first_rows(self.options.FUNCTION, self.options.methods)[0]
+
+    @cached_property
+    def firsts(self) -> list[int]:
+        """First patch of each scale among those of an example, and how many there are in all."""
+        return [0, *accumulate(scale.patches for scale in self.division.scales)]
+
+    @property
+    def patches(self) -> int:
+        """Patches of an example, of all scales."""
+        return self.firsts[-1]
+
+    @cached_property
+    def here(self) -> bool:
+        """Whether the grid is in the memory of a GPU."""
+        return bool(self.device.is_here(self.grid.z))
+
+    @property
+    def xp(self) -> Any:
+        """What has NumPy's functions where the grid is."""
+        return self.device.xp if self.here else np
+
+    def bring(self, array: Any) -> Any:
+        """Take an array of the device to where the grid is."""
+        return array if self.here else self.device.download(array)
+
+    def bands(self) -> Iterator[tuple[slice, Any]]:
+        """Go through the rows of examples, as many at a time as there is memory for.
+
+        Yields
+        ------
+        band : slice
+            Of `rows`.
+        raw : float64[features of all methods, columns of examples, rows of examples, patches]
+            On the device; the patches scale by scale, y is fastest.
+        """
+        _, features = first_rows(self.options.FUNCTION, self.options.methods)
+        columns, y = self.division.x.count, self.division.y
+        n = max(1, RAW_BYTES // (8 * features * columns * self.patches))
+        for start in range(0, len(self.rows), n):
+            band = self.rows[start : start + n]
+            south = band[0] * y.step - self.grid.first_row
+            north = band[-1] * y.step - self.grid.first_row + y.size
+            raw = self.device.xp.empty((features, columns, len(band), self.patches))
+            self._fill(self._cells(south, north), raw)
+            yield slice(start, start + len(band)), raw
+
+    def _cells(self, south: int, north: int) -> Any:
+        """Take rows of the grid to the device."""
+        if self.here:
+            return self.device.xp.ascontiguousarray(self.device.view(self.grid.z)[south:north])
+        return self.device.upload([np.ascontiguousarray(self.grid.z[south:north])])[0]
+
+    def _fill(self, z: Any, raw: Any) -> None:
+        """Fill in the raw features of a band; order statistics come before moments."""
+        names = "pca", "pca_ternary", "stat", "stat_centred"
+        pca, ternary, stat, centred = (np.int32(self.starts.get(name, -1)) for name in names)
+        scales = self.division.scales
+        if max(pca, ternary) >= 0:
+            spacings = np.float64(self.grid.dx), np.float64(self.grid.dy)
+            self._sweep("pca", scales, ROOM // 3, THREADS, z, raw, spacings, (pca, ternary))
+        if max(stat, centred) >= 0:
+            linear = np.int32(self.options.quantiles == "linear")
+            small = [scale for scale in scales if scale.cells <= SORTED]
+            large = [scale for scale in scales if scale.cells > SORTED]
+            sorters = SORTER_BYTES // z.dtype.itemsize
+            self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
+            self._sweep("select", large, None, THREADS, z, raw, (linear,), (stat, centred))
+            self._sweep("stat", scales, ROOM // 4, THREADS, z, raw, (), (stat, centred))
+
+    def _sweep(
+        self, kernel: str, scales: Sequence[Scale], room: int | None, threads: int, z: Any,
+        raw: Any, numbers: tuple[Any, ...], rows: tuple[np.int32, ...],
+    ) -> None:  # fmt: skip
+        """Launch a kernel over the superpatches of all examples, for some of the scales."""
+        if not scales:
+            return
+        sides, parts = [], 1
+        for side, stride, largest in superpatches(self.division, scales, room):
+            count = -(-side.size // stride)
+            sides += [side.size, side.step, stride, stride + largest - 1, count]
+            parts *= count
+        head = [z.shape[1], raw.shape[2], self.patches, len(scales), *sides]
+        table = [self._row(scale) for scale in scales]
+        sweep = self.device.upload_small(np.concatenate([head, *table]).astype(np.int32))
+        blocks = (raw.shape[1] * raw.shape[2] * parts,)
+        self.device.launch(
+            SOURCE, f"pops_{kernel}_{z.dtype}", blocks, threads, z, sweep, *numbers, raw, *rows
+        )
+
+    def _row(self, scale: Scale) -> list[int]:
+        """Describe a scale to a kernel."""
+        first = self.firsts[self.division.scales.index(scale)]
+        axes = [size for axis in (scale.x, scale.y) for size in (axis.size, axis.step, axis.count)]
+        return [*axes, first, scale.least(self.options)]
+
+    def aggregate(self, raw: Any) -> tuple[Any, Any]:
+        """Take the statistics of raw features over the patches of each example.
+
+        Returns
+        -------
+        statistics : float64[9, columns of examples, rows of examples, series]
+        patches : int64[columns, rows, series]
+            On the device, both.
+        """
+        xp, (columns, rows) = self.device.xp, raw.shape[1:3]
+        examples, n = columns * rows, len(self.series)
+        statistics = xp.empty((len(STATISTICS), columns, rows, n))
+        patches = xp.empty((columns, rows, n), np.int64)
+        table = [
+            (each.feature, self.firsts[each.scale], self.division.scales[each.scale].patches, k)
+            for k, each in enumerate(self.series)
+        ]
+        least, linear = self.options.min_patches, self.options.quantiles == "linear"
+
+        def launch(kernel: str, some: list[Any], threads: int, lanes: int, *rest: Any) -> None:
+            if some:
+                there = self.device.upload_small(np.array(some, np.int32))
+                blocks = -(-examples * lanes // threads), len(some)
+                arguments = raw, there, examples, self.patches, n
+                self.device.launch(SOURCE, f"pops_{kernel}", blocks, threads, *arguments, *rest)
+
+        launch("sum_up", table, THREADS, 1, least, statistics, patches)
+        short = [row for row in table if row[2] <= SORTED]
+        long = [row for row in table if row[2] > SORTED]
+        choice = np.int32(least), np.int32(linear), statistics
+        launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
+        launch("select_series", long, THREADS, 32, *choice)
+        return statistics, patches
+
+
+def superpatches(
+    division: Division, scales: Sequence[Scale], room: int | None
+) -> list[tuple[Axis, int, int]]:
+    """Say in how large a part of an example the patches start that a block takes.
+
+    It is halved until its columns have room in shared memory, and its cells as well, unless it is
+    smaller than a patch by then. Of patches that are too wide for that the columns are not kept.
+
+    Parameters
+    ----------
+    division : Division
+    scales : sequence of Scale
+    room : int, optional
+        Columns of all rows of patches of a scale, for which there is room.
+
+    Returns
+    -------
+    list of side, stride, largest
+        For x and y: examples, cells in which patches start, cells of the largest one.
+    """
+    sides = division.x, division.y
+    largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
+
+    def fits(wide: int, deep: int) -> bool:
+        cells = min(sides[0].size, wide + largest[0] - 1) * min(
+            sides[1].size, deep + largest[1] - 1
+        )
+        if cells > TILE and wide >= largest[0] and deep >= largest[1]:
+            return False
+        return room is None or all(
+            scale.x.size > room or _columns(scale, wide, deep) <= room for scale in scales
+        )
+
+    strides = sides[0].size, sides[1].size
+    while max(strides) > 1 and not fits(*strides):
+        strides = (strides[0] + 1) // 2, (strides[1] + 1) // 2
+    return list(zip(sides, strides, largest, strict=True))
+
+
+def _columns(scale: Scale, wide: int, deep: int) -> int:
+    """Count the columns of all rows of patches that start in so many cells, at most."""
+    across = min(scale.x.count, -(-wide // scale.x.step))
+    up = min(scale.y.count, -(-deep // scale.y.step))
+    return up * ((across - 1) * scale.x.step + scale.x.size)

@@ -1,0 +1,898 @@
+// pops_features on the GPU: the operations of moments.py, holes.py, features.py, order.py and
+// aggregation.py in the same order; which thread does them is all that differs.
+//
+// A block of the first kernels has a superpatch: the patches that start in a part of an example,
+// mostly all of it. Its cells are in shared memory where they fit, and serve all scales.
+
+#include "detect_planes/eigen.cuh"
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+#define ALL 0xFFFFFFFFu
+#define NOT_A_NUMBER __longlong_as_double(0x7FF8000000000000ll)
+#define INFINITE __int_as_float(0x7F800000)
+#define HEIGHT 0.8660254037844386  // sqrt(0.75)
+#define FIVE 5                     // least, quartiles, greatest
+
+#define TILE 1152   // cells of a superpatch in shared memory
+#define ROOM 4800   // numbers about columns there
+#define SORTED 64   // values that a thread sorts
+#define SORTER_BYTES 512
+#define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
+
+// ---- what is where                                                             (division.py)
+
+struct Windows {
+    int size, step, count;
+};
+
+struct Scale {
+    Windows x, y;
+    int first;  // of its patches among those of an example
+    int least;  // cells of a patch that must have a value
+};
+
+// An axis of the examples: cells of one, from one to the next; and of its superpatches.
+struct Side {
+    int size, step, stride, reach, count;
+};
+
+// What a launch goes through; its scales lie behind.
+struct Sweep {
+    int columns, rows;  // of the grid, of examples
+    int patches, n_scales;
+    Side x, y;
+
+    __device__ const Scale* scales() const { return (const Scale*)(this + 1); }
+};
+
+// Which windows start in the `stride` cells from `start` on.
+struct Span {
+    int first, count;
+
+    __device__ Span(const Windows& windows, int start, int stride) {
+        first = before(windows, start);
+        count = before(windows, start + stride) - first;
+    }
+    __device__ static int before(const Windows& windows, int cell) {
+        const int n = (cell + windows.step - 1) / windows.step;
+        return n < windows.count ? n : windows.count;
+    }
+};
+
+// Cells as a block sees them, in shared memory or not.
+template <typename T>
+struct Cells {
+    const T* corner;
+    int pitch;
+
+    __device__ T operator()(int row, int column) const {
+        return corner[(i64)row * pitch + column];
+    }
+};
+
+// A superpatch: which example it is of, and where in it.
+struct Place {
+    u32 example;
+    int x, y;
+
+    __device__ Place(const Sweep& sweep) {
+        const u32 parts = (u32)sweep.x.count * sweep.y.count, part = blockIdx.x % parts;
+        example = blockIdx.x / parts;
+        x = part % sweep.x.count * sweep.x.stride;
+        y = part / sweep.x.count * sweep.y.stride;
+    }
+};
+
+// The patches of one scale in a superpatch.
+struct Part {
+    const Scale& scale;
+    Span x, y;
+    int left, low;  // of the first one, in the superpatch
+    i64 at;         // of the example's first patch of this scale, in a series of raw features
+
+    __device__ Part(const Sweep& sweep, const Place& place, const Scale& scale)
+        : scale(scale),
+          x(scale.x, place.x, sweep.x.stride),
+          y(scale.y, place.y, sweep.y.stride),
+          left(x.first * scale.x.step - place.x),
+          low(y.first * scale.y.step - place.y),
+          at((i64)place.example * sweep.patches + scale.first) {}
+
+    __device__ int patches() const { return x.count * y.count; }
+    // Columns of all rows of patches.
+    __device__ int columns() const { return y.count * width(); }
+    __device__ int width() const { return (x.count - 1) * scale.x.step + scale.x.size; }
+};
+
+// The k-th patch of a part: y is fastest, as in the results.
+struct Patch {
+    int px, py;  // in its part
+    int column, row;
+    i64 at;
+
+    __device__ Patch(const Part& part, int k) {
+        px = k / part.y.count;
+        py = k % part.y.count;
+        column = part.left + px * part.scale.x.step;
+        row = part.low + py * part.scale.y.step;
+        at = part.at + (i64)(part.x.first + px) * part.scale.y.count + part.y.first + py;
+    }
+};
+
+// Raw features: a series of all patches of all examples each.
+struct Raw {
+    double* values;
+    i64 patches;
+
+    __device__ Raw(double* values, const Sweep& sweep)
+        : values(values),
+          patches((i64)gridDim.x / (sweep.x.count * sweep.y.count) * sweep.patches) {}
+    __device__ double& operator()(int series, i64 at) const { return values[series * patches + at]; }
+};
+
+// Deals tasks to threads, or to warps, in turn: each deal goes on where the last one ended, so
+// that nobody rests while there is work in any scale.
+struct Dealer {
+    int next, by;
+
+    template <typename Task>
+    __device__ void deal(int n, Task task) {
+        for (; next < n; next += by) task(next);
+        next -= n;
+    }
+};
+
+// Calls body with the cells of this block's superpatch.
+template <typename T, typename Body>
+__device__ void with_cells(const T* z, const Sweep& sweep, Body body) {
+    __shared__ T tile[TILE];
+    const Place place(sweep);
+    const u32 column = place.example / sweep.rows, row = place.example % sweep.rows;
+    const Cells<T> cells = {z + ((i64)row * sweep.y.step + place.y) * sweep.columns +
+                                (i64)column * sweep.x.step + place.x,
+                            sweep.columns};
+    const int wide = min(sweep.x.reach, sweep.x.size - place.x);
+    const int deep = min(sweep.y.reach, sweep.y.size - place.y);
+    if ((i64)wide * deep <= TILE) {
+        for (int k = threadIdx.x; k < wide * deep; k += blockDim.x)
+            tile[k] = cells(k / wide, k % wide);
+        __syncthreads();
+        body(Cells<T>{tile, wide}, place);
+    } else {
+        body(cells, place);
+    }
+}
+
+// ---- moments                                                                    (moments.py)
+
+struct Column {
+    double first, mean, squares, cubes, fourths, tilt;
+};
+
+// Moments of a patch, and the sums of squares and products of x and y.
+struct Moments {
+    double mean, m2, m3, m4, mx, my, xx, xy, yy;
+    int n;       // cells that are there
+    bool whole;  // whether all are
+};
+
+template <typename T>
+__device__ Column sum_column(const Cells<T>& z, int row, int column, int size) {
+    const T* at = &z.corner[(i64)row * z.pitch + column];
+    const double first = *at;
+    Column sums = {first, 0.0, 0.0, 0.0, 0.0, 0.0};
+    for (int r = 0; r < size; ++r) sums.mean += at[(i64)r * z.pitch] - first;
+    sums.mean /= size;
+    double weight = -0.5 * (size - 1);
+    for (int r = 0; r < size; ++r) {
+        const double off = (at[(i64)r * z.pitch] - first) - sums.mean, square = off * off;
+        sums.tilt += weight * off;
+        sums.squares += square;
+        sums.cubes += square * off;
+        sums.fourths += square * square;
+        weight += 1.0;
+    }
+    return sums;
+}
+
+// Merges the columns of a patch without missing cells; the mean is NaN if one is missing.
+template <typename ColumnAt>
+__device__ Moments merge_columns(const Scale& scale, ColumnAt column_at) {
+    const int columns = scale.x.size;
+    const double rows = scale.y.size, base = column_at(0).first;
+    double mean = 0.0;
+    for (int c = 0; c < columns; ++c) {
+        const Column column = column_at(c);
+        mean += (column.first - base) + column.mean;
+    }
+    mean /= columns;
+    Moments sums = {base + mean, 0.0, 0.0, 0.0, 0.0, 0.0};
+    double weight = -0.5 * (columns - 1);
+    for (int c = 0; c < columns; ++c) {
+        const Column column = column_at(c);
+        const double e = ((column.first - base) + column.mean) - mean, ee = e * e;
+        sums.mx += weight * e;
+        sums.my += column.tilt;
+        sums.m2 += column.squares + rows * ee;
+        sums.m3 += column.cubes + e * (3.0 * column.squares + rows * ee);
+        sums.m4 += column.fourths +
+                   e * (4.0 * column.cubes + e * (6.0 * column.squares + rows * ee));
+        weight += 1.0;
+    }
+    sums.mx = rows * sums.mx;
+    sums.n = scale.x.size * scale.y.size;
+    sums.whole = true;
+    sums.xx = (double)((i64)sums.n * ((i64)scale.x.size * scale.x.size - 1)) / 12.0;
+    sums.xy = 0.0;
+    sums.yy = (double)((i64)sums.n * ((i64)scale.y.size * scale.y.size - 1)) / 12.0;
+    return sums;
+}
+
+// Sums up a patch with missing cells.                                               (holes.py)
+template <typename T>
+__device__ __noinline__ Moments sum_cells(Cells<T> z, int row, int left, int rows, int columns) {
+    int n = 0;
+    double sx = 0.0, sy = 0.0, sz = 0.0, base = 0.0;
+    for (int c = 0; c < columns; ++c)
+        for (int r = 0; r < rows; ++r) {
+            const double height = z(row + r, left + c);
+            if (height != height) continue;
+            if (n == 0) base = height;
+            ++n;
+            sx += c;
+            sy += r;
+            sz += height - base;
+        }
+    const double mean_x = sx / n, mean_y = sy / n, mean_z = sz / n;
+    Moments sums = {base + mean_z};
+    sums.n = n;
+    for (int c = 0; c < columns; ++c)
+        for (int r = 0; r < rows; ++r) {
+            const double height = z(row + r, left + c);
+            if (height != height) continue;
+            const double x = c - mean_x, y = r - mean_y, e = (height - base) - mean_z, ee = e * e;
+            sums.xx += x * x;
+            sums.xy += x * y;
+            sums.yy += y * y;
+            sums.mx += x * e;
+            sums.my += y * e;
+            sums.m2 += ee;
+            sums.m3 += ee * e;
+            sums.m4 += ee * ee;
+        }
+    return sums;
+}
+
+// Sums up a patch, whose columns are summed up already if none of their cells is missing.
+template <typename T, typename ColumnAt>
+__device__ Moments sum_patch(const Cells<T>& cells, const Scale& scale, const Patch& patch,
+                             ColumnAt column_at) {
+    const Moments sums = merge_columns(scale, column_at);
+    if (sums.mean == sums.mean) return sums;
+    return sum_cells(cells, patch.row, patch.column, scale.y.size, scale.x.size);
+}
+
+// Numbers about the columns of a block: mean, squares; cubes and fourth powers, or the tilt.
+template <bool HIGHER>
+struct Columns {
+    static const int WORDS = HIGHER ? 4 : 3, MOST = ROOM / WORDS;
+    double* words;
+
+    __device__ void put(int k, const Column& column) const {
+        words[k] = column.mean;
+        words[MOST + k] = column.squares;
+        words[2 * MOST + k] = HIGHER ? column.cubes : column.tilt;
+        if (HIGHER) words[3 * MOST + k] = column.fourths;
+    }
+    __device__ Column get(int k, double first) const {
+        const double third = words[2 * MOST + k];
+        if (!HIGHER) return {first, words[k], words[MOST + k], 0.0, 0.0, third};
+        return {first, words[k], words[MOST + k], third, words[3 * MOST + k], 0.0};
+    }
+};
+
+// Calls finish(scale, moments, at) for each patch of the block; at is in a series of raw features.
+// Columns are summed once for all patches of a scale side by side, for as many scales at a time as
+// there is room for; those of a patch too wide for that, when they are needed.
+template <bool HIGHER, typename T, typename Finish>
+__device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
+    __shared__ double words[ROOM];
+    const Columns<HIGHER> columns = {words};
+    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
+        for (int s = 0, from = 0; s < sweep.n_scales; from = s) {
+            Dealer threads = {(int)threadIdx.x, (int)blockDim.x};
+            for (int total = 0; s < sweep.n_scales; ++s) {
+                const Part part(sweep, place, sweep.scales()[s]);
+                if (total + part.columns() > Columns<HIGHER>::MOST) break;
+                threads.deal(part.columns(), [&](int k) {
+                    const int row = part.low + k / part.width() * part.scale.y.step;
+                    const int column = part.left + k % part.width();
+                    columns.put(total + k, sum_column(cells, row, column, part.scale.y.size));
+                });
+                total += part.columns();
+            }
+            __syncthreads();
+            threads.next = threadIdx.x;
+            for (int k = from, total = 0; k < s; ++k) {
+                const Part part(sweep, place, sweep.scales()[k]);
+                threads.deal(part.patches(), [&](int k) {
+                    const Patch patch(part, k);
+                    const int start = total + patch.py * part.width() + patch.column - part.left;
+                    const Moments sums = sum_patch(cells, part.scale, patch, [&](int c) {
+                        return columns.get(start + c, cells(patch.row, patch.column + c));
+                    });
+                    finish(part.scale, sums, patch.at);
+                });
+                total += part.columns();
+            }
+            if (s == from) {
+                const Part part(sweep, place, sweep.scales()[s++]);
+                threads.deal(part.patches(), [&](int k) {
+                    const Patch patch(part, k);
+                    const Moments sums = sum_patch(cells, part.scale, patch, [&](int c) {
+                        return sum_column(cells, patch.row, patch.column + c, part.scale.y.size);
+                    });
+                    finish(part.scale, sums, patch.at);
+                });
+            }
+            __syncthreads();
+        }
+    });
+}
+
+// ---- features                                                                  (features.py)
+
+__device__ __noinline__ void eigenvalues(double xx, double xy, double xz, double yy, double yz,
+                                         double zz, double* values) {
+    const double matrix[6] = {xx, xy, xz, yy, yz, zz};
+    double vectors[9];
+    eigen(matrix, values, vectors);
+}
+
+// Explained variance ratios, or where they are in the published triangle.
+__device__ void write_pca(const Moments& sums, double dx, double dy, const Raw& raw, i64 at, int pca,
+                          int ternary) {
+    const double a = dx * dx * sums.xx, b = dx * dy * sums.xy, c = dy * dy * sums.yy;
+    const double p = dx * sums.mx, q = dy * sums.my, m = sums.m2;
+    double low, middle, high, total, beyond;
+    if (sums.whole && a == c) {
+        const double g = p * p + q * q, h = 0.5 * (a - m), d = sqrt(h * h + g);
+        total = a + a + m;
+        high = 0.5 * (a + m) + d;
+        low = (a * m - g) / high;
+        beyond = h > 0.0 ? g / (d + h) : d - h;
+        middle = a;
+    } else {
+        double values[3];
+        eigenvalues(a, b, p, c, q, m, values);
+        low = values[0];
+        middle = values[1];
+        high = values[2];
+        total = low + middle + high;
+        beyond = high - middle;
+    }
+    if (pca >= 0) {
+        raw(pca, at) = high / total;
+        raw(pca + 1, at) = middle / total;
+    }
+    if (ternary >= 0) {
+        const double third = 3.0 * low / total, line = (1.0 - third) * (beyond / total);
+        const double x = (1.0 - third - line) + 0.5 * third, y = HEIGHT * third;
+        raw(ternary, at) = x < 0.0 ? 0.0 : x;
+        raw(ternary + 1, at) = y < 0.0 ? 0.0 : y;
+    }
+}
+
+struct Shape {
+    double variance, skewness, kurtosis;
+
+    __device__ Shape(double m2, double m3, double m4, double n)
+        : variance(m2 / n), skewness(0.0), kurtosis(-3.0) {
+        if (m2 == 0.0) return;
+        skewness = (m3 / n) / (variance * sqrt(variance));
+        kurtosis = (m4 / n) / (variance * variance) - 3.0;
+    }
+};
+
+__device__ void forget(const Raw& raw, i64 at, int first, int n) {
+    for (int k = 0; first >= 0 && k < n; ++k) raw(first + k, at) = NOT_A_NUMBER;
+}
+
+template <typename T>
+__device__ void pca_of(const T* z, const Sweep& sweep, double dx, double dy, const Raw& raw, int pca,
+                       int ternary) {
+    each_moments<false>(z, sweep, [&](const Scale& scale, const Moments& sums, i64 at) {
+        if (sums.n >= scale.least) {
+            write_pca(sums, dx, dy, raw, at, pca, ternary);
+        } else {
+            forget(raw, at, pca, 2);
+            forget(raw, at, ternary, 2);
+        }
+    });
+}
+
+// Where heights about the mean are wanted, the order statistics are there already, as heights.
+template <typename T>
+__device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat, int centred) {
+    each_moments<true>(z, sweep, [&](const Scale& scale, const Moments& sums, i64 at) {
+        if (sums.n < scale.least) {
+            forget(raw, at, stat, 4);
+            forget(raw, at, centred, 3);
+            return;
+        }
+        const Shape shape(sums.m2, sums.m3, sums.m4, sums.n);
+        if (stat >= 0) {
+            raw(stat, at) = sums.mean;
+            raw(stat + 1, at) = shape.variance;
+            raw(stat + 2, at) = shape.skewness;
+            raw(stat + 3, at) = shape.kurtosis;
+        }
+        if (centred >= 0) {
+            raw(centred, at) = sqrt(shape.variance);
+            raw(centred + 1, at) = shape.skewness;
+            raw(centred + 2, at) = shape.kurtosis;
+            for (int k = 3; k < 3 + FIVE; ++k) raw(centred + k, at) -= sums.mean;
+        }
+    });
+}
+
+// pops_pca: eigenvalue ratios of the patches.                          (section 4.1, equation 1)
+// block    a superpatch; thread: a column, then a patch
+// writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_pca_float32(const float* z, const Sweep* sweep, double dx, double dy, double* raw, int pca,
+                     int ternary) {
+    pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
+}
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_pca_float64(const double* z, const Sweep* sweep, double dx, double dy, double* raw, int pca,
+                     int ternary) {
+    pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
+}
+
+// pops_stat: mean, variance, skewness and kurtosis of the patches.     (section 4.2)
+// block    as of pops_pca
+// writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_stat_float32(const float* z, const Sweep* sweep, double* raw, int stat, int centred) {
+    stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
+}
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_stat_float64(const double* z, const Sweep* sweep, double* raw, int stat, int centred) {
+    stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
+}
+
+// ---- order statistics                                                             (order.py)
+
+// Values of a patch or a series, from `first` on, `by` further each time.
+template <typename T>
+struct Cursor {
+    const T* at;
+    int column, columns, pitch, skip, jump;
+
+    __device__ Cursor(const Cells<T>& cells, int columns, int first, int by)
+        : column(first % columns),
+          columns(columns),
+          pitch(cells.pitch),
+          skip(by % columns),
+          jump(by / columns) {
+        at = cells.corner + (i64)(first / columns) * pitch + column;
+    }
+    __device__ T take() {
+        const T value = *at;
+        column += skip;
+        at += (i64)jump * pitch + skip;
+        if (column >= columns) {
+            column -= columns;
+            at += pitch - columns;
+        }
+        return value;
+    }
+};
+
+// Where a quartile is among n sorted values: between those at `place` and behind, by a share.
+struct Quartile {
+    i64 place;
+    double share;
+
+    __device__ Quartile(int j, i64 n, bool linear) {
+        const u32 denominator = linear ? 4 : 12;
+        const u64 numerator = linear ? 4 + (u64)(n - 1) * j : (u64)j * (3 * n + 1) + 4;
+        const u64 position = linear ? numerator / 4 : numerator / 12;
+        const bool inside = position >= 1 && position < (u64)n;
+        place = inside ? position - 1 : position < 1 ? 0 : n - 1;
+        share = inside ? (double)(u32)(numerator - position * denominator) / denominator : 0.0;
+    }
+    __device__ double between(double low, double high) const {
+        return share > 0.0 ? low + share * (high - low) : low;
+    }
+};
+
+__device__ void exchange(float& a, float& b) {
+    const float low = fminf(a, b);
+    b = fmaxf(a, b);
+    a = low;
+}
+__device__ void exchange(double& a, double& b) {
+    const double low = fmin(a, b);
+    b = fmax(a, b);
+    a = low;
+}
+
+// Batcher's merge exchange (lanes.py) of values in registers: no loop may be left of it.
+template <int TOP, int P, int Q, int R, int D, typename T, int N>
+__device__ void merge_exchange(T (&x)[N]) {
+#pragma unroll
+    for (int i = 0; i < N - D; ++i)
+        if ((i & P) == R) exchange(x[i], x[i + D]);
+    if constexpr (Q != P) merge_exchange<TOP, P, Q / 2, P, Q - P>(x);
+    else if constexpr (P > 1) merge_exchange<TOP, P / 2, TOP, 0, P / 2>(x);
+}
+
+__device__ constexpr int top_of(int n) {
+    int top = 1;
+    while (2 * top < n) top *= 2;
+    return top;
+}
+
+// Sorts up to N values, and counts those that are there; sorted[k * SORTERS] is the k-th.
+template <int N, typename T>
+__device__ int sort_values(Cursor<T> cursor, int n, T* sorted) {
+    const int top = top_of(N);
+    T x[N];
+    int m = 0;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        const T value = k < n ? cursor.take() : (T)NOT_A_NUMBER;
+        m += value == value;
+        x[k] = value == value ? value : (T)INFINITE;
+    }
+    merge_exchange<top, top, top, 0, top>(x);
+#pragma unroll
+    for (int k = 0; k < N; ++k) sorted[k * SORTERS(T)] = x[k];
+    return m;
+}
+
+// Least, quartiles and greatest of a set; NaN where fewer than `least` values are there.
+struct Five {
+    double of[FIVE];
+};
+
+// Five of up to SORTED values, by a thread; patches of whole squares fill their network.
+template <typename T>
+__device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int least, bool linear) {
+    __shared__ T all[SORTED * SORTERS(T)];
+    T* sorted = all + threadIdx.x;
+    const Cursor<T> cursor(cells, columns, 0, 1);
+    const int m = n <= 9    ? sort_values<9>(cursor, n, sorted)
+                  : n <= 16 ? sort_values<16>(cursor, n, sorted)
+                  : n <= 25 ? sort_values<25>(cursor, n, sorted)
+                  : n <= 36 ? sort_values<36>(cursor, n, sorted)
+                  : n <= 49 ? sort_values<49>(cursor, n, sorted)
+                            : sort_values<SORTED>(cursor, n, sorted);
+    if (m < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+    Five five = {(double)sorted[0]};
+    for (int j = 1; j < 4; ++j) {
+        const Quartile quartile(j, m, linear);
+        const int place = (int)quartile.place, next = place + 1 < m ? place + 1 : place;
+        five.of[j] = quartile.between(sorted[place * SORTERS(T)], sorted[next * SORTERS(T)]);
+    }
+    five.of[4] = sorted[(m - 1) * SORTERS(T)];
+    return five;
+}
+
+// Numbers as whole numbers of the same order; the greatest for what is missing.
+__device__ u32 ordered(float value) {
+    const u32 bits = __float_as_uint(value);
+    return value != value ? ~0u : bits >> 31 ? ~bits : bits | 1u << 31;
+}
+__device__ u64 ordered(double value) {
+    const u64 bits = (u64)__double_as_longlong(value);
+    return value != value ? ~0ull : bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+__device__ double from_ordered(u32 key) {
+    return __uint_as_float(key >> 31 ? key ^ 1u << 31 : ~key);
+}
+__device__ double from_ordered(u64 key) {
+    return __longlong_as_double((i64)(key >> 63 ? key ^ 1ull << 63 : ~key));
+}
+
+template <typename V>
+__device__ V warp_least(V value) {
+    for (int away = 16; away > 0; away /= 2) {
+        const V other = __shfl_xor_sync(ALL, value, away);
+        value = other < value ? other : value;
+    }
+    return value;
+}
+__device__ int warp_sum(int value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(ALL, value);
+#else
+    for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(ALL, value, away);
+    return value;
+#endif
+}
+
+// Keys of a lane, kept in registers or taken anew from where they are.
+template <typename Key, int N>
+struct Kept {
+    Key keys[N];
+
+    template <typename T>
+    __device__ Kept(Cursor<T> cursor, int n) {
+#pragma unroll
+        for (int k = 0; k < N; ++k)
+            keys[k] = (int)(threadIdx.x % 32) + 32 * k < n ? ordered(cursor.take()) : ~(Key)0;
+    }
+    template <typename Use>
+    __device__ void each(Use use) const {
+#pragma unroll
+        for (int k = 0; k < N; ++k) use(keys[k]);
+    }
+};
+template <typename T>
+struct Taken {
+    const Cursor<T> start;
+    const int n;
+
+    template <typename Use>
+    __device__ void each(Use use) const {
+        Cursor<T> cursor = start;
+        for (int k = threadIdx.x % 32; k < n; k += 32) use(ordered(cursor.take()));
+    }
+};
+
+// Five of the keys of a warp: bisection for the three quartiles at once, each until one key is left
+// between its bounds, or the bounds meet at equal ones.
+template <typename Key, typename Keys>
+__device__ Five select(const Keys& keys, int least, bool linear) {
+    const Key missing = ~(Key)0;
+    Key low = missing, high = missing;  // the complement of the greatest
+    int n = 0;
+    keys.each([&](Key key) {
+        if (key == missing) return;
+        ++n;
+        low = key < low ? key : low;
+        high = ~key < high ? ~key : high;
+    });
+    n = warp_sum(n);
+    if (n < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+    low = warp_least(low);
+    high = ~warp_least(high);
+    const Quartile quartiles[3] = {{1, n, linear}, {2, n, linear}, {3, n, linear}};
+    Key from[3] = {low, low, low}, to[3] = {high, high, high};
+    int below[3] = {0, 0, 0}, upto[3] = {n, n, n};  // keys less than `from`; not above `to`
+    auto found = [&](int j) { return from[j] == to[j] || upto[j] == below[j] + 1; };
+    while (!(found(0) && found(1) && found(2))) {
+        Key middle[3];
+        int count[3] = {0, 0, 0};
+#pragma unroll
+        for (int j = 0; j < 3; ++j) middle[j] = from[j] + (to[j] - from[j]) / 2;
+        keys.each([&](Key key) {
+#pragma unroll
+            for (int j = 0; j < 3; ++j) count[j] += key <= middle[j];
+        });
+#pragma unroll
+        for (int j = 0; j < 3; ++j) {
+            const int all = warp_sum(count[j]);
+            if (found(j)) continue;
+            if (all > quartiles[j].place) {
+                to[j] = middle[j];
+                upto[j] = all;
+            } else {
+                from[j] = middle[j] + 1;
+                below[j] = all;
+            }
+        }
+    }
+    Five five = {from_ordered(low)};
+    five.of[4] = from_ordered(high);
+#pragma unroll
+    for (int j = 0; j < 3; ++j) {
+        Key here = missing, next = missing;
+        keys.each([&](Key key) { here = key >= from[j] && key < here ? key : here; });
+        here = warp_least(here);
+        keys.each([&](Key key) { next = key > here && key < next ? key : next; });
+        next = warp_least(next);
+        const bool tie = upto[j] > quartiles[j].place + 1;
+        five.of[1 + j] = quartiles[j].between(from_ordered(here), from_ordered(tie ? here : next));
+    }
+    return five;
+}
+
+template <typename T>
+struct KeyOf;
+template <>
+struct KeyOf<float> {
+    typedef u32 type;
+};
+template <>
+struct KeyOf<double> {
+    typedef u64 type;
+};
+
+// Five of any number of values, by a warp; all its lanes get them.
+template <typename T>
+__device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int least, bool linear) {
+    typedef typename KeyOf<T>::type Key;
+    const Cursor<T> cursor(cells, columns, threadIdx.x % 32, 32);
+    if (n <= 4 * 32) return select<Key>(Kept<Key, 4>(cursor, n), least, linear);
+    if (n <= 8 * 32) return select<Key>(Kept<Key, 8>(cursor, n), least, linear);
+    if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
+    if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+    return select<Key>(Taken<T>{cursor, n}, least, linear);
+}
+
+__device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, int centred) {
+    for (int k = 0; k < FIVE; ++k) {
+        if (stat >= 0) raw(stat + 4 + k, at) = five.of[k];
+        if (centred >= 0) raw(centred + 3 + k, at) = five.of[k];
+    }
+}
+
+// Calls use(cells, scale, at) for each patch of the block that is dealt to this thread or warp.
+template <typename T, typename Use>
+__device__ void each_patch(const T* z, const Sweep& sweep, Dealer dealer, Use use) {
+    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
+        for (int s = 0; s < sweep.n_scales; ++s) {
+            const Part part(sweep, place, sweep.scales()[s]);
+            dealer.deal(part.patches(), [&](int k) {
+                const Patch patch(part, k);
+                const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
+                use(Cells<T>{corner, cells.pitch}, part.scale, patch.at);
+            });
+        }
+    });
+}
+
+template <typename T>
+__device__ void sort_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
+                        int centred) {
+    const Dealer threads = {(int)threadIdx.x, (int)blockDim.x};
+    each_patch(z, sweep, threads, [&](const Cells<T>& cells, const Scale& scale, i64 at) {
+        const int columns = scale.x.size, n = columns * scale.y.size;
+        write_five(five_by_thread(cells, columns, n, scale.least, linear), raw, at, stat, centred);
+    });
+}
+
+template <typename T>
+__device__ void select_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
+                          int centred) {
+    const Dealer warps = {(int)threadIdx.x / 32, (int)blockDim.x / 32};
+    each_patch(z, sweep, warps, [&](const Cells<T>& cells, const Scale& scale, i64 at) {
+        const int columns = scale.x.size, n = columns * scale.y.size;
+        const Five five = five_by_warp(cells, columns, n, scale.least, linear);
+        if (threadIdx.x % 32 == 0) write_five(five, raw, at, stat, centred);
+    });
+}
+
+// pops_sort: least, quartiles and greatest of patches of up to SORTED cells.
+// block    a superpatch; SORTERS threads, each a patch
+// writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing where these are -1
+extern "C" __global__ void __launch_bounds__(128, 5)
+    pops_sort_float32(const float* z, const Sweep* sweep, int linear, double* raw, int stat,
+                      int centred) {
+    sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+}
+extern "C" __global__ void __launch_bounds__(64, 5)
+    pops_sort_float64(const double* z, const Sweep* sweep, int linear, double* raw, int stat,
+                      int centred) {
+    sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+}
+
+// pops_select: the same of larger patches.
+// block    a superpatch; warp: a patch
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_select_float32(const float* z, const Sweep* sweep, int linear, double* raw, int stat,
+                        int centred) {
+    select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+}
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_select_float64(const double* z, const Sweep* sweep, int linear, double* raw, int stat,
+                        int centred) {
+    select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+}
+
+// ---- aggregation                                                            (aggregation.py)
+
+// The features of one kind and scale of an example.
+struct Series {
+    int feature;   // of raw features
+    int first, n;  // patches of the scale
+    int place;     // among the series of an example in the results
+};
+
+// Statistics of all series of all examples.
+struct Results {
+    double* values;
+    i64 size;  // examples * series
+
+    __device__ double& operator()(int statistic, i64 at) const {
+        return values[statistic * size + at];
+    }
+};
+
+__device__ const double* values_of(const double* raw, const Series& series, i64 example,
+                                   i64 examples, i64 patches) {
+    return raw + (series.feature * examples + example) * patches + series.first;
+}
+
+__device__ void write_five(const Five& five, const Results& results, i64 at) {
+    for (int k = 0; k < FIVE; ++k) results(4 + k, at) = five.of[k];
+}
+
+// pops_sum_up: mean, variance, skewness and kurtosis of series.                (section 5)
+// block    examples along x, a series along y; thread: a series of an example
+// writes   results[0 ... 3], patches: how many values there are
+extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i64 examples,
+                                       i64 n_patches, i64 n_series, i64 least, double* results,
+                                       i64* patches) {
+    const i64 example = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (example >= examples) return;
+    const Series series = list[blockIdx.y];
+    const double* values = values_of(raw, series, example, examples, n_patches);
+    const Results out = {results, examples * n_series};
+    const i64 at = example * n_series + series.place;
+    int m = 0;
+    double base = 0.0, total = 0.0;
+    for (int k = 0; k < series.n; ++k) {
+        const double value = values[k];
+        if (value != value) continue;
+        if (m == 0) base = value;
+        ++m;
+        total += value - base;
+    }
+    patches[at] = m;
+    if (m < least) {
+        for (int k = 0; k < 4; ++k) out(k, at) = NOT_A_NUMBER;
+        return;
+    }
+    const double mean = total / m;
+    double m2 = 0.0, m3 = 0.0, m4 = 0.0;
+    for (int k = 0; k < series.n; ++k) {
+        const double value = values[k];
+        if (value != value) continue;
+        const double e = (value - base) - mean, ee = e * e;
+        m2 += ee;
+        m3 += ee * e;
+        m4 += ee * ee;
+    }
+    const Shape shape(m2, m3, m4, m);
+    out(0, at) = base + mean;
+    out(1, at) = shape.variance;
+    out(2, at) = shape.skewness;
+    out(3, at) = shape.kurtosis;
+}
+
+// pops_sort_series: least, quartiles and greatest of series of up to SORTED values.
+// block    as of pops_sum_up, of SORTERS threads
+// writes   results[4 ... 8]
+extern "C" __global__ void __launch_bounds__(64, 5)
+    pops_sort_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
+                     i64 n_series, int least, int linear, double* results) {
+    const i64 example = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (example >= examples) return;
+    const Series series = list[blockIdx.y];
+    const Cells<double> cells = {values_of(raw, series, example, examples, n_patches), series.n};
+    const Results out = {results, examples * n_series};
+    const Five five = five_by_thread(cells, series.n, series.n, least, linear);
+    write_five(five, out, example * n_series + series.place);
+}
+
+// pops_select_series: the same of longer ones.
+// warp     a series of an example
+extern "C" __global__ void __launch_bounds__(256, 4)
+    pops_select_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
+                       i64 n_series, int least, int linear, double* results) {
+    const i64 example = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
+    if (example >= examples) return;
+    const Series series = list[blockIdx.y];
+    const Cells<double> cells = {values_of(raw, series, example, examples, n_patches), series.n};
+    const Results out = {results, examples * n_series};
+    const Five five = five_by_warp(cells, series.n, series.n, least, linear);
+    if (threadIdx.x % 32 == 0) write_five(five, out, example * n_series + series.place);
+}
