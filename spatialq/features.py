@@ -10,6 +10,7 @@ from spatialq.errors import FileError, FileWarning
 if TYPE_CHECKING:
     import duckdb
 
+    from spatialq.export.features_picture import FeatureMap
     from spatialq.io.grid import GridSource
 
 COMMAND = "features"
@@ -23,7 +24,7 @@ FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
 """
-MAPS = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
+SCALES = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
 CELLS = """
 SELECT x, y, mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3
 """
@@ -84,6 +85,7 @@ def write_features(
     """
     from spatialq.connection import connect_quietly
     from spatialq.export.atomic import require_outputs
+    from spatialq.export.features_picture import Terrain, write_features_picture
     from spatialq.export.table import write_table
     from spatialq.io.files import open_once
     from spatialq.io.grid import GridSource
@@ -110,7 +112,10 @@ def write_features(
         if target.suffix.lower() in TABLE:
             write_table(con, "FROM features", target)
         else:
-            _write_picture(con, grid, target, drawn)
+            assert grid.box is not None  # that of a cloud may be unknown
+            terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
+            title = f"Features of {path.name}"
+            write_features_picture(target, terrain, feature_maps(con, drawn), title)
     counts = con.sql("SELECT count(DISTINCT example_id), count(*) FROM features").fetchall()
     summary = con.execute(SUMMARY)
     names = [column[0] for column in summary.description or []]
@@ -169,20 +174,27 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _write_picture(
-    con: "duckdb.DuckDBPyConnection",
-    grid: "GridSource",
-    target: Path,
-    rows: list[tuple[str, str]],
-) -> None:
-    from spatialq.export.features_picture import FeatureMap, Terrain, write_features_picture
+def feature_maps(
+    con: "duckdb.DuckDBPyConnection", rows: Sequence[tuple[str, str]]
+) -> "list[FeatureMap]":
+    """Take maps of features out of a table `features`.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With a table `features`, as `pops_features` gives it.
+    rows : sequence of (method, feature)
+
+    Returns
+    -------
+    list of FeatureMap
+        The means of the features at each scale.
+    """
+    from spatialq.export.features_picture import FeatureMap
 
     maps = []
     for method, feature in rows:
-        found = con.execute(MAPS, [method, feature]).fetchall()
-        for (scale,) in found:
+        for (scale,) in con.execute(SCALES, [method, feature]).fetchall():
             cells = con.execute(CELLS, [method, feature, scale]).fetchnumpy()
             maps.append(FeatureMap(f"{method} {feature}", scale, *cells.values()))
-    assert grid.box is not None  # that of a cloud may be unknown
-    terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
-    write_features_picture(target, terrain, maps, f"Features of {grid.path.name}")
+    return maps
