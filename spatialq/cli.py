@@ -367,23 +367,25 @@ def features(
 
     if define is not None:
         runpy.run_path(str(define))
-    row = write_features(
-        grid,
-        output or (),
-        scales=_numbers("scales", scales),
-        steps=None if steps is None else _numbers("steps", steps),
-        example_scale=example_scale,
-        example_step=example_step,
-        methods=tuple(methods.split(",")),
-        min_valid=min_valid,
-        min_points=min_points,
-        min_patches=min_patches,
-        quantiles=quantiles,
-        show=show.split(",") if show else (),
-        nodata=nodata,
-        band=band,
-        device=device,
-    )
+    with _progress() as update:
+        row = write_features(
+            grid,
+            output or (),
+            scales=_numbers("scales", scales),
+            steps=None if steps is None else _numbers("steps", steps),
+            example_scale=example_scale,
+            example_step=example_step,
+            methods=tuple(methods.split(",")),
+            min_valid=min_valid,
+            min_points=min_points,
+            min_patches=min_patches,
+            quantiles=quantiles,
+            show=show.split(",") if show else (),
+            nodata=nodata,
+            band=band,
+            device=device,
+            progress=update,
+        )
     if as_json:
         _show([row], as_json=True)
     elif output:

@@ -1,11 +1,17 @@
 """From a terrain grid to its multi-scale features: a table, a picture."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
+from spatialq.planner import log
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,6 +38,8 @@ USUAL = ("pca1", "pca2", "ternary1", "ternary2", "variance", "std", "skewness")
 """What a picture shows unless it is told."""
 RELIEF_CELLS = 1200
 """Of the longer side of the terrain in the picture."""
+TICK = 0.2
+"""Seconds from a word about the progress to the next."""
 
 
 def write_features(
@@ -42,6 +50,7 @@ def write_features(
     nodata: float | None = None,
     band: int = 1,
     device: str = "auto",
+    progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Take the features of a terrain grid at several scales and write them.
@@ -61,6 +70,8 @@ def write_features(
     band : int
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
+    progress : callable, optional
+        Called with file, cells so far and cells in all, from a thread of its own.
     **options
         Options of `pops_features`; lengths are in the unit of the file's x and y.
 
@@ -90,7 +101,6 @@ def write_features(
     from spatialq.io.files import open_once
     from spatialq.io.grid import GridSource
     from spatialq.loading import kind_of
-    from spatialq.planner import log
     from spatialq.udf import catalog
 
     path = Path(source)
@@ -107,7 +117,8 @@ def write_features(
     given = {**options, "nodata": nodata, "band": band, "device": device}
     named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
     con = connect_quietly()
-    con.execute(f"CREATE TABLE features AS FROM pops_features({_literal(str(path))}, {named})")
+    with _telling(progress, path, grid.rows):
+        con.execute(f"CREATE TABLE features AS FROM pops_features({_literal(str(path))}, {named})")
     for target in targets:
         if target.suffix.lower() in TABLE:
             write_table(con, "FROM features", target)
@@ -172,6 +183,29 @@ def _literal(value: Any) -> str:
     if isinstance(value, Sequence):
         return f"[{', '.join(map(_literal, value))}]"
     return repr(value)
+
+
+@contextmanager
+def _telling(progress: Progress | None, path: Path, cells: int) -> Iterator[None]:
+    """Tell how far the query is by the log: each band of the file is a call of the kernel."""
+    if progress is None:
+        yield
+        return
+    started, ended = datetime.now(UTC), Event()
+
+    def watch() -> None:
+        while not ended.wait(TICK):
+            calls = (each for each in log.entries() if each.function == "pops_features")
+            done = sum(each.rows for each in calls if each.at >= started)
+            progress(path, min(done, cells), cells)  # bands of overlapping examples overlap
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(watch)
+        try:
+            yield
+        finally:
+            ended.set()
+    progress(path, cells, cells)
 
 
 def feature_maps(

@@ -124,6 +124,20 @@ def test_the_picture_shows_what_it_is_told(tmp_path):
     assert heights[0] < heights[1] == heights[2]
 
 
+def test_progress_is_in_cells(tmp_path, monkeypatch):
+    """A band is a row of examples here, and said to be done before the last one is."""
+    source = write_grid(tmp_path / "a.tif")
+    monkeypatch.setattr("spatialq.bridge_grid.BAND_CELLS", 1)
+    monkeypatch.setattr("spatialq.features.TICK", 1e-4)
+    told = []
+    spatialq.write_features(source, progress=lambda *what: told.append(what), **SMALL)
+    files, done, cells = zip(*told, strict=True)
+    assert (set(files), set(cells)) == ({source}, {45 * 70})
+    assert list(done) == sorted(done)
+    assert done[-1] == 45 * 70
+    assert set(done[:-1]) & {70 * 10 * k for k in (1, 2, 3, 4)}
+
+
 def test_degrees_are_warned_about(tmp_path):
     source = write_grid(tmp_path / "a.tif", crs="EPSG:4326", rows=20, columns=30)
     with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
