@@ -80,9 +80,8 @@ def raw_only(grid, options):
     """Features of all patches, not aggregated."""
     division = divide(grid, options)
 
-    def work(piece):
-        for _ in cpu.raw_features(grid, division, options, piece):
-            pass
+    def work(piece, k):
+        cpu.raw_features(grid, division, options, piece, k)
 
     cpu.each_run(division, division.rows_within(grid), work)
 

@@ -1,15 +1,22 @@
 """From a terrain grid to its multi-scale features: a table, a picture."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
+from spatialq.planner import log
 
 if TYPE_CHECKING:
     import duckdb
 
+    from spatialq.export.features_picture import FeatureMap
     from spatialq.io.grid import GridSource
 
 COMMAND = "features"
@@ -23,7 +30,7 @@ FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
 """
-MAPS = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
+SCALES = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
 CELLS = """
 SELECT x, y, mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3
 """
@@ -31,6 +38,8 @@ USUAL = ("pca1", "pca2", "ternary1", "ternary2", "variance", "std", "skewness")
 """What a picture shows unless it is told."""
 RELIEF_CELLS = 1200
 """Of the longer side of the terrain in the picture."""
+TICK = 0.2
+"""Seconds from a word about the progress to the next."""
 
 
 def write_features(
@@ -41,6 +50,7 @@ def write_features(
     nodata: float | None = None,
     band: int = 1,
     device: str = "auto",
+    progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Take the features of a terrain grid at several scales and write them.
@@ -60,6 +70,8 @@ def write_features(
     band : int
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
+    progress : callable, optional
+        Called with file, cells so far and cells in all, from a thread of its own.
     **options
         Options of `pops_features`; lengths are in the unit of the file's x and y.
 
@@ -84,11 +96,11 @@ def write_features(
     """
     from spatialq.connection import connect_quietly
     from spatialq.export.atomic import require_outputs
+    from spatialq.export.features_picture import Terrain, write_features_picture
     from spatialq.export.table import write_table
     from spatialq.io.files import open_once
     from spatialq.io.grid import GridSource
     from spatialq.loading import kind_of
-    from spatialq.planner import log
     from spatialq.udf import catalog
 
     path = Path(source)
@@ -105,12 +117,16 @@ def write_features(
     given = {**options, "nodata": nodata, "band": band, "device": device}
     named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
     con = connect_quietly()
-    con.execute(f"CREATE TABLE features AS FROM pops_features({_literal(str(path))}, {named})")
+    with _telling(progress, path, grid.rows):
+        con.execute(f"CREATE TABLE features AS FROM pops_features({_literal(str(path))}, {named})")
     for target in targets:
         if target.suffix.lower() in TABLE:
             write_table(con, "FROM features", target)
         else:
-            _write_picture(con, grid, target, drawn)
+            assert grid.box is not None  # that of a cloud may be unknown
+            terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
+            title = f"Features of {path.name}"
+            write_features_picture(target, terrain, feature_maps(con, drawn), title)
     counts = con.sql("SELECT count(DISTINCT example_id), count(*) FROM features").fetchall()
     summary = con.execute(SUMMARY)
     names = [column[0] for column in summary.description or []]
@@ -169,20 +185,50 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _write_picture(
-    con: "duckdb.DuckDBPyConnection",
-    grid: "GridSource",
-    target: Path,
-    rows: list[tuple[str, str]],
-) -> None:
-    from spatialq.export.features_picture import FeatureMap, Terrain, write_features_picture
+@contextmanager
+def _telling(progress: Progress | None, path: Path, cells: int) -> Iterator[None]:
+    """Tell how far the query is by the log: each band of the file is a call of the kernel."""
+    if progress is None:
+        yield
+        return
+    started, ended = datetime.now(UTC), Event()
+
+    def watch() -> None:
+        while not ended.wait(TICK):
+            calls = (each for each in log.entries() if each.function == "pops_features")
+            done = sum(each.rows for each in calls if each.at >= started)
+            progress(path, min(done, cells), cells)  # bands of overlapping examples overlap
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(watch)
+        try:
+            yield
+        finally:
+            ended.set()
+    progress(path, cells, cells)
+
+
+def feature_maps(
+    con: "duckdb.DuckDBPyConnection", rows: Sequence[tuple[str, str]]
+) -> "list[FeatureMap]":
+    """Take maps of features out of a table `features`.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With a table `features`, as `pops_features` gives it.
+    rows : sequence of (method, feature)
+
+    Returns
+    -------
+    list of FeatureMap
+        The means of the features at each scale.
+    """
+    from spatialq.export.features_picture import FeatureMap
 
     maps = []
     for method, feature in rows:
-        found = con.execute(MAPS, [method, feature]).fetchall()
-        for (scale,) in found:
+        for (scale,) in con.execute(SCALES, [method, feature]).fetchall():
             cells = con.execute(CELLS, [method, feature, scale]).fetchnumpy()
             maps.append(FeatureMap(f"{method} {feature}", scale, *cells.values()))
-    assert grid.box is not None  # that of a cloud may be unknown
-    terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
-    write_features_picture(target, terrain, maps, f"Features of {grid.path.name}")
+    return maps

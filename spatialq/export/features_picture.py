@@ -57,6 +57,14 @@ class Terrain:
     z: "FloatArray"
     box: Sequence[float]
 
+    @classmethod
+    def of(cls, raster: Raster) -> "Terrain":
+        """Take the whole of a raster."""
+        rows, columns = raster.z.shape
+        east = raster.west + columns * raster.resolution
+        south = raster.north - rows * raster.resolution
+        return cls(raster.z, (raster.west, south, -math.inf, east, raster.north, math.inf))
+
 
 @dataclass(frozen=True)
 class FeatureMap:
@@ -134,7 +142,7 @@ def write_features_picture(
         draw.text((MARGIN, top + relief_tall + 16 + 24 * k), note, FAINT, small)
 
     for j, scale in enumerate(scales):
-        draw.text((left + j * column, top - 26), f"scale {scale:g}", INK, medium)
+        draw.text((left + j * column, top - 26), f"scale {scale:.4g}", INK, medium)
     for i, name in enumerate(names):
         row = top + i * (tall + 2 * GAP)
         shown = {each.scale: each for each in maps if each.name == name}
