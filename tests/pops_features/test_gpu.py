@@ -114,10 +114,11 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
     assert_same(on_host, expected)
 
 
-@pytest.mark.parametrize("name", ["TILE", "ROOM", "SORTED", "SORTER_BYTES"])
-def test_numbers_of_the_source(name):
-    defined = re.search(rf"^#define {name} (\d+)", gpu.SOURCE.read_text(), re.MULTILINE)
-    assert int(defined[1]) == getattr(gpu, name)
+def test_numbers_of_the_source():
+    found = re.findall(r"^#define ([A-Z]\w+) (\d+)\b", gpu.SOURCE.read_text(), re.MULTILINE)
+    kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
+    ours = {name: getattr(gpu, name) for name in ("TILE", "ROOM", "SORTER_BYTES")}
+    assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -25,7 +25,8 @@ RAW_BYTES = 4 << 30
 """Memory for raw features: so many rows of examples at a time."""
 
 # as kernels.cu has them
-TILE, ROOM, SORTED, SORTER_BYTES = 1152, 4800, 64, 512
+TILE, ROOM, SORTER_BYTES = 1152, 4800, 512
+SORTED = {"float32": 64, "float64": 49}
 
 THREADS = 256
 
@@ -152,8 +153,9 @@ class Kernels:
             self._sweep("pca", scales, ROOM // 3, THREADS, z, raw, spacings, (pca, ternary))
         if max(stat, centred) >= 0:
             linear = np.int32(self.options.quantiles == "linear")
-            small = [scale for scale in scales if scale.cells <= SORTED]
-            large = [scale for scale in scales if scale.cells > SORTED]
+            most = SORTED[z.dtype.name]
+            small = [scale for scale in scales if scale.cells <= most]
+            large = [scale for scale in scales if scale.cells > most]
             sorters = SORTER_BYTES // z.dtype.itemsize
             self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
             self._sweep("select", large, None, THREADS, z, raw, (linear,), (stat, centred))
@@ -212,8 +214,8 @@ class Kernels:
                 self.device.launch(SOURCE, f"pops_{kernel}", blocks, threads, *arguments, *rest)
 
         launch("sum_up", table, THREADS, 1, least, statistics, patches)
-        short = [row for row in table if row[2] <= SORTED]
-        long = [row for row in table if row[2] > SORTED]
+        short = [row for row in table if row[2] <= SORTED["float64"]]
+        long = [row for row in table if row[2] > SORTED["float64"]]
         choice = np.int32(least), np.int32(linear), statistics
         launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
         launch("select_series", long, THREADS, 32, *choice)

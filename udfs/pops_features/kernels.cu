@@ -18,7 +18,8 @@ typedef long long i64;
 
 #define TILE 1152   // cells of a superpatch in shared memory
 #define ROOM 4800   // numbers about columns there
-#define SORTED 64   // values that a thread sorts
+#define SORTED_FLOAT32 64  // values that a thread sorts
+#define SORTED_FLOAT64 49
 #define SORTER_BYTES 512
 #define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
 
@@ -145,25 +146,20 @@ struct Dealer {
     }
 };
 
-// Calls body with the cells of this block's superpatch.
-template <typename T, typename Body>
-__device__ void with_cells(const T* z, const Sweep& sweep, Body body) {
-    __shared__ T tile[TILE];
-    const Place place(sweep);
+// Gives the cells of a superpatch: in the tile in shared memory, if they fit into it.
+template <typename T>
+__device__ Cells<T> load_cells(const T* z, const Sweep& sweep, const Place& place, T* tile) {
     const u32 column = place.example / sweep.rows, row = place.example % sweep.rows;
     const Cells<T> cells = {z + ((i64)row * sweep.y.step + place.y) * sweep.columns +
                                 (i64)column * sweep.x.step + place.x,
                             sweep.columns};
     const int wide = min(sweep.x.reach, sweep.x.size - place.x);
     const int deep = min(sweep.y.reach, sweep.y.size - place.y);
-    if ((i64)wide * deep <= TILE) {
-        for (int k = threadIdx.x; k < wide * deep; k += blockDim.x)
-            tile[k] = cells(k / wide, k % wide);
-        __syncthreads();
-        body(Cells<T>{tile, wide}, place);
-    } else {
-        body(cells, place);
-    }
+    if ((i64)wide * deep > TILE) return cells;
+    for (int k = threadIdx.x; k < wide * deep; k += blockDim.x)
+        tile[k] = cells(k / wide, k % wide);
+    __syncthreads();
+    return {tile, wide};
 }
 
 // ---- moments                                                                    (moments.py)
@@ -299,9 +295,11 @@ struct Columns {
 // there is room for; those of a patch too wide for that, when they are needed.
 template <bool HIGHER, typename T, typename Finish>
 __device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
+    __shared__ T tile[TILE];
     __shared__ double words[ROOM];
     const Columns<HIGHER> columns = {words};
-    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
+    const Place place(sweep);
+    auto go = [&](const Cells<T>& cells) {
         for (int s = 0, from = 0; s < sweep.n_scales; from = s) {
             Dealer threads = {(int)threadIdx.x, (int)blockDim.x};
             for (int total = 0; s < sweep.n_scales; ++s) {
@@ -340,7 +338,10 @@ __device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
             }
             __syncthreads();
         }
-    });
+    };
+    const Cells<T> cells = load_cells(z, sweep, place, tile);
+    if (cells.corner == tile) go({tile, cells.pitch});  // twice, so that it is known where they are
+    else go(cells);
 }
 
 // ---- features                                                                  (features.py)
@@ -561,18 +562,28 @@ struct Five {
     double of[FIVE];
 };
 
-// Five of up to SORTED values, by a thread; patches of whole squares fill their network.
+// The smallest network that does; those of whole squares are there.
+__device__ int sort_any(const Cursor<float>& cursor, int n, float* sorted) {
+    return n <= 9    ? sort_values<9>(cursor, n, sorted)
+           : n <= 16 ? sort_values<16>(cursor, n, sorted)
+           : n <= 25 ? sort_values<25>(cursor, n, sorted)
+           : n <= 36 ? sort_values<36>(cursor, n, sorted)
+           : n <= 49 ? sort_values<49>(cursor, n, sorted)
+                     : sort_values<SORTED_FLOAT32>(cursor, n, sorted);
+}
+__device__ int sort_any(const Cursor<double>& cursor, int n, double* sorted) {
+    return n <= 9    ? sort_values<9>(cursor, n, sorted)
+           : n <= 16 ? sort_values<16>(cursor, n, sorted)
+           : n <= 25 ? sort_values<25>(cursor, n, sorted)
+                     : sort_values<SORTED_FLOAT64>(cursor, n, sorted);
+}
+
+// Five of few values, by a thread.
 template <typename T>
 __device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int least, bool linear) {
-    __shared__ T all[SORTED * SORTERS(T)];
+    __shared__ T all[64 * SORTERS(T)];
     T* sorted = all + threadIdx.x;
-    const Cursor<T> cursor(cells, columns, 0, 1);
-    const int m = n <= 9    ? sort_values<9>(cursor, n, sorted)
-                  : n <= 16 ? sort_values<16>(cursor, n, sorted)
-                  : n <= 25 ? sort_values<25>(cursor, n, sorted)
-                  : n <= 36 ? sort_values<36>(cursor, n, sorted)
-                  : n <= 49 ? sort_values<49>(cursor, n, sorted)
-                            : sort_values<SORTED>(cursor, n, sorted);
+    const int m = sort_any(Cursor<T>(cells, columns, 0, 1), n, sorted);
     if (m < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
     Five five = {(double)sorted[0]};
     for (int j = 1; j < 4; ++j) {
@@ -722,8 +733,10 @@ __device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int leas
     const Cursor<T> cursor(cells, columns, threadIdx.x % 32, 32);
     if (n <= 4 * 32) return select<Key>(Kept<Key, 4>(cursor, n), least, linear);
     if (n <= 8 * 32) return select<Key>(Kept<Key, 8>(cursor, n), least, linear);
-    if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
-    if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+    if constexpr (sizeof(T) == 4) {
+        if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
+        if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+    }
     return select<Key>(Taken<T>{cursor, n}, least, linear);
 }
 
@@ -737,16 +750,17 @@ __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, i
 // Calls use(cells, scale, at) for each patch of the block that is dealt to this thread or warp.
 template <typename T, typename Use>
 __device__ void each_patch(const T* z, const Sweep& sweep, Dealer dealer, Use use) {
-    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
-        for (int s = 0; s < sweep.n_scales; ++s) {
-            const Part part(sweep, place, sweep.scales()[s]);
-            dealer.deal(part.patches(), [&](int k) {
-                const Patch patch(part, k);
-                const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
-                use(Cells<T>{corner, cells.pitch}, part.scale, patch.at);
-            });
-        }
-    });
+    __shared__ T tile[TILE];
+    const Place place(sweep);
+    const Cells<T> cells = load_cells(z, sweep, place, tile);
+    for (int s = 0; s < sweep.n_scales; ++s) {
+        const Part part(sweep, place, sweep.scales()[s]);
+        dealer.deal(part.patches(), [&](int k) {
+            const Patch patch(part, k);
+            const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
+            use(Cells<T>{corner, cells.pitch}, part.scale, patch.at);
+        });
+    }
 }
 
 template <typename T>
@@ -770,7 +784,7 @@ __device__ void select_of(const T* z, const Sweep& sweep, bool linear, const Raw
     });
 }
 
-// pops_sort: least, quartiles and greatest of patches of up to SORTED cells.
+// pops_sort: least, quartiles and greatest of patches of few cells.
 // block    a superpatch; SORTERS threads, each a patch
 // writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing where these are -1
 extern "C" __global__ void __launch_bounds__(128, 5)
@@ -786,12 +800,12 @@ extern "C" __global__ void __launch_bounds__(64, 5)
 
 // pops_select: the same of larger patches.
 // block    a superpatch; warp: a patch
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(256, 3)
     pops_select_float32(const float* z, const Sweep* sweep, int linear, double* raw, int stat,
                         int centred) {
     select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
 }
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(256, 3)
     pops_select_float64(const double* z, const Sweep* sweep, int linear, double* raw, int stat,
                         int centred) {
     select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
@@ -868,7 +882,7 @@ extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i6
     out(3, at) = shape.kurtosis;
 }
 
-// pops_sort_series: least, quartiles and greatest of series of up to SORTED values.
+// pops_sort_series: least, quartiles and greatest of short series.
 // block    as of pops_sum_up, of SORTERS threads
 // writes   results[4 ... 8]
 extern "C" __global__ void __launch_bounds__(64, 5)
@@ -885,7 +899,7 @@ extern "C" __global__ void __launch_bounds__(64, 5)
 
 // pops_select_series: the same of longer ones.
 // warp     a series of an example
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(256, 3)
     pops_select_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
                        i64 n_series, int least, int linear, double* results) {
     const i64 example = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
