@@ -117,7 +117,7 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
 def test_numbers_of_the_source():
     found = re.findall(r"^#define ([A-Z]\w+) (\d+)\b", gpu.SOURCE.read_text(), re.MULTILINE)
     kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
-    ours = {name: getattr(gpu, name) for name in ("TILE", "ROOM", "SORTER_BYTES")}
+    ours = {name: getattr(gpu, name) for name in ("SIDE", "SCALES", "ROOM", "SORTER_BYTES")}
     assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}
 
 
@@ -127,7 +127,7 @@ def test_superpatches_have_room(shape, room):
     options = catalog()["pops_features"].options(**SHAPES[shape])
     division = divide(Grid(np.zeros((97, 98), np.float32)), options)
     (x, wide, widest), (y, deep, deepest) = gpu.superpatches(division, division.scales, room)
-    cells = min(x.size, wide + widest - 1) * min(y.size, deep + deepest - 1)
-    assert cells <= gpu.TILE or min(wide, deep) < max(widest, deepest)
+    cells = max(min(x.size, wide + widest - 1), min(y.size, deep + deepest - 1))
+    assert cells <= gpu.SIDE or wide < widest or deep < deepest
     for scale in division.scales:
         assert room is None or gpu._columns(scale, wide, deep) <= room
