@@ -53,9 +53,8 @@ def measure(con, path, table, best):
         best[name] = min(time.perf_counter() - start, best.get(name, np.inf))
         return result
 
-    z = time_of("read", lambda: read(path))
-    time_of("kernel", lambda: UDF.kernel("cpu")(Grid(z, dx=CELL, dy=CELL), Options()))
-    del z
+    grid = Grid(time_of("read", lambda: read(path)), dx=CELL, dy=CELL)
+    time_of("kernel", lambda: UDF.kernel("cpu")(grid, Options()))
     query = f"FROM pops_features('{path}', device := 'cpu')"
     time_of("SQL, file", lambda: con.sql(query).to_arrow_table())
     if table:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
 
 if TYPE_CHECKING:
-    from spatialq.call import run, run_elements
+    from spatialq.call import run, run_elements, run_grid
     from spatialq.connection import connect, install
+    from spatialq.features import write_features
     from spatialq.ground import write_ground
     from spatialq.io.grid import read_grid
     from spatialq.io.ifc import read_ifc
@@ -37,6 +38,8 @@ __all__ = [
     "read_las",
     "run",
     "run_elements",
+    "run_grid",
+    "write_features",
     "write_ground",
     "write_planes",
 ]
@@ -52,6 +55,8 @@ _LAZY = {
     "read_las": "spatialq.io.las",
     "run": "spatialq.call",
     "run_elements": "spatialq.call",
+    "run_grid": "spatialq.call",
+    "write_features": "spatialq.features",
     "write_ground": "spatialq.ground",
     "write_planes": "spatialq.planes",
 }

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.bridge import (
-    arrays_of,
     each_list,
     list_of_structs,
     require_values,
@@ -19,7 +18,7 @@ from spatialq.bridge import (
 )
 from spatialq.call import call
 from spatialq.function import SqlFunction
-from spatialq.grid import has_values
+from spatialq.grid import count_values
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.grid import GridSource
@@ -46,13 +45,13 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
         calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
         return list_of_structs([_of_cells(udf, *arguments) for arguments in calls])
 
-    def band(plan: Any, index: Any, has_value: Any) -> Any:
-        calls = zip(*(column.to_pylist() for column in (plan, index, has_value)), strict=True)
-        rows, found = zip(
+    def band(plan: Any, index: Any, valued: Any) -> Any:
+        calls = zip(*(column.to_pylist() for column in (plan, index, valued)), strict=True)
+        rows, counts = zip(
             *(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True
         )
         return pa.StructArray.from_arrays(
-            [list_of_structs(list(rows)), pa.array(found)], ["rows", "has_value"]
+            [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
         )
 
     columns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
@@ -69,8 +68,8 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
         SqlFunction(f"{udf.name}_udf", (*lists, "VARCHAR"), rows, answer),
         SqlFunction(
             f"{udf.name}_band",
-            ("VARCHAR", "BIGINT", "BOOLEAN"),
-            f"STRUCT(rows {rows}, has_value BOOLEAN)",
+            ("VARCHAR", "BIGINT", "BIGINT"),
+            f"STRUCT(rows {rows}, valued BIGINT)",
             band,
         ),
     )
@@ -80,8 +79,7 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
     if grid is None or band is None:
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
-    chosen = json.loads(options)
-    require_values(udf, chosen)
+    chosen, _ = _split(udf, options)
     if SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
         if nodata is not None or band != 1:
             message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
@@ -97,11 +95,11 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
     for source in sources:
         warn_about(udf.name, source)
         bands = Bands(udf, source, chosen)
-        plan = _quoted(json.dumps({"path": str(source.path), "reader": reader, "options": chosen}))
+        plan = _quoted(json.dumps({"path": str(source.path), "reader": reader, "options": options}))
         name = f", {_quoted(str(source.path))} AS file_name" if len(sources) > 1 else ""
         queries.append(
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, false) "
-            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.has_value) FROM band "
+            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.valued) FROM band "
             f"WHERE i + 1 < {bands.count}) "
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
@@ -112,13 +110,21 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _split(udf: Udf, options: str) -> tuple[dict[str, Any], str]:
+    """Read the options, which are checked, and the device."""
+    chosen = json.loads(options)
+    device = chosen.pop("device")
+    require_values(udf, chosen)
+    udf.choose(chosen)
+    return chosen, device
+
+
 class Bands:
     """A file in bands of rows, each of which holds whole windows."""
 
     def __init__(self, udf: Udf, source: GridSource, options: dict[str, Any]) -> None:
-        chosen = udf.choose({name: value for name, value in options.items() if name != "device"})
         whole = source.grid(0, 0)
-        self._windows = udf.windows(whole, chosen)
+        self._windows = udf.windows(whole, udf.choose(options))
         rows = BAND_CELLS // whole.columns
         self._n = max(1, 1 + (rows - self._windows.size) // self._windows.step)
         self.count = -(-self._windows.count // self._n)
@@ -126,36 +132,36 @@ class Bands:
     def rows(self, index: int) -> tuple[int, int]:
         """First row of a band, from the south, and the one behind its last."""
         first, stop = index * self._n, min((index + 1) * self._n, self._windows.count)
-        return (
-            first * self._windows.step,
-            (stop - 1) * self._windows.step + self._windows.size,
-        )
+        size, step = self._windows.size, self._windows.step
+        return first * step, (stop - 1) * step + size
 
 
-def _of_band(udf: Udf, plan: dict[str, Any], index: int, has_value: bool) -> tuple[Any, bool]:
-    """Run the kernel on a band; give its rows, and whether a cell up to here has a value."""
+def _of_band(udf: Udf, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
+    """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     source = open_once(GridSource, plan["path"], **plan["reader"])
-    options = plan["options"]
+    options, device = _split(udf, plan["options"])
     bands = Bands(udf, source, options)
     grid = source.grid(*bands.rows(index))
     whose = f"{udf.name}: '{source.path}'"
-    has_value = has_values(whose, grid) or has_value
-    if not has_value and index + 1 == bands.count:
+    valued += count_values(whose, grid)
+    if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
-    wish = options.pop("device")
-    result, _ = call(udf, {"grid": grid}, options, wish)
-    return structs(udf, result), has_value
+    result, _ = call(udf, {"grid": grid}, options, device)
+    return structs(udf, result), valued
 
 
-def _of_cells(udf: Udf, x: Any, y: Any, z: Any, options: str) -> Any:
-    chosen = json.loads(options)
-    wish = chosen.pop("device")
+def _of_cells(udf: Udf, x: Any, y: Any, z: Any, text: str) -> Any:
+    options, device = _split(udf, text)
     if not len(x):
-        return structs(udf, dict.fromkeys(udf.returns, []))
+        return structs(udf, {name: [] for name in udf.returns})
+    for name, values in (("x", x), ("y", y)):
+        if values.null_count:
+            message = f"{udf.name}: {name} must not be NULL, got {values.null_count} of them"
+            raise ValueError(message)
     from spatialq.grid_cells import grid_of  # Numba, which takes a while to import
 
-    places = arrays_of(udf, {"x": x, "y": y})
-    grid = grid_of(udf.name, **places, z=z.to_numpy(zero_copy_only=False))  # NaN for NULL
-    result, _ = call(udf, {"grid": grid}, chosen, wish)
+    # NaN for NULL
+    columns = [values.to_numpy(zero_copy_only=False) for values in (x, y, z)]
+    result, _ = call(udf, {"grid": grid_of(udf.name, *columns)}, options, device)
     return structs(udf, result)

@@ -8,8 +8,9 @@ import numpy as np
 
 from spatialq import cuda
 from spatialq.cuda import on_gpu
+from spatialq.grid import Grid, heights, require_values
 from spatialq.planner import log, route
-from spatialq.udf import Device, Udf, find
+from spatialq.udf import Device, Text, Udf, find
 
 
 def run(
@@ -28,10 +29,11 @@ def run(
     Parameters
     ----------
     function : str
-        Such as 'owm_ground', 'classify_ground' or 'detect_planes'.
+        Such as 'owm_ground', 'classify_ground' or 'detect_planes'; or one of grids, such as
+        'pops_features', for cells in any order (`run_grid` takes heights as they lie).
     x, y, z : float64[n]
         NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
-        DLPack, which stay there.
+        DLPack, which stay there; not so cells.
     point_id : int64[n], optional
         Where the coordinates are; by default 0, 1, 2 ...
     elements : Meshes, or sequence of (vertices, faces), optional
@@ -61,6 +63,11 @@ def run(
     if not udf.columns:
         message = f"run: {function} is a function of elements: use spatialq.run_elements"
         raise ValueError(message)
+    if udf.takes_grid:
+        if point_id is not None or elements is not None:
+            message = f"run: {function} is a function of grids, it takes x, y and z alone"
+            raise ValueError(message)
+        return _run_cells(udf, {"x": x, "y": y, "z": z}, device, options)
     given = {}
     if udf.takes_elements:
         from spatialq.bridge_elements import as_meshes
@@ -91,6 +98,119 @@ def run(
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
     return call(udf, {**columns, **given}, options, device)[0]
+
+
+def _run_cells(
+    udf: Udf, cells: dict[str, Any], device: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Run a function of grids on cells in any order."""
+    if any(map(on_gpu, cells.values())):
+        message = (
+            f"{udf.name}: cells must be in the memory of the host; spatialq.run_grid takes grids"
+        )
+        raise ValueError(message)
+    from spatialq.grid_cells import grid_of  # Numba, which takes a while to import
+
+    columns = {name: np.ascontiguousarray(values, np.float64) for name, values in cells.items()}
+    shapes = {name: np.shape(values) for name, values in cells.items()}
+    if set(shapes.values()) != {(columns["x"].size,)}:
+        message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
+        raise ValueError(message)
+    if not columns["x"].size:
+        message = f"{udf.name}: there must be cells, got none"
+        raise ValueError(message)
+    result, _ = call(udf, {"grid": grid_of(udf.name, **columns)}, options, device)
+    return _with_texts(result)
+
+
+def run_grid(
+    function: str,
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    device: str = "auto",
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a spatial function of grids on an array of heights, without a database.
+
+    Parameters
+    ----------
+    function : str
+        Such as 'pops_features' or 'pops_patches'.
+    z : numbers [rows, columns]
+        Heights; row 0 is the southernmost, column 0 the westernmost, so that an array whose first
+        row is the northern one is given as ``z[::-1]``. NaN, or masked, where there is no value.
+        A NumPy array; or one of the GPU, of any library that has `__cuda_array_interface__` or
+        DLPack, which stays there.
+    dx, dy : float, > 0
+        Width and height of a cell, in the unit of all lengths; by default cells are squares.
+    x0, y0 : float
+        Centre of the south-western cell.
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's named arguments, lists as sequences or NumPy arrays.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the heights are; texts always as NumPy
+        arrays of str.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, an option or a size is wrong, a height is infinite or all
+        are missing.
+
+    Examples
+    --------
+    >>> features = spatialq.run_grid(
+    ...     "pops_features", z, dx=60.0, scales=[300, 400]
+    ... )  # doctest: +SKIP
+    """
+    udf = find("run_grid", function)
+    if not udf.takes_grid:
+        message = f"run_grid: {function} is no function of grids: use spatialq.run or run_elements"
+        raise ValueError(message)
+    dy = dx if dy is None else dy
+    for name, value in {"x0": x0, "y0": y0, "dx": dx, "dy": dy}.items():
+        must = "> 0" if name.startswith("d") else "finite"
+        if not (np.isfinite(value) and (value > 0 or must == "finite")):
+            message = f"{function}: {name} must be {must}, got {value!r}"
+            raise ValueError(message)
+    if on_gpu(z):
+        gpu = cuda.device()
+        with gpu.use():
+            return _run_heights(udf, gpu.view(z), (x0, y0, dx, dy), "gpu", options)
+    return _run_heights(udf, np.asanyarray(z), (x0, y0, dx, dy), device, options)
+
+
+def _run_heights(
+    udf: Udf,
+    z: Any,
+    places: tuple[float, float, float, float],
+    device: str,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    if z.ndim != 2 or z.dtype.kind not in "fiu":
+        message = f"{udf.name}: z must be numbers [rows, columns], got {z.dtype} of shape {z.shape}"
+        raise ValueError(message)
+    missing = np.ma.getmaskarray(z) if np.ma.isMaskedArray(z) else None
+    grid = Grid(heights(z, missing), *places)
+    require_values(udf.name, grid)
+    return _with_texts(call(udf, {"grid": grid}, options, device)[0])
+
+
+def _with_texts(result: dict[str, Any]) -> dict[str, Any]:
+    """Write out the columns of text that a kernel gives as codes."""
+    return {
+        name: np.array(values.names)[values.codes] if isinstance(values, Text) else values
+        for name, values in result.items()
+    }
 
 
 def run_elements(

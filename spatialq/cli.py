@@ -1,8 +1,9 @@
-"""The command line: `spatialq info | load | sql | ground | planes | clash | devices`."""
+"""The command line: `spatialq info | load | sql | ground | planes | clash | features | devices`."""
 
 import json
 import math
 import re
+import runpy
 import signal
 import sys
 import warnings
@@ -312,6 +313,93 @@ def clash(
 
 
 @app.command()
+def features(
+    grid: Annotated[Path, typer.Argument(help="GeoTIFF, ESRI ASCII, .hgt, .dem or .npy.")],
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="May be given several times: .parquet, .csv or .json for a table, .png for a "
+            "picture.",
+        ),
+    ] = None,
+    scales: Annotated[
+        str, typer.Option(help="Sides of the patches, in the unit of the file.")
+    ] = "300,400,500",
+    steps: Annotated[
+        str | None, typer.Option(help="From a patch to the next, for each scale; half of it.")
+    ] = None,
+    example_scale: Annotated[float, typer.Option(help="Side of the examples.")] = 2000.0,
+    example_step: Annotated[
+        float | None, typer.Option(help="From an example to the next; as far as one reaches.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Of pca, stat, pca_ternary, stat_centred, and those of --define.")
+    ] = "pca,stat",
+    define: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Python file with methods of yours (pops_method)."
+        ),
+    ] = None,
+    min_valid: Annotated[
+        float, typer.Option(help="Share of the cells of a patch that must have a value.")
+    ] = 0.5,
+    min_points: Annotated[int, typer.Option(help="Cells of a patch that must have a value.")] = 3,
+    min_patches: Annotated[
+        int, typer.Option(help="Patches of an example that must have features.")
+    ] = 1,
+    quantiles: Annotated[
+        str, typer.Option(help="median_unbiased, or linear as NumPy and DuckDB.")
+    ] = "median_unbiased",
+    show: Annotated[
+        str | None, typer.Option(help="Features in the picture, such as pca1,variance.")
+    ] = None,
+    nodata: Annotated[float | None, typer.Option(help='A value that means "no value".')] = None,
+    band: Annotated[int, typer.Option(help="Of a file with several.")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    *,
+    as_json: Json = False,
+) -> None:
+    """Take features of a terrain grid at several scales (POPS): a table, a picture."""
+    from spatialq.features import write_features
+
+    if define is not None:
+        runpy.run_path(str(define))
+    with _progress() as update:
+        row = write_features(
+            grid,
+            output or (),
+            scales=_numbers("scales", scales),
+            steps=None if steps is None else _numbers("steps", steps),
+            example_scale=example_scale,
+            example_step=example_step,
+            methods=tuple(methods.split(",")),
+            min_valid=min_valid,
+            min_points=min_points,
+            min_patches=min_patches,
+            quantiles=quantiles,
+            show=show.split(",") if show else (),
+            nodata=nodata,
+            band=band,
+            device=device,
+            progress=update,
+        )
+    if as_json:
+        _show([row], as_json=True)
+    elif output:
+        outputs = ", ".join(row["outputs"])
+        brief = {**row, "features": len(row["features"]), "outputs": outputs}
+        _show([brief], as_json=False, upright=True)
+    else:
+        _show(
+            [{name: _rounded(v) for name, v in each.items()} for each in row["features"]],
+            as_json=False,
+        )
+
+
+@app.command()
 def demo(
     las: Annotated[Path | None, typer.Argument(help="A point cloud of yours.")] = None,
     ifc: Annotated[Path | None, typer.Argument(help="A building model of yours.")] = None,
@@ -391,6 +479,15 @@ def main() -> None:
             raise  # a mistake of ours
         _note(f"error: {plain(error)}")
         sys.exit(1)
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them."""
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        message = f"features: {name} must be numbers such as 300,400,500, got {text!r}"
+        raise ValueError(message) from None
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -32,28 +32,19 @@ def open_cloud(
     ValueError
         If an output has none of the endings, or two are one file.
     """
-    from spatialq.export.atomic import require_writable
+    from spatialq.export.atomic import require_outputs
     from spatialq.export.las import require_format
     from spatialq.io.las import open_las
     from spatialq.loading import kind_of
 
+    require_outputs(command, source, targets, endings)
     for target in targets:
-        if target.suffix.lower() not in endings:
-            message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
-            raise ValueError(message)
         if target.name.lower().endswith(".copc.laz"):
             message = f"{command}: output '{target}' must be no COPC file, which cannot be written"
-            raise ValueError(message)
-        require_writable(target)
-    for target in targets:
-        if targets.count(target) > 1:
-            message = f"{command}: outputs must be different files, got '{target}' twice"
             raise ValueError(message)
     if kind_of(command, source) != "las":
         raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
     for target in targets:
-        if target.exists() and target.samefile(source):
-            raise FileError.of(command, target, "output must be another file than the input")
         if target.suffix.lower() in LAS:
             require_format(source, target)
     return open_las(source)

@@ -47,27 +47,29 @@ class Grid:
 
 
 def heights(values: Any, missing: Any = None) -> Any:
-    """Make heights of the numbers of a file or a caller.
+    """Make heights of numbers.
 
     Parameters
     ----------
     values : array of numbers [rows, columns]
+        In the memory of the host or of a GPU.
     missing : bool[rows, columns], optional
         Where there is no value, besides NaN.
 
     Returns
     -------
-    float32 or float64 [rows, columns]
-        float32 where that holds every number of the type.
+    float32 or float64 [rows, columns], contiguous
+        float32 where that holds every number of the type. A copy only where there must be one.
     """
-    z = values.astype(np.float32 if np.can_cast(values.dtype, np.float32) else np.float64)
+    single = np.can_cast(values.dtype, np.float32)
+    z = values.astype(np.float32 if single else np.float64, order="C", copy=missing is not None)
     if missing is not None:
         z[missing] = np.nan
     return z
 
 
-def has_values(whose: str, grid: Grid) -> bool:
-    """Whether a cell of a grid has a value.
+def count_values(whose: str, grid: Grid) -> int:
+    """Count the cells of a grid that have a value.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def has_values(whose: str, grid: Grid) -> bool:
         value = float(grid.z[row, column])
         message = f"{whose}: z must be finite or missing, got {value!r} at x = {x!r}, y = {y!r}"
         raise ValueError(message)
-    return not bool(xp.isnan(grid.z).all())
+    return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
 
 
 def require_values(whose: str, grid: Grid) -> None:
@@ -98,6 +100,6 @@ def require_values(whose: str, grid: Grid) -> None:
     ------
     ValueError
     """
-    if not has_values(whose, grid):
+    if not count_values(whose, grid):
         message = f"{whose}: the grid has no value: all {grid.z.size} cells are missing"
         raise ValueError(message)

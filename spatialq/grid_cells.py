@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,16 @@ NEAR = 0.01
 SPARSE = 100
 """Places of a grid for each cell that is there, at most: points that are no grid need more."""
 MOST_DIFFERENT = 1 << 20
-"""Values of an axis that each thread looks for the spacing in; all values are checked against it."""
+"""Values of an axis that each thread looks for the spacing in; all are checked against it."""
 EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate is
 
 
 class Axis(NamedTuple):
-    """Places along an axis."""
+    """Where cells may lie along an axis."""
 
     first: float
     spacing: float
-    count: int
+    places: int
 
     def off(self, values: NDArray[Any]) -> NDArray[Any]:
         """How far values are from the nearest place, in cells."""
@@ -57,7 +58,7 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
         row or a column of them, or a value is infinite or all are missing.
     """
     along_x, along_y = _axes(function, x, y)
-    shape = along_y.count, along_x.count
+    shape = along_y.places, along_x.places
     single = all(_in_parts(lambda part: _is_single(z[part]), z.size))
     heights = np.full(shape, np.nan, np.float32 if single else np.float64)
     there = np.zeros(shape, np.bool_)
@@ -90,13 +91,13 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
     for share in (1e-9, 0.1):
         along_x, along_y = _axis(xs, share), _axis(ys, share)
         near = max(along_x.off(xs).max(), along_y.off(ys).max()) <= NEAR
-        if near and along_x.count * along_y.count <= SPARSE * x.size:
+        if near and along_x.places * along_y.places <= SPARSE * x.size:
             return along_x, along_y
     _require_near(function, "x", xs, along_x)
     _require_near(function, "y", ys, along_y)
     message = (
-        f"{function}: x and y must be those of a grid's cells, got {x.size} in {along_x.count} x "
-        f"{along_y.count} places {along_x.spacing:g} x {along_y.spacing:g} apart"
+        f"{function}: x and y must be those of a grid's cells, got {x.size} in {along_x.places} x "
+        f"{along_y.places} places {along_x.spacing:g} x {along_y.spacing:g} apart"
     )
     raise ValueError(message)
 
@@ -104,10 +105,9 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
 def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     """Sort the different values of an axis, of which there must be two."""
     extents = np.array(_in_parts(lambda part: _extent(values[part]), values.size))
-    low, high = extents[:, 0].min(), extents[:, 1].max()
-    if not np.isfinite(high - low):
-        bad = high if np.isfinite(low) else low
-        message = f"{function}: {axis} must be finite, got {float(bad)!r}"
+    low, high = float(extents[:, 0].min()), float(extents[:, 1].max())
+    if not isfinite(high - low):
+        message = f"{function}: {axis} must be finite, got {high if isfinite(low) else low!r}"
         raise ValueError(message)
     tables = _in_parts(lambda part: _table(values[part].view(np.uint64)), values.size)
     different = [table[table != EMPTY].view(np.float64) for table in tables]
@@ -126,8 +126,8 @@ def _axis(values: NDArray[Any], share: float) -> Axis:
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
     usual = np.partition(gaps, (gaps.size - 1) // 2)[(gaps.size - 1) // 2]
-    few = gaps[gaps < 2.5 * usual]  # a wide gap is as many cells only by a good mean of these
-    usual = few.sum() / np.rint(few / usual).sum()
+    # the mean of these is exact enough to count the places of a wide extent
+    usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
     return Axis(first, extent / steps, steps + 1)

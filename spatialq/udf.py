@@ -43,14 +43,14 @@ class Kind:
         """
         if value is None and self.is_optional:
             return None
-        if not self.is_list:
-            if self._fits(value):
-                return value
-            raise TypeError(WORDS[self.value][0])
+        one, several = WORDS[self.value]
+        if not self.is_list and self._fits(value):
+            return value
         values = value.tolist() if isinstance(value, np.ndarray) else value
-        if isinstance(values, list | tuple) and all(map(self._fits, values)):
+        if self.is_list and isinstance(values, list | tuple) and all(map(self._fits, values)):
             return tuple(map(self.value, values))
-        raise TypeError(f"a list of {WORDS[self.value][1]}")
+        must = f"a list of {several}" if self.is_list else one
+        raise TypeError(must)
 
     def _fits(self, value: Any) -> bool:
         numbers = {int: Integral, float: Real}.get(self.value, self.value)

@@ -18,11 +18,7 @@ from spatialq.udf import catalog
 from .conftest import real_file
 from .host.device import COMPILER, HostDevice, OnDevice
 
-FUNCTIONS = [
-    name
-    for name, udf in catalog().items()
-    if udf.takes_points and udf.has_kernel("gpu")
-]
+FUNCTIONS = [name for name, udf in catalog().items() if udf.takes_points and udf.has_kernel("gpu")]
 CASES = [
     (name, case)
     for name in FUNCTIONS

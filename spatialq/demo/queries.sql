@@ -43,9 +43,30 @@ CREATE OR REPLACE TABLE roof_points AS
 WITH buildings AS (FROM points WHERE classification = 6)
 FROM plane_points('buildings', split := true);
 
--- A terrain grid, interpolated between the ground points
-SELECT count(z) AS cells, round(min(z), 2) AS lowest, round(max(z), 2) AS highest
-FROM ground_surface('points', resolution := 2.0);
+-- How wide a cell of a terrain grid of 400 x 400 is
+SET VARIABLE cell = (SELECT least(max(x) - min(x), max(y) - min(y)) / 400 FROM points);
+
+-- The terrain as a grid, interpolated between the ground points
+CREATE OR REPLACE TABLE terrain AS
+WITH ground_points AS (SELECT points.* FROM points JOIN heights USING (point_id) WHERE is_ground)
+FROM ground_surface('ground_points', source := 'points', resolution := getvariable('cell'), thin := true);
+
+-- Its shape at three scales: features of patches of 6, 12 and 24 cells, by example of 40 cells
+CREATE OR REPLACE TABLE features AS
+FROM pops_features(
+    'terrain',
+    scales := [6 * getvariable('cell'), 12 * getvariable('cell'), 24 * getvariable('cell')],
+    example_scale := 40 * getvariable('cell'),
+    min_valid := 1.0
+);
+
+-- How much that differs from one example to another: pca2 is 0.5 where it is flat, less on slopes
+SELECT feature, round(scale, 1) AS scale, round(min(mean), 3) AS least, round(median(mean), 3) AS middle,
+    round(max(mean), 3) AS greatest
+FROM features
+WHERE feature IN ('pca2', 'variance')
+GROUP BY ALL
+ORDER BY feature, scale;
 
 -- Straight from the file: only x, y and z are decoded, and only what lies in the bounds is kept
 SELECT count(*) AS points, round(avg(z), 2) AS mean_height

@@ -10,11 +10,15 @@ import numpy as np
 
 from spatialq.connection import connect_quietly
 from spatialq.demo.picture import write_ground_picture
+from spatialq.export.features_picture import Terrain, write_features_picture
 from spatialq.export.planes_picture import write_planes_picture
+from spatialq.export.raster import from_cells
+from spatialq.features import feature_maps
 from spatialq.loading import load
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""
+DRAWN = (("pca", "pca2"), ("stat", "variance"), ("stat", "skewness"))
 
 
 def queries() -> Iterator[tuple[str, str]]:
@@ -27,14 +31,14 @@ def queries() -> Iterator[tuple[str, str]]:
 
 
 def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) -> list[Path]:
-    """Load a point cloud and a building model, run the demo's queries, draw ground and planes.
+    """Load a point cloud and a building model, run the demo's queries, draw pictures.
 
     Parameters
     ----------
     las, ifc : path
         A LAS, LAZ or COPC file and an IFC file.
     folder : path
-        Gets `demo.duckdb`, `ground.png` and `planes.png`.
+        Gets `demo.duckdb`, `ground.png`, `planes.png` and `features.png`.
     show : callable
         Gets title, SQL, rows and seconds of each query.
     progress : callable, optional
@@ -64,7 +68,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         show(title, query, rows, time.perf_counter() - started)
     cloud = con.execute("SELECT x, y, z FROM points").fetchnumpy()
     seeds = con.execute("SELECT x, y, z FROM ground").fetchnumpy()
-    pictures = [folder / "ground.png", folder / "planes.png"]
+    pictures = [folder / name for name in ("ground.png", "planes.png", "features.png")]
     write_ground_picture(
         pictures[0],
         cloud["x"],
@@ -84,6 +88,13 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         cloud["plane_id"],
         planes,
         title=f"Roof planes of {las.name}",
+    )
+    cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
+    write_features_picture(
+        pictures[2],
+        Terrain.of(from_cells(cells["x"], cells["y"], cells["z"])),
+        feature_maps(con, DRAWN),
+        title=f"Terrain of {las.name} at three scales",
     )
     con.close()
     return pictures

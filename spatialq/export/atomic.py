@@ -1,7 +1,7 @@
 """Files that appear whole or not at all."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +26,30 @@ def require_writable(path: Path) -> None:
         require_file(WRITER, path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FileError.of(WRITER, path, f"folder '{folder}' cannot be written to")
+
+
+def require_outputs(
+    command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
+) -> None:
+    """Refuse outputs that a command on a file cannot write, before work is done for them.
+
+    Raises
+    ------
+    FileError
+        If one cannot be written, or is the source.
+    ValueError
+        If one has none of the endings, or two are one file.
+    """
+    for target in targets:
+        if target.suffix.lower() not in endings:
+            message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
+            raise ValueError(message)
+        require_writable(target)
+        if targets.count(target) > 1:
+            message = f"{command}: outputs must be different files, got '{target}' twice"
+            raise ValueError(message)
+        if source.exists() and target.exists() and target.samefile(source):
+            raise FileError.of(command, target, "output must be another file than the input")
 
 
 @contextmanager

@@ -142,13 +142,35 @@ class GridSource:
             raise FileError.of(READER, self.path, "is rotated: its rows do not run along x")
         top, bottom = (first, stop) if e > 0 else (self._height - stop, self._height - first)
         span = (top, bottom, 0, self._width)
-        z = heights(*self._read(span))[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
+        values, missing = self._read(span)
+        turned = np.s_[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
+        z = heights(values[turned], missing[turned])
         self._look_for_undeclared(z)
         x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
-        return Grid(np.ascontiguousarray(z), x0, y0, abs(a), abs(e), first, self._height)
+        return Grid(z, x0, y0, abs(a), abs(e), first, self._height)
 
-    def _read(self, span: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
-        return self._read_npy(span) if self._is_npy else self._read_raster(span)
+    def overview(self, most: int) -> "NDArray[np.float64]":
+        """Read every so many cells of every so many rows, at most so many of a side.
+
+        Returns
+        -------
+        float64[rows, columns]
+            Row 0 in the north, for files whose rows run along x; NaN where there is no value.
+
+        Raises
+        ------
+        FileError
+            If the data are damaged.
+        """
+        every = -(-max(self._height, self._width) // most)
+        z, missing = self._read((0, self._height, 0, self._width), every)
+        a, _, _, _, e, _ = self._transform
+        there = np.where(missing, np.nan, z.astype(np.float64))
+        return there[:: 1 if e < 0 else -1, :: 1 if a > 0 else -1]
+
+    def _read(self, span: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+        read = self._read_npy if self._is_npy else self._read_raster
+        return read(span, every)
 
     def _xy(self, column: Any, row: Any) -> tuple[Any, Any]:
         a, b, c, d, e, f = self._transform
@@ -189,9 +211,9 @@ class GridSource:
         self._transform = (1.0, 0.0, 0.0, 0.0, -1.0, float(self._height))
         self._declared = False
 
-    def _read_npy(self, window: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
-        values = np.asarray(self._load_npy()[top:bottom, left:right])
+        values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
 
     @contextmanager
@@ -226,12 +248,17 @@ class GridSource:
                 except CrsError as error:
                     self.warnings = [*self.warnings, str(error)]
 
-    def _read_raster(self, window: Window) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
+    def _read_raster(
+        self, window: Window, every: int = 1
+    ) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
-        rows_columns = ((top, bottom), (left, right))
+        what = {
+            "window": ((top, bottom), (left, right)),
+            "out_shape": (-(-(bottom - top) // every), -(-(right - left) // every)),
+        }
         with self._dataset() as dataset:
-            values = dataset.read(self._band, window=rows_columns)
-            missing = dataset.read_masks(self._band, window=rows_columns) == 0
+            values = dataset.read(self._band, **what)
+            missing = dataset.read_masks(self._band, **what) == 0
             scale, offset = dataset.scales[self._band - 1], dataset.offsets[self._band - 1]
         missing |= np.isnan(values) | self._is_nodata(values)
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset, missing

@@ -8,6 +8,7 @@ from rasterio import Affine
 
 import spatialq
 from spatialq.errors import CrsError, FileError, FileWarning
+from spatialq.io.grid import GridSource
 
 from ..conftest import real_file
 
@@ -194,3 +195,32 @@ def test_real_numpy_and_archives(con):
     for name in ("POPS_GEDI_Etna.npz", "etopo20data.gz"):
         with pytest.raises(duckdb.InvalidInputException, match="cannot be read by GDAL"):
             con.sql(f"FROM read_grid('{real_file(f'data/dem/{name}')}')")
+
+
+@pytest.mark.parametrize("turn", ["from the north", "from the south", "from the east"])
+def test_an_overview_has_every_so_many_cells(tmp_path, hill, turn):
+    hill[0, 0] = -9999
+    z, north, east = {
+        "from the north": (hill, 1, 1),
+        "from the south": (hill[::-1], -1, 1),
+        "from the east": (hill[:, ::-1], 1, -1),
+    }[turn]
+    path = tmp_path / "a.tif"
+    with rasterio.open(
+        path, "w", driver="GTiff", height=300, width=700, count=1, dtype=z.dtype, nodata=-9999,
+        transform=Affine(2.0 * east, 0, 500000.0, 0, -2.0 * north, 5600000.0),
+    ) as file:  # fmt: skip
+        file.write(z, 1)
+    whole = GridSource(path).overview(700)
+    assert np.isnan(whole[0, 0])
+    np.testing.assert_array_equal(whole.ravel()[1:], hill.ravel()[1:])
+    part = GridSource(path).overview(100)
+    assert part.shape == (43, 100)
+    rows, columns = (((np.arange(n) + 0.5) * m / n).astype(int) for n, m in ((43, 300), (100, 700)))
+    np.testing.assert_array_equal(part, z[np.ix_(rows, columns)][::north, ::east])
+
+
+def test_an_overview_of_an_array(tmp_path, hill):
+    hill[14, 0] = np.nan
+    np.save(tmp_path / "a.npy", hill)
+    np.testing.assert_array_equal(GridSource(tmp_path / "a.npy").overview(100), hill[::7, ::7])

@@ -8,7 +8,7 @@ from spatialq.udf import Choices, Udf
 
 from .cost import work
 from .division import rows_of_examples
-from .methods import features_of
+from .methods import cpu_only, features_of
 from .table import STATISTICS
 
 Quantiles = Literal["median_unbiased", "linear"]
@@ -99,6 +99,7 @@ UDF = Udf(
         "patches": "BIGINT",
     },
     work=work,
+    cpu_only=cpu_only,
     takes_grid=True,
     windows=rows_of_examples,
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import Options
     from .own import Own
 
 FEATURES = {
@@ -33,6 +34,17 @@ def features_of(function: str, method: str) -> Sequence[str]:
         return FEATURES[method]
     message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
     raise ValueError(message)
+
+
+def cpu_only(options: "Options") -> str:
+    """Say which of the methods cannot run on the GPU, and why, or nothing."""
+    for method in options.methods:
+        if method in OWN:
+            from .own_gpu import problem
+
+            if why := problem(OWN[method].function):
+                return f"the method {method!r}{why}"
+    return ""
 
 
 def first_rows(function: str, methods: Sequence[str]) -> tuple[dict[str, int], int]:

@@ -73,7 +73,7 @@ def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Func
     if name in FEATURES:
         message = f"pops_method: name must be none of {', '.join(FEATURES)}, got {name!r}"
         raise ValueError(message)
-    listed = [] if isinstance(features, str) else list(features)
+    listed = list(features) if isinstance(features, list | tuple) else []
     if not listed or not all(map(_is_name, listed)) or len(set(listed)) < len(listed):
         must = "one or more identifiers, all different"
         message = f"pops_method: features must be {must}, got {features!r}"
@@ -112,6 +112,12 @@ class Own:
             message = f"pops_method: {self.name} must fill in out and return nothing, got {result}"
             raise ValueError(message)
 
+    def expect(self, n: int) -> None:
+        """Refuse to write more features than a call had room for when it began."""
+        if n != len(self.features):
+            message = f"pops_method: {self.name} got other features while it was at work"
+            raise ValueError(message)
+
     @cached_property
     def on_cpu(self) -> Any:
         """The function for the CPU."""
@@ -147,9 +153,7 @@ def fill_cpu(
     out : float64[features, patches]
         Out: NaN where there is none.
     """
-    if len(out) != len(own.features):
-        message = f"pops_method: {own.name} got other features while it was at work"
-        raise ValueError(message)
+    own.expect(len(out))
     heights = z.view()
     heights.flags.writeable = False  # Numba then refuses functions that write to it
     found = np.empty(len(own.features))
@@ -184,7 +188,7 @@ def reason(error: Exception) -> str:
     """Find the sentence that matters in what Numba says."""
     text = re.sub(r"\x1b\[\d*m", "", str(error))
     call = re.search(r">>> (.+)", text)
-    cause = re.search(r"^\s*\w+Error: (.+)", text, re.MULTILINE)
+    cause = re.search(r"^\s*\w+Error: (?!No implementation)(.+)", text, re.MULTILINE)
     if cause:
         reason = cause[1]
     elif call:

@@ -6,6 +6,7 @@ from spatialq.udf import Udf
 
 from ..pops_features import Options as FeatureOptions
 from ..pops_features.division import rows_of_examples
+from ..pops_features.methods import cpu_only
 from .cost import work
 
 
@@ -30,6 +31,7 @@ UDF = Udf(
         "value": "DOUBLE",
     },
     work=work,
+    cpu_only=cpu_only,
     takes_grid=True,
     windows=rows_of_examples,
 )

@@ -1,0 +1,122 @@
+"""The picture of features: where things are, and what their colours say."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from spatialq.export.features_picture import (
+    EMPTY,
+    FEATURE_RAMP,
+    HEIGHT_RAMP,
+    MARGIN,
+    PAPER,
+    FeatureMap,
+    Terrain,
+    _ramp,
+    write_features_picture,
+)
+
+BOX = (0.0, 0.0, -np.inf, 100.0, 100.0, np.inf)
+HILL = np.add.outer(np.linspace(0, 5, 50), np.linspace(0, 9, 50))
+X, Y = (each.ravel() for each in np.meshgrid([10.0, 30.0, 50.0, 70.0], [10.0, 30.0, 50.0, 70.0]))
+
+
+def draw(tmp_path, *maps, terrain=HILL, box=BOX):
+    path = tmp_path / "p.png"
+    write_features_picture(path, Terrain(terrain, box), maps, "Title")
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+
+def colours(picture):
+    """Those of large areas."""
+    found, counts = np.unique(picture.reshape(-1, 3), axis=0, return_counts=True)
+    return {tuple(colour) for colour, n in zip(found.tolist(), counts, strict=True) if n > 500}
+
+
+@pytest.mark.parametrize("ramp", [FEATURE_RAMP, HEIGHT_RAMP])
+def test_ramps_are_colours(ramp):
+    assert _ramp(ramp).shape == (256, 3)
+    assert (_ramp(ramp) >= 0).all()
+    assert (_ramp(ramp) <= 255).all()
+
+
+def test_the_ramp_of_features_gets_lighter_all_the_way():
+    srgb = _ramp(FEATURE_RAMP) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    steps = np.diff(np.cbrt(linear @ [0.2126, 0.7152, 0.0722]))
+    assert steps.min() > 0.7 * steps.max() > 0
+
+
+def test_an_example_is_where_it_is(tmp_path):
+    """Bottom left dark, the others light: the south-western example has the least value."""
+    value = np.ones(16)
+    value[0] = 0.0  # at 10, 10
+    picture = draw(tmp_path, FeatureMap("pca pca1", 300.0, X, Y, value))
+    dark = _ramp(FEATURE_RAMP)[8].astype(int)  # half of one of sixteen lies below it
+    panel = picture[100:, 540:840]
+    rows, columns = np.nonzero(np.abs(panel - dark).sum(axis=-1) < 3)
+    assert rows.size > 1000
+    light = np.nonzero(np.abs(panel - _ramp(FEATURE_RAMP)[136].astype(int)).sum(axis=-1) < 3)
+    assert rows.min() > light[0].mean()
+    assert columns.max() < light[1].mean()
+    # the grid is 100 wide and an example 20
+    assert np.ptp(rows) == pytest.approx(np.ptp(columns), abs=2)
+    assert np.ptp(light[1]) / np.ptp(columns) == pytest.approx(4, abs=0.1)
+
+
+def test_what_has_no_value_is_grey_and_what_is_in_no_example_is_paper(tmp_path):
+    value = np.arange(16.0)
+    value[5] = np.nan
+    picture = draw(tmp_path, FeatureMap("pca pca1", 300.0, X, Y, np.ma.masked_equal(value, 9.0)))
+    assert EMPTY in colours(picture)
+    assert PAPER in colours(picture)
+    assert EMPTY not in colours(draw(tmp_path, FeatureMap("f", 1.0, X, Y, np.arange(16.0))))
+
+
+def test_a_few_extreme_values_leave_the_others_apart(tmp_path):
+    tame, wild = np.arange(16.0), np.arange(16.0)
+    wild[15] = 1e30
+    pictures = [draw(tmp_path, FeatureMap("f", 1.0, X, Y, each)) for each in (tame, wild)]
+    assert colours(pictures[0]) == colours(pictures[1])
+
+
+def test_maps_of_one_feature_share_their_colours(tmp_path):
+    """At twice the values of the first, nothing of the second map is as dark."""
+    both = [FeatureMap("f", 1.0, X, Y, np.zeros(16)), FeatureMap("f", 2.0, X, Y, np.ones(16))]
+    apart = [FeatureMap("f", 1.0, X, Y, np.zeros(16)), FeatureMap("g", 2.0, X, Y, np.ones(16))]
+    assert len(colours(draw(tmp_path, *both))) == len(colours(draw(tmp_path, *apart))) + 1
+
+
+def test_rows_and_columns_are_features_and_scales(tmp_path):
+    def maps(names, scales):
+        return [FeatureMap(n, s, X, Y, np.arange(16.0)) for n in names for s in scales]
+
+    one = draw(tmp_path, *maps("a", [1.0]))
+    many = draw(tmp_path, *maps("abcd", [1.0]))
+    assert many.shape[0] > 1.5 * one.shape[0]
+    assert one.shape[1] == many.shape[1] == 1600
+    five = draw(tmp_path, *maps("abcde", [1.0, 2.0, 3.0, 4.0, 5.0]))
+    np.testing.assert_array_equal(five.shape, many.shape)  # a picture has room for four, and three
+
+
+@pytest.mark.parametrize(
+    "box", [(0, 0, 0, 1e-3, 1e-3, 0), (5e5, 5e6, 0, 5.1e5, 5.001e6, 0), (-9, -90, 0, -8, 90, 0)]
+)
+def test_any_extent_is_drawn(tmp_path, box):
+    west, south, _, east, north, _ = box
+    x = np.array([west + 0.25 * (east - west), west + 0.75 * (east - west)])
+    y = np.full(2, (south + north) / 2)
+    picture = draw(tmp_path, FeatureMap("f", 1.0, x, y, np.array([1.0, 2.0])), box=box)
+    assert picture.shape[0] < 1600
+    assert len(colours(picture)) > 2
+
+
+@pytest.mark.parametrize(
+    "terrain", [np.full((9, 9), np.nan), np.zeros((5, 7)), np.zeros((1, 1)), -HILL * 1e6]
+)
+def test_any_terrain_has_a_relief(tmp_path, terrain):
+    one = FeatureMap("f", 1.0, np.array([50.0]), np.array([50.0]), np.array([np.nan]))
+    picture = draw(tmp_path, one, terrain=terrain)
+    colour = picture[120, MARGIN + 100]
+    assert (tuple(colour) == EMPTY) == bool(np.isnan(terrain).all())

@@ -1,0 +1,366 @@
+"""Methods of the user's own: what they give, on either device, and how they are refused."""
+
+import inspect
+import math
+import os
+import re
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from spatialq.udfs.pops_features import own_gpu
+from spatialq.udfs.pops_features.methods import OWN
+from spatialq.udfs.pops_features.own import fill_cpu
+
+import spatialq
+from spatialq import pops_method
+from spatialq.grid import Grid
+from spatialq.udf import catalog
+
+from ..host.device import HostDevice
+from ..test_parity import device
+from . import oracle
+from .test_oracle import features, patches
+
+__all__ = ["device"]
+
+DX, DY = 1.0, 2.0
+OPTIONS = {"scales": (4.0, 7.0), "example_scale": 12.0, "min_valid": 0.8}
+
+
+@pytest.fixture(autouse=True)
+def no_methods_of_another_test():
+    OWN.clear()
+    yield
+    OWN.clear()
+
+
+def slope(z, dx, dy, out):
+    """Give mean and maximum of the slope, by central differences."""
+    n, total, steepest = 0, 0.0, 0.0
+    for row in range(1, z.shape[0] - 1):
+        for column in range(1, z.shape[1] - 1):
+            east = (z[row, column + 1] - z[row, column - 1]) / (2 * dx)
+            north = (z[row + 1, column] - z[row - 1, column]) / (2 * dy)
+            steep = math.sqrt(east * east + north * north)
+            if steep == steep:
+                n += 1
+                total += steep
+                steepest = max(steepest, steep)
+    if n > 0:
+        out[0] = total / n
+        out[1] = steepest
+
+
+def corners(z, dx, dy, out):
+    out[0] = z[0, 0]
+    out[1] = z[0, -1]
+    out[2] = z[-1, 0]
+    out[3] = dx
+    out[4] = dy
+
+
+def terrain(holes=0.1, dtype=np.float64):
+    rng = np.random.default_rng(3)
+    z = rng.normal(1000, 30, (40, 50)).astype(dtype)
+    z[rng.random(z.shape) < holes] = np.nan
+    return Grid(z, dx=DX, dy=DY)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [4.0, 8.0])
+def test_a_method_gets_each_patch_with_enough_values(scale, dtype):
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    grid = terrain(dtype=dtype)
+    found = patches(grid, {**OPTIONS, "scales": (scale,), "methods": ("slope",)})
+    _, wests = oracle.windows(50, 12.0, None, DX)
+    _, souths = oracle.windows(40, 12.0, None, DY)
+    sx, lefts = oracle.windows(12, scale, scale / 2, DX)
+    sy, lows = oracle.windows(6, scale, scale / 2, DY)
+    known = 0
+    for (i, west), (j, south) in product(enumerate(wests), enumerate(souths)):
+        for (px, left), (py, low) in product(enumerate(lefts), enumerate(lows)):
+            z = grid.z[south + low :, west + left :][:sy, :sx].astype(np.float64)
+            out = np.full(2, np.nan)
+            if np.isfinite(z).sum() >= 0.8 * z.size:
+                slope(z, DX, DY, out)
+            for feature, expected in zip(("mean_slope", "max_slope"), out, strict=True):
+                value = found.pop((i * len(souths) + j, "slope", scale, px, py, feature))
+                assert value == pytest.approx(expected, rel=1e-12, nan_ok=True)
+                known += np.isfinite(expected)
+    assert not found
+    assert known > 0 or scale == 4.0  # whose patches are two rows high
+
+
+def test_rows_run_north_and_columns_east():
+    pops_method("corners", features=["south_west", "south_east", "north_west", "dx", "dy"])(corners)
+    z = np.arange(36.0).reshape(6, 6)
+    found = patches(
+        Grid(z, dx=DX, dy=DY), {"scales": (4.0,), "example_scale": 6.0, "methods": ("corners",)}
+    )
+    names = "south_west", "south_east", "north_west", "dx", "dy"
+    of_patch = {at: [found[0, "corners", 4.0, *at, name] for name in names]
+                for at in ((0, 0), (1, 0), (0, 1))}  # fmt: skip
+    assert of_patch[0, 0] == [0, 3, 6, DX, DY]
+    assert of_patch[1, 0] == [2, 5, 8, DX, DY]
+    assert of_patch[0, 1] == [6, 9, 12, DX, DY]
+
+
+def test_features_are_aggregated_beside_those_of_other_methods():
+    @pops_method("mean", features=["mean", "none"])
+    def mean(z, dx, dy, out):
+        total, n = 0.0, 0
+        for height in z.flat:
+            if height == height:
+                total += height
+                n += 1
+        out[0] = total / n
+
+    options = {**OPTIONS, "methods": ("mean", "stat")}
+    found = features(terrain(), options)
+    alone = features(terrain(), {**options, "methods": ("stat",)})
+    assert {key: row for key, row in found.items() if key[1] == "stat"} == alone
+    for (example, method, scale, feature), (*_, patch_count) in found.items():
+        if method == "mean" and feature == "mean":
+            of_stat = found[example, "stat", scale, "mean"]
+            assert found[example, method, scale, feature] == pytest.approx(of_stat, rel=1e-6)
+        if feature == "none":
+            assert patch_count == 0
+
+
+@pytest.mark.parametrize("bad", ["raises", "nan", "infinite"])
+def test_what_is_no_number_is_null(bad):
+    def height(z, dx, dy, out):
+        if z[0, 0] > 1000:
+            if bad == "raises":
+                raise ValueError
+            out[0] = math.nan if bad == "nan" else math.inf
+        else:
+            out[0] = z[0, 0]
+
+    pops_method("height", features=["height"])(height)
+    grid = terrain(holes=0)
+    found = patches(grid, {**OPTIONS, "methods": ("height",)})
+    values = np.array(list(found.values()))
+    assert 0.3 < np.isnan(values).mean() < 0.7
+    assert np.nanmax(values) <= 1000
+
+
+def test_a_better_function_takes_the_name():
+    def constant(number):
+        def method(z, dx, dy, out):
+            out[0] = number
+
+        return pops_method("constant", features=["value"])(method)
+
+    for number in (1.0, 2.0):
+        constant(number)
+        assert set(patches(terrain(holes=0), {**OPTIONS, "methods": ("constant",)}).values()) == {
+            number
+        }
+
+
+def test_the_function_stays_what_it_is():
+    assert pops_method("slope", features=["a", "b"])(slope) is slope
+
+
+def test_bands_are_the_whole():
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    grid = terrain()
+    options = {**OPTIONS, "methods": ("slope",)}
+    whole = features(grid, options)
+    for first in (0, 13):
+        band = Grid(grid.z[first : first + 25].copy(), dx=DX, dy=DY, first_row=first, all_rows=40)
+        part = features(band, options)
+        assert part
+        assert {key: str(row) for key, row in part.items()} == {
+            key: str(whole[key]) for key in part
+        }
+
+
+def test_it_is_a_name_in_sql():
+    con = spatialq.connect()
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    y, x = np.mgrid[:40, :50]
+    con.register("cells", {"x": x.ravel() * DX, "y": y.ravel() * DY, "z": 3.0 * x.ravel()})
+    found = con.sql(
+        "SELECT feature, round(min(min), 9), round(max(max), 9) FROM pops_features('cells', "
+        "scales := [8], example_scale := 12, methods := ['slope', 'pca']) "
+        "WHERE method = 'slope' GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    assert found == [("max_slope", 3.0, 3.0), ("mean_slope", 3.0, 3.0)]
+
+
+def test_the_methods_of_the_page():
+    page = (Path(__file__).parents[2] / "docs/pops_method.md").read_text()
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(first.partition("con =")[0] + second, {})
+    x = np.arange(40.0)
+    z = 0.5 * DX * x + 0.25 * DY * x[:, None]
+    z[20:25, 20:25] = np.nan
+    found = patches(
+        Grid(z, dx=DX, dy=DY), {**OPTIONS, "scales": (10.0,), "methods": ("slope", "position")}
+    )
+    expected = {"mean_slope": math.hypot(0.5, 0.25), "tpi": 0.25, "roughness": 0.5}
+    expected["max_slope"] = expected["mean_slope"]
+    for feature, of_plane in expected.items():
+        values = np.array([value for key, value in found.items() if key[-1] == feature])
+        of_holes = feature == "tpi"  # the mean is of what is there
+        assert np.isclose(values, of_plane, rtol=1e-12).mean() > 0.7
+        assert of_holes or np.allclose(values[np.isfinite(values)], of_plane, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "sentence"),
+    [
+        ("my slope", ["a"], "name must be an identifier such as 'slope', got 'my slope'"),
+        ("", ["a"], "name must be an identifier such as 'slope', got ''"),
+        (None, ["a"], "name must be an identifier such as 'slope', got None"),
+        ("pca", ["a"], "name must be none of pca, stat, pca_ternary, stat_centred, got 'pca'"),
+        ("m", [], r"features must be one or more identifiers, all different, got \[\]"),
+        ("m", "mean", "features must be one or more identifiers, all different, got 'mean'"),
+        ("m", ["a", "a"], "features must be one or more identifiers, all different"),
+        ("m", ["a b"], "features must be one or more identifiers, all different"),
+        ("m", None, "features must be one or more identifiers, all different, got None"),
+    ],
+)
+def test_wrong_names(name, names, sentence):
+    with pytest.raises(ValueError, match=f"^pops_method: {sentence}"):
+        pops_method(name, features=names)
+
+
+def unknown_name(z, dx, dy, out):
+    out[0] = nothing_of_the_kind(z)  # noqa: F821
+
+
+def two_arguments(z, out):
+    out[0] = 1
+
+
+def returns(z, dx, dy, out):
+    return z.size
+
+
+def writes(z, dx, dy, out):
+    z[0, 0] = 0
+
+
+def reads_files(z, dx, dy, out):
+    with open("heights") as file:  # noqa: PTH123
+        out[0] = float(file.read())
+
+
+def adds_text(z, dx, dy, out):
+    out[0] = z + "a"
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (unknown_name, r"does not compile: name 'nothing_of_the_kind' is not defined \(line \d+\)"),
+        (two_arguments, r"must take \(z, dx, dy, out\), got \(z, out\)"),
+        (returns, "must fill in out and return nothing, got int64"),
+        (writes, r"does not compile: Cannot modify readonly array .*\(line \d+\)"),
+        (reads_files, r"does not compile: The 'with .*' construct is not supported."),
+        (adds_text, r"does not compile: there is no add\(.*\) \(line \d+\)"),
+        (3, "is no function: 3 is not a callable object"),
+    ],
+)
+def test_functions_that_cannot_be_methods(function, sentence):
+    with pytest.raises(ValueError, match=f"^pops_method: m {sentence}$") as caught:
+        pops_method("m", features=["a"])(function)
+    assert caught.value.__cause__ is None
+    assert "m" not in OWN
+
+
+def test_a_name_that_is_none():
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    with pytest.raises(ValueError, match=r"no method 'aspect'; there is pca, .*, slope$"):
+        catalog()["pops_features"].choose({"methods": ["aspect"]})
+
+
+def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
+    sentence = "no GPU has this"
+
+    def refuse(*_, **__):
+        raise TypeError(sentence)
+
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    udf = catalog()["pops_features"]
+    assert udf.cpu_only(udf.choose({})) == ""
+    options = udf.choose({"methods": ["pca", "slope"]})
+    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: False)
+    own_gpu.problem.cache_clear()
+    assert udf.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
+    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(own_gpu.cuda, "compile_ptx_for_current_device", refuse)
+    own_gpu.problem.cache_clear()
+    why = f"the method 'slope', which does not compile for it: {sentence}"
+    assert udf.cpu_only(options) == why
+    own_gpu.problem.cache_clear()
+
+
+def test_features_that_change_during_a_call_are_refused():
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    none = np.empty(0, np.int64)
+    with pytest.raises(ValueError, match="slope got other features while it was at work"):
+        fill_cpu(
+            OWN["slope"], np.zeros((3, 3)), none, none, 2, 2, 1.0, 1.0, none > 0, np.empty((1, 0))
+        )
+
+
+ON_GPU = """
+import math, sys
+import numba, numpy as np
+from spatialq import cuda, pops_method
+from spatialq.grid import Grid
+from spatialq.udf import Text, catalog
+from spatialq.udfs.pops_features import own_gpu
+sys.path.insert(0, {host!r})
+from device import HostDevice
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
+{slope}
+pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+
+@pops_method("low", features=["low"])
+def low(z, dx, dy, out):
+    if z[0, 0] > 0:
+        if not SIMULATED:
+            raise ValueError
+        out[0] = math.nan
+    else:
+        out[0] = z[0, 0]
+
+if SIMULATED:
+    cuda.device = HostDevice
+    own_gpu.THREADS, own_gpu.FEWEST_BLOCKS = 8, 1  # each is a thread of Python
+rng = np.random.default_rng(4)
+z = rng.normal(size=(17, 27))
+z[rng.random(z.shape) < 0.15] = np.nan
+for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
+    grid = Grid(z.astype(dtype), dx=1.0, dy=2.0)
+    for function in ("pops_features", "pops_patches"):
+        udf = catalog()[function]
+        options = udf.options(
+            scales=(6.0, 8.0), example_scale=13.0, methods=("slope", "stat", "low"), min_valid=0.8
+        )
+        expected, found = (udf.kernel(device)(grid, options) for device in ("cpu", "gpu"))
+        for name, values in expected.items():
+            if not isinstance(values, Text):
+                np.testing.assert_allclose(found[name], values, rtol=1e-9, err_msg=name)
+        assert 0.1 < np.isnan(expected.get("value", [0.0, np.nan])).mean() < 0.9
+"""
+
+
+def test_it_is_the_same_on_the_gpu(device):
+    """In a process of its own: Numba has its simulator, or not, from the start."""
+    simulated = isinstance(device, HostDevice)
+    source = inspect.getsource(slope)
+    code = ON_GPU.format(slope=source, host=str(Path(inspect.getfile(HostDevice)).parent))
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": str(int(simulated))}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stderr

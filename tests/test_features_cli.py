@@ -1,0 +1,247 @@
+"""From a grid to its features: the command and the Python call."""
+
+import json
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pytest
+from PIL import Image
+from spatialq.udfs.pops_features import Options
+
+import spatialq
+from spatialq.export.raster import Raster, write_terrain
+
+from .conftest import real_file
+
+SMALL = {"scales": (4.0, 6.0), "example_scale": 20.0}
+FLAGS = ("--scales", "4,6", "--example-scale", "20")
+
+
+def write_grid(path, *, crs="EPSG:25832", rows=45, columns=70):
+    """Hills on cells of 2 x 2: 7 by 4 examples of 20 x 20, and a rest."""
+    y, x = np.mgrid[0:rows, 0:columns].astype(float)
+    rng = np.random.default_rng(4)
+    z = 20 * np.sin(x / 9) * np.cos(y / 7) + rng.normal(0, 0.3, x.shape)
+    z[3:9, 5:9] = np.nan
+    west, north = (500000.0, 5600000.0) if crs != "EPSG:4326" else (10.0, 50.0)
+    write_terrain(path, Raster(z, west, north, 2.0, crs))
+    return path
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "spatialq", "features", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_one_command_gives_tables_and_a_picture(tmp_path):
+    source = write_grid(tmp_path / "a.tif")
+    targets = [tmp_path / name for name in ("f.parquet", "f.csv", "f.json", "f.png")]
+    result = run(source, *(f"-o{each}" for each in targets), *FLAGS, "--json")
+    assert result.returncode == 0, result.stderr
+    (done,) = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert done["outputs"] == list(map(str, targets))
+    assert (done["cells"], done["examples"], done["device"]) == (45 * 70, 28, "cpu")
+    assert done["rows"] == 28 * 2 * 11
+    assert len(done["features"]) == 2 * 11
+    with spatialq.connect() as con:
+        in_sql = f"pops_features('{source}', scales := [4, 6], example_scale := 20)"
+        columns = "example_id, x, y, method, scale, feature, patches, round(kurtosis, 6)"
+        expected = con.sql(f"SELECT {columns} FROM {in_sql}").fetchall()
+        for target in targets[:3]:
+            assert con.sql(f"SELECT {columns} FROM '{target}'").fetchall() == expected, target
+        pca2 = [each for each in done["features"] if each["feature"] == "pca2"]
+        assert [each["scale"] for each in pca2] == [4.0, 6.0]
+        (lowest, middle, highest) = con.sql(
+            f"SELECT min(mean), median(mean), max(mean) FROM {in_sql} "
+            "WHERE feature = 'pca2' AND scale = 6"
+        ).fetchall()[0]
+        assert pca2[1] == {
+            "method": "pca", "scale": 6.0, "feature": "pca2", "examples": 28, "lowest": lowest,
+            "middle": middle, "highest": highest,
+        }  # fmt: skip
+    with Image.open(targets[3]) as picture:
+        assert picture.width == 1600
+        assert len(picture.convert("P", palette=Image.Palette.ADAPTIVE).getcolors()) > 50
+
+
+def test_without_outputs_it_prints_the_features(tmp_path):
+    source = write_grid(tmp_path / "a.tif")
+    result = run(source, *FLAGS, "--methods", "pca")
+    assert result.returncode == 0, result.stderr
+    for word in ("pca1", "pca2", "4.0", "6.0", "examples", "lowest", "middle", "highest"):
+        assert word in result.stdout
+    assert "kurtosis" not in result.stdout
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_with_outputs_it_says_what_it_did(tmp_path):
+    write_grid(tmp_path / "a.tif")
+    result = run("a.tif", "-o", "f.csv", *FLAGS, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    for word in ("cells", "examples", "device", "f.csv"):
+        assert word in result.stdout
+
+
+OPTIONS = {
+    "scales": (5.0, 7.5), "steps": (2.0, 3.0), "example_scale": 30.0, "example_step": 15.0,
+    "methods": ("stat_centred", "pca"), "min_valid": 0.25, "min_points": 5, "min_patches": 2,
+    "quantiles": "linear",
+}  # fmt: skip
+
+
+def test_every_option_is_a_flag(monkeypatch, capsys):
+    from spatialq import cli, features
+
+    assert set(OPTIONS) == set(Options.__dataclass_fields__)
+    given = []
+    nothing = {"features": [], "outputs": []}
+    monkeypatch.setattr(features, "write_features", lambda *_, **k: given.append(k) or nothing)
+    texts = {name: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+             for name, value in OPTIONS.items()}  # fmt: skip
+    flags = [word for name, text in texts.items()
+             for word in (f"--{name.replace('_', '-')}", text)]  # fmt: skip
+    reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1,q1"]
+    for more in ([*flags, *reader], []):
+        monkeypatch.setattr(sys, "argv", ["spatialq", "features", "a.tif", *more])
+        cli.main()
+    assert "(no rows)" in capsys.readouterr().out
+    full, plain = given
+    assert {name: full[name] for name in OPTIONS} == OPTIONS
+    assert (full["nodata"], full["band"], full["device"]) == (-9999.0, 2, "cpu")
+    assert full["show"] == ["pca1", "q1"]
+    assert Options(**{name: plain[name] for name in OPTIONS}) == Options()
+
+
+def test_the_picture_shows_what_it_is_told(tmp_path):
+    source = write_grid(tmp_path / "a.tif")
+    heights = []
+    for show in (["q1"], ["q1", "median", "q3", "max"], []):
+        spatialq.write_features(source, tmp_path / "f.png", show=show, **SMALL)
+        with Image.open(tmp_path / "f.png") as picture:
+            heights.append(picture.height)
+    assert heights[0] < heights[1] == heights[2]
+
+
+def test_progress_is_in_cells(tmp_path, monkeypatch):
+    """A band is a row of examples here, and said to be done before the last one is."""
+    source = write_grid(tmp_path / "a.tif")
+    monkeypatch.setattr("spatialq.bridge_grid.BAND_CELLS", 1)
+    monkeypatch.setattr("spatialq.features.TICK", 1e-4)
+    told = []
+    spatialq.write_features(source, progress=lambda *what: told.append(what), **SMALL)
+    files, done, cells = zip(*told, strict=True)
+    assert (set(files), set(cells)) == ({source}, {45 * 70})
+    assert list(done) == sorted(done)
+    assert done[-1] == 45 * 70
+    assert set(done[:-1]) & {70 * 10 * k for k in (1, 2, 3, 4)}
+
+
+def test_degrees_are_warned_about(tmp_path):
+    source = write_grid(tmp_path / "a.tif", crs="EPSG:4326", rows=20, columns=30)
+    with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
+        done = spatialq.write_features(source, **SMALL)
+    assert done["examples"] == 6
+    assert "warning: features: '" in run(source, *FLAGS).stderr
+
+
+def test_a_grid_with_a_hole_of_an_example(tmp_path):
+    source = tmp_path / "a.npy"
+    z = np.random.default_rng(1).random((20, 30))
+    z[:10, :10] = np.nan
+    np.save(source, z)
+    targets = [tmp_path / "f.csv", tmp_path / "f.png"]
+    done = spatialq.write_features(source, targets, scales=(3.0,), example_scale=10.0)
+    assert done["examples"] == 6
+    assert {each["examples"] for each in done["features"]} == {5}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "options", "sentence"),
+    [
+        (["f.txt"], {}, "features: output '.*f.txt' must end in one of .parquet, .csv, .json, .p"),
+        (["f.csv", "f.csv"], {}, "features: outputs must be different files, got '.*f.csv' twice"),
+        (["no/f.csv"], {}, "output: '.*no/f.csv': there is no folder"),
+        (["f.csv"], {"scales": (1.0,)}, "pops_features: scales must be from 4, two cells along x"),
+        (["f.csv"], {"methods": ("pcb",)}, "pops_features: no method 'pcb'; there is pca, stat,"),
+        (["f.csv"], {"device": "tpu"}, "pops_features: device must be 'auto', 'cpu' or 'gpu'"),
+        (["f.csv"], {"radius": 1.0}, "pops_features: no option 'radius'; there is"),
+        (["f.csv"], {"band": 2}, "read_grid: band must be 1 to 1 for"),
+        (["f.png"], {"show": ["pca3"]}, "features: show must be of pca1, pca2, mean, .*got 'pca3'"),
+        (["f.png"], {"show": ["q1", "q3", "min", "max", "pca1"]}, "show must be at most 4 feat"),
+    ],
+)
+def test_what_is_wrong_leaves_no_file(tmp_path, outputs, options, sentence):
+    path = write_grid(tmp_path / "a.tif")
+    with pytest.raises((ValueError, duckdb.Error), match=sentence):
+        spatialq.write_features(path, [tmp_path / name for name in outputs], **SMALL | options)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.tif"]
+
+
+def test_a_grid_that_would_be_its_own_output(tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(write_grid(tmp_path / "a.tif").read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(spatialq.FileError, match="output must be another file than the input"):
+        spatialq.write_features(path, path)
+    assert path.read_bytes() == before
+
+
+METHOD = """
+import spatialq
+
+@spatialq.pops_method("m", features=["height", "last"])
+def m(z, dx, dy, out):
+    out[0] = z[0, 0]
+    out[1] = z[-1, -1]
+"""
+
+
+def test_a_method_of_ones_own(tmp_path):
+    (tmp_path / "m.py").write_text(METHOD)
+    write_grid(tmp_path / "a.tif")
+    result = run("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (row,) = json.loads(result.stdout)
+    names = [(each["method"], each["feature"]) for each in row["features"]]
+    assert names[-2:] == [("m", "height"), ("m", "last")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["none.tif"], 1, "error: features: 'none.tif': there is no such file"),
+        (["house.ifc"], 1, "error: features: 'house.ifc': is no grid"),
+        (["a.tif"], 1, "error: pops_features: example_scale must be from 4 to 140, which is 2"),
+        (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be numbers such as 300,"),
+        (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
+        (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
+        (["a.tif", "--define", "none.py"], 2, "error: Invalid value for '--define'"),
+        (["a.tif", "--define", "m.py"], 1, "error: pops_method: m must take (z, dx, dy, out), got"),
+        (["a.tif", "--band", "x"], 2, "error: Invalid value for '--band'"),
+        ([], 2, "error: Missing argument 'grid'"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, arguments, code, message):
+    (tmp_path / "house.ifc").touch()
+    (tmp_path / "m.py").write_text(METHOD.replace("dx, dy, ", ""))
+    write_grid(tmp_path / "a.tif")
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stderr.startswith(message)
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_real_grid(tmp_path):
+    """St. Helens: the crater and the cone are rougher than the valleys."""
+    source = real_file("data/dem/SainteHelens.dem")
+    done = spatialq.write_features(source, [tmp_path / "f.parquet", tmp_path / "f.png"])
+    assert done["examples"] == (327 * 30 // 2000) * (468 * 30 // 2000)
+    with spatialq.connect() as con:
+        found = con.sql(
+            f"SELECT corr(p.mean, s.mean) FROM '{tmp_path / 'f.parquet'}' AS p "
+            f"JOIN '{tmp_path / 'f.parquet'}' AS s USING (example_id, scale) "
+            "WHERE p.feature = 'pca2' AND s.feature = 'variance' AND scale = 300"
+        ).fetchall()
+    assert found[0][0] < -0.5  # the steeper, the more of the variance is of the first component

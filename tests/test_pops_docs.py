@@ -1,0 +1,104 @@
+"""Every query and function that the pages of features show runs on a small grid."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from spatialq.udfs.pops_features import Options
+
+import spatialq
+from spatialq.connection import macros
+from spatialq.export.raster import Raster, write_terrain
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("pops_features", "pops_patches")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """dem.tif: 2 x 1 examples of 2 km, cells of 60 m; tiles/ with it twice."""
+    folder = tmp_path_factory.mktemp("docs")
+    y, x = np.mgrid[0:35, 0:70]
+    z = 900 + 80 * np.sin(x / 5) * np.cos(y / 6) + np.random.default_rng(2).normal(0, 2, x.shape)
+    (folder / "tiles").mkdir()
+    for name in ("dem.tif", "tiles/a.tif", "tiles/b.tif"):
+        write_terrain(folder / name, Raster(z, 0.0, 2100.0, 60.0, "EPSG:32633"))
+    return folder
+
+
+@pytest.fixture
+def con(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with spatialq.connect() as con:
+        con.execute("CREATE TABLE cells AS FROM read_grid('dem.tif')")
+        rng = np.random.default_rng(3)
+        x, y = rng.uniform(0, 110, (2, 30_000))
+        points = {"point_id": np.arange(x.size), "x": x, "y": y, "z": 5 * np.sin(x / 9)}
+        con.register("points", pa.table(points))
+        yield con
+
+
+def code(page, language):
+    text = (ROOT / f"docs/{page}.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_queries_of_a_page(con, page):
+    for statement in con.extract_statements("".join(code(page, "sql"))):
+        assert con.execute(statement.query).fetchall(), statement.query
+
+
+def test_the_query_that_makes_a_raster(con, folder):
+    import rasterio
+
+    from spatialq.export.table import write_table
+
+    (query,) = re.findall(
+        r'spatialq sql "(.*?)" -o pca2.tif', "".join(code(PAGES[0], "sh")), re.DOTALL
+    )
+    write_table(con, query, folder / "pca2.tif")
+    with rasterio.open(folder / "pca2.tif") as raster:
+        assert raster.shape == (1, 2)
+
+
+def test_the_method_of_ones_own(con):
+    (text,) = code("pops_features", "python")
+    definition, call = text.split("\n\n\n")
+    names = {"spatialq": spatialq, "con": con}
+    exec(definition, names)
+    found = eval(call, names).filter("method = 'slope'").fetchall()
+    assert len(found) == 2 * 3 * 2  # examples, scales, features
+    assert all(mean > 0 for _, _, _, _, _, _, mean, *_ in found)
+
+
+def test_every_argument_and_column_is_on_the_page(con):
+    text = (ROOT / "docs/pops_features.md").read_text()
+    for name in (*Options.__dataclass_fields__, "nodata", "band", "device"):
+        assert f"`{name}`" in text, name
+    for page in PAGES:
+        text = (ROOT / f"docs/{page}.md").read_text()
+        for name in con.sql(f"FROM {page}('dem.tif')").columns:
+            assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_macro_has_the_arguments_of_the_options(name):
+    (macro,) = (macro for macro in macros() if macro.name == name)
+    named = re.findall(r"(\w+) := ", macro.statement.split(") AS ")[0])
+    assert named == [*Options.__dataclass_fields__, "nodata", "band", "device"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_examples_of_the_macros(con, name):
+    examples = [
+        example
+        for macro in macros()
+        if macro.name == name
+        for example in re.findall("example: (.*)", macro.comment)
+    ]
+    assert examples
+    for example in examples:
+        assert con.execute(example).fetchall(), example
