@@ -72,6 +72,7 @@ struct Part {
     int along;          // patches of the example from a column of them to the next one
     i64 at;             // of the first patch, in a series of raw features
     double xx, yy;      // sums of squares of x and y about their means, over a patch
+    double per_column, per_row;  // 1 / how many a patch has
 
     __device__ int patches() const { return x.count * y.count; }
     __device__ int cells() const { return x.size * y.size; }
@@ -114,6 +115,8 @@ __device__ Part part_of(const Scale& scale, const Side& x, const Side& y, int we
     const i64 n = part.cells();
     part.xx = (double)(n * ((i64)scale.x.size * scale.x.size - 1)) / 12.0;
     part.yy = (double)(n * ((i64)scale.y.size * scale.y.size - 1)) / 12.0;
+    part.per_column = 1.0 / scale.x.size;
+    part.per_row = 1.0 / scale.y.size;
     return part;
 }
 
@@ -194,22 +197,25 @@ struct Moments {
 };
 
 template <typename T>
-__device__ Column sum_column(const Cells<T>& z, int row, int column, int size) {
+__device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int column) {
+    const int size = part.y.size;
     const T* at = &z.corner[(i64)row * z.pitch + column];
     const double first = *at;
-    Column sums = {first, 0.0, 0.0, 0.0, 0.0, 0.0};
-    for (int r = 0; r < size; ++r) sums.mean += at[(i64)r * z.pitch] - first;
-    sums.mean /= size;
-    double weight = -0.5 * (size - 1);
+    double total = 0.0, squares = 0.0, cubes = 0.0, fourths = 0.0, tilt = 0.0;
     for (int r = 0; r < size; ++r) {
-        const double off = (at[(i64)r * z.pitch] - first) - sums.mean, square = off * off;
-        sums.tilt += weight * off;
-        sums.squares += square;
-        sums.cubes += square * off;
-        sums.fourths += square * square;
-        weight += 1.0;
+        const double off = at[(i64)r * z.pitch] - first, square = off * off;
+        total += off;
+        tilt += total;  // a row counts in all totals from its own on
+        squares += square;
+        cubes += square * off;
+        fourths += square * square;
     }
-    return sums;
+    const double mean = total * part.per_row;
+    fourths -= mean * (4.0 * cubes - mean * (6.0 * squares - 3.0 * mean * total));
+    cubes -= mean * (3.0 * squares - 2.0 * mean * total);
+    squares -= mean * total;
+    tilt = 0.5 * (size + 1) * total - tilt;
+    return {first, mean, squares, cubes, fourths, tilt};
 }
 
 // Merges the columns of a patch without missing cells; the mean is NaN if one is missing.
@@ -222,7 +228,7 @@ __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
         const Column column = column_at(c);
         mean += (column.first - base) + column.mean;
     }
-    mean /= columns;
+    mean *= part.per_column;
     Moments sums = {base + mean, 0.0, 0.0, 0.0, 0.0, 0.0};
     double weight = -0.5 * (columns - 1);
     for (int c = 0; c < columns; ++c) {
@@ -327,7 +333,7 @@ __device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
                     const int py = (u64)k * part.inverse >> 32;
                     const int row = part.low + py * part.y.step;
                     const int column = part.left + k - py * part.width;
-                    columns.put(total + k, sum_column(cells, row, column, part.y.size));
+                    columns.put(total + k, sum_column(cells, part, row, column));
                 });
                 total += part.columns;
             }
@@ -350,7 +356,7 @@ __device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
                 threads.deal(part.patches(), [&](int k) {
                     const Patch patch(part, k);
                     const Moments sums = sum_patch(cells, part, patch, [&](int c) {
-                        return sum_column(cells, patch.row, patch.column + c, part.y.size);
+                        return sum_column(cells, part, patch.row, patch.column + c);
                     });
                     finish(part, sums, patch.at);
                 });
