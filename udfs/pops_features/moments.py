@@ -13,10 +13,11 @@ from spatialq.numba_cache import njit
 COLUMN = 7
 """Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""
 
-MOMENTS = 6
-"""Of a patch: mean, sums of squares, cubes and fourth powers about it, moments with x and y."""
+MOMENTS = 7
+"""Of a patch: one of its heights, the mean from it, sums of squares, cubes and fourth powers about
+the mean, moments with x and y."""
 
-MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
+BASE, MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -111,7 +112,8 @@ def merge_columns(sums, left, columns, rows, higher, moments, at):
             a4 += sums[4, k] + e * (4.0 * cubes + e * (6.0 * squares + ee))
     shift = a1 * (1.0 / columns)
     a1 *= rows
-    moments[MEAN, at] = first + (mean + shift)
+    moments[BASE, at] = first
+    moments[MEAN, at] = mean + shift
     moments[M2, at] = a2 - shift * a1
     if higher:
         moments[M3, at] = a3 - shift * (3.0 * a2 - 2.0 * shift * a1)
