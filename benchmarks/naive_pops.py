@@ -93,7 +93,7 @@ def extremes(xx, xy, xz, yy, yz, zz):
 
 
 @njit(cache=True, nogil=True)
-def example(z, row, left, size, step, n, spacing, least, wants_pca, wants_stat, closed, raw):
+def example(z, row, left, size, step, n, spacing, wants_pca, wants_stat, closed_form, raw):
     """Features of n x n patches of an example: raw[n * n, 11], NaN where a patch has none."""
     x, y, heights = np.empty(size * size), np.empty(size * size), np.empty(size * size)
     for px in range(n):
@@ -106,56 +106,70 @@ def example(z, row, left, size, step, n, spacing, least, wants_pca, wants_stat, 
                         x[m], y[m], heights[m] = i * spacing, j * spacing, height
                         m += 1
             at = px * n + py
-            if m < least:
+            if m < max(3, size * size / 2):
                 raw[at] = np.nan
                 continue
             if wants_pca:
-                pca(x, y, heights, m, closed, raw[at, :2])
+                pca(x, y, heights, m, closed_form, raw[at, :2])
             if wants_stat:
                 stat(heights, m, raw[at, 2:])
 
 
 @njit(cache=True, nogil=True)
+def summarise(raw, first, last, aggregated):
+    """Statistics of features [first, last) of an example's patches: aggregated[11, 9]."""
+    values = np.empty(raw.shape[0])
+    for f in range(first, last):
+        m = 0
+        for at in range(raw.shape[0]):
+            if not np.isnan(raw[at, f]):
+                values[m] = raw[at, f]
+                m += 1
+        if m == 0:
+            aggregated[f] = np.nan
+        else:
+            stat(values, m, aggregated[f])
+
+
+@njit(cache=True, nogil=True)
 def examples(
-    z, first, last, rows, side, sizes, steps, spacing, wants_pca, wants_stat, closed, aggregated
-):
-    """Statistics of the patches of examples [first, last): aggregated[example, scale, 11, 9]."""
-    lowest, highest = 0 if wants_pca else 2, 11 if wants_stat else 2
+    z, first, last, rows, side, size, step, n, spacing, wants_pca, wants_stat, closed_form,
+    keep, raw, aggregated,
+):  # fmt: skip
+    """One scale of examples [first, last): raw[example, n * n, 11], or their statistics."""
+    of_example = np.empty((n * n, 11))
     for e in range(first, last):
-        for k in range(sizes.size):
-            n = 1 + (side - sizes[k]) // steps[k]
-            raw, values = np.empty((n * n, 11)), np.empty(n * n)
-            least = max(3, sizes[k] * sizes[k] / 2)
-            example(
-                z, e % rows * side, e // rows * side, sizes[k], steps[k], n, spacing, least,
-                wants_pca, wants_stat, closed, raw,
-            )  # fmt: skip
-            for f in range(lowest, highest):
-                m = 0
-                for at in range(n * n):
-                    if not np.isnan(raw[at, f]):
-                        values[m] = raw[at, f]
-                        m += 1
-                if m == 0:
-                    aggregated[e, k, f] = np.nan
-                else:
-                    stat(values, m, aggregated[e, k, f])
+        if keep:
+            of_example = raw[e]
+        example(
+            z, e % rows * side, e // rows * side, size, step, n, spacing, wants_pca, wants_stat,
+            closed_form, of_example,
+        )  # fmt: skip
+        if not keep:
+            summarise(of_example, 0 if wants_pca else 2, 11 if wants_stat else 2, aggregated[e])
 
 
-def features(grid, options, *, closed_form=False):
-    """Give float64[example, scale, feature of PCA and STAT, statistic], as `pops_features` has it.
+def run(grid, options, *, keep=False, closed_form=False):
+    """Give for each scale the statistics of examples, float64[example, 11, 9], or raw features.
 
-    Squares only, default steps and thresholds, and scales in ascending order.
+    Squares only, default steps and thresholds. With `keep` float64[example, patch, 11].
     """
     side = int(options.example_scale // grid.dx)
     columns, rows = grid.columns // side, grid.rows // side
-    sizes = np.array([int(scale // grid.dx) for scale in options.scales])
-    steps = np.array([max(1, round(scale / 2 / grid.dx)) for scale in options.scales])
-    aggregated = np.empty((columns * rows, sizes.size, 11, NINE))
     wants = "pca" in options.methods, "stat" in options.methods
+    found = []
+    for scale in options.scales:
+        size, step = int(scale // grid.dx), max(1, round(scale / 2 / grid.dx))
+        n = 1 + (side - size) // step
+        raw = np.empty((columns * rows if keep else 0, n * n, 11))
+        aggregated = np.empty((0 if keep else columns * rows, 11, NINE))
 
-    def some(span):
-        examples(grid.z, *span, rows, side, sizes, steps, grid.dx, *wants, closed_form, aggregated)
+        def some(span, size=size, step=step, n=n, raw=raw, aggregated=aggregated):
+            examples(
+                grid.z, *span, rows, side, size, step, n, grid.dx, *wants, closed_form,
+                keep, raw, aggregated,
+            )  # fmt: skip
 
-    in_threads(some, columns * rows)
-    return aggregated
+        in_threads(some, columns * rows)
+        found.append(raw if keep else aggregated)
+    return found

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import runpy
 import signal
 import sys
 import warnings
@@ -334,8 +335,14 @@ def features(
         float | None, typer.Option(help="From an example to the next; as far as one reaches.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Of pca, stat, pca_ternary, stat_centred.")
+        str, typer.Option(help="Of pca, stat, pca_ternary, stat_centred, and those of --define.")
     ] = "pca,stat",
+    define: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Python file with methods of yours (pops_method)."
+        ),
+    ] = None,
     min_valid: Annotated[
         float, typer.Option(help="Share of the cells of a patch that must have a value.")
     ] = 0.5,
@@ -358,6 +365,8 @@ def features(
     """Take features of a terrain grid at several scales (POPS): a table, a picture."""
     from spatialq.features import write_features
 
+    if define is not None:
+        runpy.run_path(str(define))
     with _progress() as update:
         row = write_features(
             grid,

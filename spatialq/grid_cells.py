@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,10 +105,9 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
 def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     """Sort the different values of an axis, of which there must be two."""
     extents = np.array(_in_parts(lambda part: _extent(values[part]), values.size))
-    low, high = extents[:, 0].min(), extents[:, 1].max()
-    if not np.isfinite(high - low):
-        bad = high if np.isfinite(low) else low
-        message = f"{function}: {axis} must be finite, got {float(bad)!r}"
+    low, high = float(extents[:, 0].min()), float(extents[:, 1].max())
+    if not isfinite(high - low):
+        message = f"{function}: {axis} must be finite, got {high if isfinite(low) else low!r}"
         raise ValueError(message)
     tables = _in_parts(lambda part: _table(values[part].view(np.uint64)), values.size)
     different = [table[table != EMPTY].view(np.float64) for table in tables]
@@ -126,8 +126,8 @@ def _axis(values: NDArray[Any], share: float) -> Axis:
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
     usual = np.partition(gaps, (gaps.size - 1) // 2)[(gaps.size - 1) // 2]
-    few = gaps[gaps < 2.5 * usual]  # a wide gap is as many cells only by a good mean of these
-    usual = few.sum() / np.rint(few / usual).sum()
+    # the mean of these is exact enough to count the places of a wide extent
+    usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
     return Axis(first, extent / steps, steps + 1)

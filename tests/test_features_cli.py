@@ -188,6 +188,26 @@ def test_a_grid_that_would_be_its_own_output(tmp_path):
     assert path.read_bytes() == before
 
 
+METHOD = """
+import spatialq
+
+@spatialq.pops_method("m", features=["height", "last"])
+def m(z, dx, dy, out):
+    out[0] = z[0, 0]
+    out[1] = z[-1, -1]
+"""
+
+
+def test_a_method_of_ones_own(tmp_path):
+    (tmp_path / "m.py").write_text(METHOD)
+    write_grid(tmp_path / "a.tif")
+    result = run("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (row,) = json.loads(result.stdout)
+    names = [(each["method"], each["feature"]) for each in row["features"]]
+    assert names[-2:] == [("m", "height"), ("m", "last")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -197,12 +217,15 @@ def test_a_grid_that_would_be_its_own_output(tmp_path):
         (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be numbers such as 300,"),
         (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
         (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
+        (["a.tif", "--define", "none.py"], 2, "error: Invalid value for '--define'"),
+        (["a.tif", "--define", "m.py"], 1, "error: pops_method: m must take (z, dx, dy, out), got"),
         (["a.tif", "--band", "x"], 2, "error: Invalid value for '--band'"),
         ([], 2, "error: Missing argument 'grid'"),
     ],
 )
 def test_errors_are_one_line(tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
+    (tmp_path / "m.py").write_text(METHOD.replace("dx, dy, ", ""))
     write_grid(tmp_path / "a.tif")
     result = run(*arguments, cwd=tmp_path)
     assert result.returncode == code

@@ -20,8 +20,12 @@ from spatialq import pops_method
 from spatialq.grid import Grid
 from spatialq.udf import catalog
 
+from ..host.device import HostDevice
+from ..test_parity import device
 from . import oracle
 from .test_oracle import features, patches
+
+__all__ = ["device"]
 
 DX, DY = 1.0, 2.0
 OPTIONS = {"scales": (4.0, 7.0), "example_scale": 12.0, "min_valid": 0.8}
@@ -309,36 +313,54 @@ def test_features_that_change_during_a_call_are_refused():
 
 
 ON_GPU = """
-import numpy as np
-from spatialq import pops_method
+import math, sys
+import numba, numpy as np
+from spatialq import cuda, pops_method
 from spatialq.grid import Grid
-from spatialq.udfs.pops_features.division import divide
-from spatialq.udfs.pops_features.methods import OWN
-from spatialq.udfs.pops_features.own_gpu import fill_gpu
-from spatialq.udfs.pops_patches import Options, cpu
+from spatialq.udf import Text, catalog
+from spatialq.udfs.pops_features import own_gpu
+sys.path.insert(0, {host!r})
+from device import HostDevice
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 {slope}
 pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+
+@pops_method("low", features=["low"])
+def low(z, dx, dy, out):
+    if z[0, 0] > 0:
+        if not SIMULATED:
+            raise ValueError
+        out[0] = math.nan
+    else:
+        out[0] = z[0, 0]
+
+if SIMULATED:
+    cuda.device = HostDevice
+    own_gpu.THREADS = 4  # each is a thread of Python
 rng = np.random.default_rng(4)
 z = rng.normal(size=(17, 27))
 z[rng.random(z.shape) < 0.15] = np.nan
-grid = Grid(z, dx=1.0, dy=2.0)
-options = Options(scales=(6.0, 8.0), example_scale=13.0, methods=("slope",), min_valid=0.8)
-division = divide(grid, options)
-expected = cpu.run(grid, options)
-found = []
-for scale in division.scales:
-    out = np.zeros((2, division.x.count, division.y.count, scale.patches))
-    fill_gpu(OWN["slope"], z, division, scale, scale.least(options), grid.dx, grid.dy, out)
-    found.append(out.ravel())
-found = np.concatenate(found)
-np.testing.assert_allclose(found, expected["value"], rtol=1e-13)
-assert 0.1 < np.isnan(found).mean() < 0.9, found
+for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
+    grid = Grid(z.astype(dtype), dx=1.0, dy=2.0)
+    for function in ("pops_features", "pops_patches"):
+        udf = catalog()[function]
+        options = udf.options(
+            scales=(6.0, 8.0), example_scale=13.0, methods=("slope", "stat", "low"), min_valid=0.8
+        )
+        expected, found = (udf.kernel(device)(grid, options) for device in ("cpu", "gpu"))
+        for name, values in expected.items():
+            if not isinstance(values, Text):
+                np.testing.assert_allclose(found[name], values, rtol=1e-9, err_msg=name)
+        assert 0.1 < np.isnan(expected.get("value", [0.0, np.nan])).mean() < 0.9
 """
 
 
-def test_it_is_the_same_on_a_simulated_gpu():
-    code = ON_GPU.format(slope="import math\n" + inspect.getsource(slope))
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+def test_it_is_the_same_on_the_gpu(device):
+    """In a process of its own: Numba has its simulator, or not, from the start."""
+    simulated = isinstance(device, HostDevice)
+    source = inspect.getsource(slope)
+    code = ON_GPU.format(slope=source, host=str(Path(inspect.getfile(HostDevice)).parent))
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": str(int(simulated))}
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr

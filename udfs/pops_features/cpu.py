@@ -1,6 +1,6 @@
 """`pops_features` on the CPU: examples in runs along x, all scales of a run while it is cached."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If no example or patch fits, or all cells are missing.
+        If no example or patch fits.
     """
     division = divide(grid, options)
     series = series_of(division, options)
@@ -55,16 +55,15 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
     linear = options.quantiles == "linear"
 
-    def work(piece: "Run") -> None:
-        for k, raw in raw_features(grid, division, options, piece):
-            flat = raw.reshape(-1, raw.shape[2])
-            nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
-            networks = exchanges(raw.shape[2], linear)
-            aggregate(flat, options.min_patches, *networks, linear, nine, m)
-            of_scale = [at for at, each in enumerate(series) if each.scale == k]
-            place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale
-            statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
-            patches[place] = m.reshape(len(raw), -1).T
+    def work(piece: "Run", k: int) -> None:
+        raw = raw_features(grid, division, options, piece, k)
+        flat = raw.reshape(-1, raw.shape[2])
+        nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
+        aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
+        of_scale = [at for at, each in enumerate(series) if each.scale == k]
+        place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale
+        statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
+        patches[place] = m.reshape(len(raw), -1).T
 
     each_run(division, rows, work)
     return features_table(grid, division, rows, options, statistics, patches)
@@ -79,28 +78,31 @@ class Run:
     stop: int
 
 
-def each_run(division: Division, rows: range, work: Any) -> None:
-    """Call work with every run of examples, in several threads."""
+def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) -> None:
+    """Call work with every run of examples and scale, in several threads.
+
+    A thread goes through the scales of a run while its cells are in the cache.
+    """
     n = max(1, RUN // division.x.step)
-    columns = division.x.count
+    columns, scales = division.x.count, range(len(division.scales))
     runs = [Run(r, e, min(e + n, columns)) for r in rows for e in range(0, columns, n)]
+    tasks = [(piece, k) for piece in runs for k in scales]
 
     def some(span: tuple[int, int]) -> None:
-        for piece in runs[slice(*span)]:
-            work(piece)
+        for piece, k in tasks[slice(*span)]:
+            work(piece, k)
 
-    in_threads(some, len(runs))
+    in_threads(some, len(tasks))
 
 
 def raw_features(
-    grid: "Grid", division: Division, options: "Options", piece: Run
-) -> "Iterator[tuple[int, NDArray[np.float64]]]":
-    """Give the features of all patches of a run of examples, scale by scale.
+    grid: "Grid", division: Division, options: "Options", piece: Run, k: int
+) -> "NDArray[np.float64]":
+    """Give the features of all patches of the k-th scale in a run of examples.
 
-    Yields
-    ------
-    scale : int
-    raw : float64[features of all methods, examples, patches]
+    Returns
+    -------
+    float64[features of all methods, examples, patches]
         NaN for a patch with too few values.
     """
     examples = piece.stop - piece.first
@@ -109,22 +111,23 @@ def raw_features(
     linear = options.quantiles == "linear"
     starts, total = first_rows(options.FUNCTION, options.methods)
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
-    own = [(OWN[name], starts[name]) for name in options.methods if name in OWN]
-    for k, scale in enumerate(division.scales):
-        raw = np.empty((total, examples * scale.patches))
-        counts = np.empty(examples * scale.patches, np.int64)
-        fill_patches(
-            grid.z, row, left, examples, division.x.step, scale.x.size, scale.y.size,
-            scale.x.step, scale.y.step, scale.x.count, scale.y.count, grid.dx, grid.dy,
-            scale.least(options), rows, *exchanges(scale.cells, linear), linear, raw, counts,
-        )  # fmt: skip
-        for method, start in own:
+    scale = division.scales[k]
+    least = scale.least(options)
+    raw = np.empty((total, examples * scale.patches))
+    counts = np.empty(examples * scale.patches, np.int64)
+    fill_patches(
+        grid.z, row, left, examples, division.x.step, scale.x.size, scale.y.size, scale.x.step,
+        scale.y.step, scale.x.count, scale.y.count, grid.dx, grid.dy, least, rows,
+        *exchanges(scale.cells, linear), linear, raw, counts,
+    )  # fmt: skip
+    for name in options.methods:
+        if name in OWN:
             fill_cpu(
-                method, grid.z, *_corners(row, left, examples, division.x.step, scale),
-                scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= scale.least(options),
-                raw[start : start + len(method.features)],
+                OWN[name], grid.z, *_corners(row, left, examples, division.x.step, scale),
+                scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
+                raw[starts[name] : starts[name] + len(OWN[name].features)],
             )  # fmt: skip
-        yield k, raw.reshape(total, examples, scale.patches)
+    return raw.reshape(total, examples, scale.patches)
 
 
 def _corners(

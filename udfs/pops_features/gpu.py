@@ -12,7 +12,7 @@ import numpy as np
 from spatialq import cuda
 
 from .division import Axis, Division, Scale, divide
-from .methods import first_rows
+from .methods import OWN, first_rows
 from .table import STATISTICS, features_table, series_of
 
 if TYPE_CHECKING:
@@ -158,6 +158,19 @@ class Kernels:
             self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
             self._sweep("select", large, None, THREADS, z, raw, (linear,), (stat, centred))
             self._sweep("stat", scales, ROOM // 4, THREADS, z, raw, (), (stat, centred))
+        for name in self.options.methods:
+            if name in OWN:
+                self._fill_own(OWN[name], z, raw)
+
+    def _fill_own(self, method: Any, z: Any, raw: Any) -> None:
+        """Fill in the raw features of a method of the user's."""
+        from .own_gpu import fill_gpu  # numba-cuda is for such methods only
+
+        start, grid = self.starts[method.name], self.grid
+        out = raw[start : start + len(method.features)]
+        for first, scale in zip(self.firsts, self.division.scales, strict=False):
+            least = scale.least(self.options)
+            fill_gpu(method, z, self.division, scale, first, least, grid.dx, grid.dy, out)
 
     def _sweep(
         self, kernel: str, scales: Sequence[Scale], room: int | None, threads: int, z: Any,

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 THREADS = 128
 """Of a block."""
 
+FEWEST_BLOCKS = 128
+"""Numba warns of fewer; one without a patch ends at once."""
+
 SIGNATURE = "void(float32[:, :], float64, float64, float64[::1])"
 
 
 def fill_gpu(
-    own: "Own", z: Any, division: "Division", scale: "Scale", least: int, dx: float, dy: float,
-    out: Any,
+    own: "Own", z: Any, division: "Division", scale: "Scale", first: int, least: int, dx: float,
+    dy: float, out: Any,
 ) -> None:  # fmt: skip
     """Fill in the features of all patches of one scale, in a band of whole rows of examples.
 
@@ -36,21 +39,21 @@ def fill_gpu(
         The first example starts in its south-western cell.
     division : Division
     scale : Scale
+    first : int
+        The scale's first patch in `out`.
     least : int
         Cells of a patch that must have a value.
     dx, dy : float
         Spacing of the cells.
-    out : float64[features, columns of examples, rows of examples, patches]
-        Out: y of the patches is fastest; NaN where there is none.
+    out : float64[features, columns of examples, rows of examples, patches of all scales]
+        Out, for this scale: y of the patches is fastest; NaN where there is none.
     """
     own.expect(len(out))
-    out[:] = nan
-    blocks = -(-out[0].size // THREADS)
-    if blocks:
-        _kernel(own.function, len(own.features))[blocks, THREADS](
-            z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,
-            scale.y.step, scale.x.count, scale.y.count, least, dx, dy, out,
-        )  # fmt: skip
+    blocks = -(-out.shape[1] * out.shape[2] * scale.patches // THREADS)
+    _kernel(own.function, len(own.features))[max(blocks, FEWEST_BLOCKS), THREADS](
+        z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,
+        scale.y.step, scale.x.count, scale.y.count, first, least, dx, dy, out,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +75,7 @@ def _kernel(function: Function, features: int) -> Any:
     @cuda.jit
     def fill(
         z: Any, step_x: int, step_y: int, sx: int, sy: int, tx: int, ty: int, nx: int, ny: int,
-        least: int, dx: float, dy: float, out: Any,
+        first: int, least: int, dx: float, dy: float, out: Any,
     ) -> None:  # fmt: skip
         at = cuda.grid(1)  # neighbours along x, which read the same cells, side by side
         columns, rows = out.shape[1], out.shape[2]
@@ -80,6 +83,9 @@ def _kernel(function: Function, features: int) -> Any:
             return
         px, py = at % nx, at // nx % ny
         column, row = at // (nx * ny) % columns, at // (nx * ny * columns)
+        place = first + px * ny + py
+        for k in range(features):
+            out[k, column, row, place] = nan  # also for a function that raises: its thread ends
         west, south = column * step_x + px * tx, row * step_y + py * ty
         patch = z[south : south + sy, west : west + sx]
         count = 0
@@ -95,6 +101,6 @@ def _kernel(function: Function, features: int) -> Any:
         on_device(patch, dx, dy, found)
         for k in range(features):
             if isfinite(found[k]):
-                out[k, column, row, px * ny + py] = found[k]
+                out[k, column, row, place] = found[k]
 
     return fill

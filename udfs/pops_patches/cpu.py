@@ -41,9 +41,9 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     examples = division.x.count, len(rows)
     found = [np.empty((features, *examples, scale.patches)) for scale in division.scales]
 
-    def work(piece: Run) -> None:
-        for k, raw in raw_features(grid, division, options, piece):
-            found[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+    def work(piece: Run, k: int) -> None:
+        raw = raw_features(grid, division, options, piece, k)
+        found[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
 
     each_run(division, rows, work)
     return patches_table(division, rows, options, found)
