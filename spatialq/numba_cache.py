@@ -1,25 +1,26 @@
 """Numba's `njit` for our own functions, whose cache is never older than what they call.
 
 Numba's own cache looks at the file of a function only. When a function that it calls, or a constant
-that it uses, changes in another file, the old code of that stays compiled into it. Ours has a
-folder for each state of the sources, beside where Numba would keep its files.
+that it uses, changes in another file, the old code of that stays compiled into it. Ours looks at
+the files, too, that the function's own imports from, and those that they import from.
 """
 
 import functools
-import shutil
+import re
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from importlib.util import find_spec
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import caching
 
-PACKAGES = ("spatialq.demo", "spatialq.grid_cells", "spatialq.udfs")
-"""Where all compiled functions are, and whatever they use."""
+IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
+"""At the top of a file, not in a function or for type checkers."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -34,67 +35,80 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     return compiled
 
 
-class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):  # type: ignore[misc]
-    """Say where a function is kept; its own file is looked at, too, as Numba does it.
-
-    That file may be newer than the folder: it is read when the function is first needed.
-    """
-
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._py_file = function.__code__.co_filename
-        self._lineno = function.__code__.co_firstlineno
+        self._module = function.__module__
 
     def get_cache_path(self) -> str:
-        return str(_folder())
+        return _folder()
+
+    def get_source_stamp(self) -> bytes:
+        return _stamp(self._module)
+
+    def get_disambiguator(self) -> str:
+        """Tell functions of a name apart by their modules, not by lines: those would pile up."""
+        return self._module
 
 
 class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         self._lineno = function.__code__.co_firstlineno
         self._locator = _Locator(function)
-        name = f"{function.__module__}.{function.__qualname__}"
-        self._filename_base = self.get_filename_base(name, "")
+        self._filename_base = self.get_filename_base(
+            function.__qualname__, getattr(sys, "abiflags", "")
+        )
 
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def save_overload(self, *compiled: Any) -> None:
-        """Save if possible: the disk may be full, or a newer state have taken the folder away."""
+        """Save if possible: the disk may be full."""
         with suppress(OSError):
             super().save_overload(*compiled)
 
 
 @functools.cache
-def _folder() -> Path:
-    """Make the folder for the sources as they are, and remove those of other states."""
-    digest = sha256()
-    for source in _sources():
-        digest.update(source.read_bytes())
-    base = _base()
-    folder = base / f"kernels-{digest.hexdigest()[:16]}"
-    for other in set(base.glob("kernels-*")) - {folder}:
-        shutil.rmtree(other, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
-    return folder
+def _stamp(module: str) -> bytes:
+    return sha256(b"".join(map(_content, sorted(_files(module))))).digest()
 
 
-def _sources() -> Iterator[Path]:
-    for package in PACKAGES:
-        spec = find_spec(package)
-        assert spec is not None, package
-        for place in spec.submodule_search_locations or ():
-            yield from sorted(Path(place).rglob("*.py"))
-        if spec.origin is not None:
-            yield Path(spec.origin)
+def _files(module: str) -> set[str]:
+    """List the files that what a module's functions compile to depends on."""
+    modules, found = [module], set[str]()
+    while modules:
+        name = modules.pop()
+        file = sys.modules[name].__file__
+        if file is not None and file not in found:
+            found.add(file)
+            modules += _imports(name, file)
+    return found
 
 
-def _base() -> Path:
+@functools.cache
+def _imports(module: str, file: str) -> list[str]:
+    """List the modules of its package that a module imports from; they are loaded by now."""
+    found = set()
+    for name, names in IMPORT.findall(_content(file).decode()):
+        base = resolve_name(name, sys.modules[module].__package__)
+        found |= {base, *(f"{base}.{part}" for part in re.findall(r"\w+", names))}
+    top = module.partition(".")[0]
+    return [each for each in found if each.partition(".")[0] == top and each in sys.modules]
+
+
+@functools.cache
+def _content(file: str) -> bytes:
+    return Path(file).read_bytes()
+
+
+@functools.cache
+def _folder() -> str:
     """Find where Numba would keep what this file compiles to, or else a temporary folder."""
     try:
-        return Path(caching.FunctionCache(_base).cache_path)
+        return str(caching.FunctionCache(njit).cache_path)
     except RuntimeError:
-        return Path(_temporary_folder().name)
+        return _temporary_folder().name
 
 
 @functools.cache

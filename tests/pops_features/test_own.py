@@ -336,7 +336,7 @@ def low(z, dx, dy, out):
 
 if SIMULATED:
     cuda.device = HostDevice
-    own_gpu.THREADS = 4  # each is a thread of Python
+    own_gpu.THREADS, own_gpu.FEWEST_BLOCKS = 8, 1  # each is a thread of Python
 rng = np.random.default_rng(4)
 z = rng.normal(size=(17, 27))
 z[rng.random(z.shape) < 0.15] = np.nan
