@@ -69,16 +69,16 @@ def write_pca(moments, spread, square, dx, dy, raw):
     for at in range(square.size):
         a, m = dx * dx * xx[at], m2[at]
         high, _, _ = square_case(a, dx * mx[at], dy * my[at], m)
-        total = a + a + m
-        first[at] = high / total
-        second[at] = a / total
+        share = 1.0 / (a + a + m)
+        first[at] = high * share
+        second[at] = a * share
     values, vectors = np.empty(3), np.empty((3, 3))
     for at in range(square.size):
         if not square[at]:
             solve(moments, spread, at, dx, dy, values, vectors)
-            total = values[0] + values[1] + values[2]
-            first[at] = values[2] / total
-            second[at] = values[1] / total
+            share = 1.0 / (values[0] + values[1] + values[2])
+            first[at] = values[2] * share
+            second[at] = values[1] * share
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
