@@ -114,10 +114,11 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
     assert_same(on_host, expected)
 
 
-@pytest.mark.parametrize("name", ["TILE", "ROOM", "SORTED", "SORTER_BYTES"])
-def test_numbers_of_the_source(name):
-    defined = re.search(rf"^#define {name} (\d+)", gpu.SOURCE.read_text(), re.MULTILINE)
-    assert int(defined[1]) == getattr(gpu, name)
+def test_numbers_of_the_source():
+    found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\d.])", gpu.SOURCE.read_text(), re.MULTILINE)
+    kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
+    ours = {name: getattr(gpu, name) for name in ("SIDE", "SCALES", "ROOM", "SORTER_BYTES")}
+    assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -126,7 +127,7 @@ def test_superpatches_have_room(shape, room):
     options = catalog()["pops_features"].options(**SHAPES[shape])
     division = divide(Grid(np.zeros((97, 98), np.float32)), options)
     (x, wide, widest), (y, deep, deepest) = gpu.superpatches(division, division.scales, room)
-    cells = min(x.size, wide + widest - 1) * min(y.size, deep + deepest - 1)
-    assert cells <= gpu.TILE or min(wide, deep) < max(widest, deepest)
+    cells = max(min(x.size, wide + widest - 1), min(y.size, deep + deepest - 1))
+    assert cells <= gpu.SIDE or wide < widest or deep < deepest
     for scale in division.scales:
         assert room is None or gpu._columns(scale, wide, deep) <= room

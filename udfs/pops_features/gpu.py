@@ -25,7 +25,8 @@ RAW_BYTES = 4 << 30
 """Memory for raw features: so many rows of examples at a time."""
 
 # as kernels.cu has them
-TILE, ROOM, SORTED, SORTER_BYTES = 1152, 4800, 64, 512
+SIDE, SCALES, ROOM, SORTER_BYTES = 33, 16, 4800, 512
+SORTED = {"float32": 64, "float64": 49}
 
 THREADS = 256
 
@@ -152,8 +153,9 @@ class Kernels:
             self._sweep("pca", scales, ROOM // 3, THREADS, z, raw, spacings, (pca, ternary))
         if max(stat, centred) >= 0:
             linear = np.int32(self.options.quantiles == "linear")
-            small = [scale for scale in scales if scale.cells <= SORTED]
-            large = [scale for scale in scales if scale.cells > SORTED]
+            most = SORTED[z.dtype.name]
+            small = [scale for scale in scales if scale.cells <= most]
+            large = [scale for scale in scales if scale.cells > most]
             sorters = SORTER_BYTES // z.dtype.itemsize
             self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
             self._sweep("select", large, None, THREADS, z, raw, (linear,), (stat, centred))
@@ -177,20 +179,19 @@ class Kernels:
         raw: Any, numbers: tuple[Any, ...], rows: tuple[np.int32, ...],
     ) -> None:  # fmt: skip
         """Launch a kernel over the superpatches of all examples, for some of the scales."""
-        if not scales:
-            return
-        sides, parts = [], 1
-        for side, stride, largest in superpatches(self.division, scales, room):
-            count = -(-side.size // stride)
-            sides += [side.size, side.step, stride, stride + largest - 1, count]
-            parts *= count
-        head = [z.shape[1], raw.shape[2], self.patches, len(scales), *sides]
-        table = [self._row(scale) for scale in scales]
-        sweep = self.device.upload_small(np.concatenate([head, *table]).astype(np.int32))
-        blocks = (raw.shape[1] * raw.shape[2] * parts,)
-        self.device.launch(
-            SOURCE, f"pops_{kernel}_{z.dtype}", blocks, threads, z, sweep, *numbers, raw, *rows
-        )
+        for first in range(0, len(scales), SCALES):
+            some = scales[first : first + SCALES]
+            sides, parts = [], 1
+            for side, stride, largest in superpatches(self.division, some, room):
+                count = -(-side.size // stride)
+                sides += [side.size, side.step, stride, stride + largest - 1, count]
+                parts *= count
+            examples = raw.shape[1] * raw.shape[2]
+            head = [z.shape[1], examples, raw.shape[2], self.patches, len(some), *sides]
+            sweep = np.concatenate([head, *map(self._row, some)]).astype(np.int32)
+            there = self.device.upload_small(sweep)
+            name, blocks = f"pops_{kernel}_{z.dtype}", (examples * parts,)
+            self.device.launch(SOURCE, name, blocks, threads, z, there, *numbers, raw, *rows)
 
     def _row(self, scale: Scale) -> list[int]:
         """Describe a scale to a kernel."""
@@ -225,8 +226,8 @@ class Kernels:
                 self.device.launch(SOURCE, f"pops_{kernel}", blocks, threads, *arguments, *rest)
 
         launch("sum_up", table, THREADS, 1, least, statistics, patches)
-        short = [row for row in table if row[2] <= SORTED]
-        long = [row for row in table if row[2] > SORTED]
+        short = [row for row in table if row[2] <= SORTED["float64"]]
+        long = [row for row in table if row[2] > SORTED["float64"]]
         choice = np.int32(least), np.int32(linear), statistics
         launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
         launch("select_series", long, THREADS, 32, *choice)
@@ -256,14 +257,13 @@ def superpatches(
     sides = division.x, division.y
     largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
 
-    def fits(wide: int, deep: int) -> bool:
-        cells = min(sides[0].size, wide + largest[0] - 1) * min(
-            sides[1].size, deep + largest[1] - 1
-        )
-        if cells > TILE and wide >= largest[0] and deep >= largest[1]:
+    def fits(*strides: int) -> bool:
+        axes = list(zip(sides, strides, largest, strict=True))
+        is_tile = all(min(side.size, n + most - 1) <= SIDE for side, n, most in axes)
+        if not is_tile and all(n >= most for _, n, most in axes):
             return False
         return room is None or all(
-            scale.x.size > room or _columns(scale, wide, deep) <= room for scale in scales
+            scale.x.size > room or _columns(scale, *strides) <= room for scale in scales
         )
 
     strides = sides[0].size, sides[1].size

@@ -16,9 +16,11 @@ typedef long long i64;
 #define HEIGHT 0.8660254037844386  // sqrt(0.75)
 #define FIVE 5                     // least, quartiles, greatest
 
-#define TILE 1152   // cells of a superpatch in shared memory
+#define SIDE 33     // rows and columns of a superpatch in shared memory; odd, for its banks
+#define SCALES 16   // that a launch goes through, at most
 #define ROOM 4800   // numbers about columns there
-#define SORTED 64   // values that a thread sorts
+#define SORTED_FLOAT32 64  // values that a thread sorts
+#define SORTED_FLOAT64 49
 #define SORTER_BYTES 512
 #define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
 
@@ -41,25 +43,12 @@ struct Side {
 
 // What a launch goes through; its scales lie behind.
 struct Sweep {
-    int columns, rows;  // of the grid, of examples
+    int columns;         // of the grid
+    int examples, rows;  // all there are, rows of them
     int patches, n_scales;
     Side x, y;
 
     __device__ const Scale* scales() const { return (const Scale*)(this + 1); }
-};
-
-// Which windows start in the `stride` cells from `start` on.
-struct Span {
-    int first, count;
-
-    __device__ Span(const Windows& windows, int start, int stride) {
-        first = before(windows, start);
-        count = before(windows, start + stride) - first;
-    }
-    __device__ static int before(const Windows& windows, int cell) {
-        const int n = (cell + windows.step - 1) / windows.step;
-        return n < windows.count ? n : windows.count;
-    }
 };
 
 // Cells as a block sees them, in shared memory or not.
@@ -73,38 +62,20 @@ struct Cells {
     }
 };
 
-// A superpatch: which example it is of, and where in it.
-struct Place {
-    u32 example;
-    int x, y;
-
-    __device__ Place(const Sweep& sweep) {
-        const u32 parts = (u32)sweep.x.count * sweep.y.count, part = blockIdx.x % parts;
-        example = blockIdx.x / parts;
-        x = part % sweep.x.count * sweep.x.stride;
-        y = part / sweep.x.count * sweep.y.stride;
-    }
-};
-
 // The patches of one scale in a superpatch.
 struct Part {
-    const Scale& scale;
-    Span x, y;
-    int left, low;  // of the first one, in the superpatch
-    i64 at;         // of the example's first patch of this scale, in a series of raw features
-
-    __device__ Part(const Sweep& sweep, const Place& place, const Scale& scale)
-        : scale(scale),
-          x(scale.x, place.x, sweep.x.stride),
-          y(scale.y, place.y, sweep.y.stride),
-          left(x.first * scale.x.step - place.x),
-          low(y.first * scale.y.step - place.y),
-          at((i64)place.example * sweep.patches + scale.first) {}
+    Windows x, y;       // as many as start in the superpatch
+    int left, low;      // of the first patch, in the superpatch
+    int width, columns; // of a row of patches; of all rows
+    u32 inverse;        // 2^32 / width, rounded up
+    int least;          // cells of a patch that must have a value
+    int along;          // patches of the example from a column of them to the next one
+    i64 at;             // of the first patch, in a series of raw features
+    double xx, yy;      // sums of squares of x and y about their means, over a patch
+    double per_column, per_row;  // 1 / how many a patch has
 
     __device__ int patches() const { return x.count * y.count; }
-    // Columns of all rows of patches.
-    __device__ int columns() const { return y.count * width(); }
-    __device__ int width() const { return (x.count - 1) * scale.x.step + scale.x.size; }
+    __device__ int cells() const { return x.size * y.size; }
 };
 
 // The k-th patch of a part: y is fastest, as in the results.
@@ -113,14 +84,74 @@ struct Patch {
     int column, row;
     i64 at;
 
-    __device__ Patch(const Part& part, int k) {
-        px = k / part.y.count;
-        py = k % part.y.count;
-        column = part.left + px * part.scale.x.step;
-        row = part.low + py * part.scale.y.step;
-        at = part.at + (i64)(part.x.first + px) * part.scale.y.count + part.y.first + py;
+    __device__ Patch(const Part& part, u32 k) {
+        px = k / (u32)part.y.count;
+        py = k % (u32)part.y.count;
+        column = part.left + px * part.x.step;
+        row = part.low + py * part.y.step;
+        at = part.at + px * part.along + py;
     }
 };
+
+// How many windows start before a cell.
+__device__ int starts_before(const Windows& windows, int cell) {
+    const int n = (cell + windows.step - 1) / windows.step;
+    return n < windows.count ? n : windows.count;
+}
+
+__device__ Part part_of(const Scale& scale, const Side& x, const Side& y, int west, int south) {
+    const int px = starts_before(scale.x, west), py = starts_before(scale.y, south);
+    Part part = {scale.x, scale.y};
+    part.x.count = starts_before(scale.x, west + x.stride) - px;
+    part.y.count = starts_before(scale.y, south + y.stride) - py;
+    part.left = px * scale.x.step - west;
+    part.low = py * scale.y.step - south;
+    part.width = part.x.count > 0 ? (part.x.count - 1) * scale.x.step + scale.x.size : 0;
+    part.columns = part.width * part.y.count;
+    part.inverse = part.width > 1 ? 0xFFFFFFFFu / part.width + 1 : 0;
+    part.least = scale.least;
+    part.along = scale.y.count;
+    part.at = scale.first + (i64)px * scale.y.count + py;
+    const i64 n = part.cells();
+    part.xx = (double)(n * ((i64)scale.x.size * scale.x.size - 1)) / 12.0;
+    part.yy = (double)(n * ((i64)scale.y.size * scale.y.size - 1)) / 12.0;
+    part.per_column = 1.0 / scale.x.size;
+    part.per_row = 1.0 / scale.y.size;
+    return part;
+}
+
+// What a block has: the cells of a superpatch, and its patches by scale.
+template <typename T>
+struct Superpatch {
+    Cells<T> cells;
+    const Part* parts;
+    int n_parts;
+};
+
+// Lays out the superpatch of this block: its cells are in the tile, if they fit into it.
+template <typename T>
+__device__ Superpatch<T> lay_out(const T* z, const Sweep& sweep, T* tile, Part* parts) {
+    const u32 example = blockIdx.x % sweep.examples, here = blockIdx.x / sweep.examples;
+    const u32 column = example / sweep.rows, row = example % sweep.rows;
+    const int west = here % sweep.x.count * sweep.x.stride;
+    const int south = here / sweep.x.count * sweep.y.stride;
+    Cells<T> cells = {z + ((i64)row * sweep.y.step + south) * sweep.columns +
+                          (i64)column * sweep.x.step + west,
+                      sweep.columns};
+    for (int s = threadIdx.x; s < sweep.n_scales; s += blockDim.x) {
+        parts[s] = part_of(sweep.scales()[s], sweep.x, sweep.y, west, south);
+        parts[s].at += (i64)example * sweep.patches;
+    }
+    const int wide = min(sweep.x.reach, sweep.x.size - west);
+    const int deep = min(sweep.y.reach, sweep.y.size - south);
+    if (wide <= SIDE && deep <= SIDE) {
+        for (int r = threadIdx.x / 32; r < deep; r += blockDim.x / 32)
+            for (int c = threadIdx.x % 32; c < wide; c += 32) tile[r * SIDE + c] = cells(r, c);
+        cells = {tile, SIDE};
+    }
+    __syncthreads();
+    return {cells, parts, sweep.n_scales};
+}
 
 // Raw features: a series of all patches of all examples each.
 struct Raw {
@@ -128,43 +159,29 @@ struct Raw {
     i64 patches;
 
     __device__ Raw(double* values, const Sweep& sweep)
-        : values(values),
-          patches((i64)gridDim.x / (sweep.x.count * sweep.y.count) * sweep.patches) {}
+        : values(values), patches((i64)sweep.examples * sweep.patches) {}
     __device__ double& operator()(int series, i64 at) const { return values[series * patches + at]; }
 };
 
 // Deals tasks to threads, or to warps, in turn: each deal goes on where the last one ended, so
-// that nobody rests while there is work in any scale.
+// that nobody rests while there is work in any scale. Threads of a warp do not work on two scales.
 struct Dealer {
-    int next, by;
+    int next, by, together;
 
+    __device__ static Dealer of_threads() {
+        return {(int)threadIdx.x, (int)blockDim.x, 32};
+    }
+    __device__ static Dealer of_warps() {
+        return {(int)threadIdx.x / 32, (int)blockDim.x / 32, 1};
+    }
     template <typename Task>
     __device__ void deal(int n, Task task) {
-        for (; next < n; next += by) task(next);
-        next -= n;
+        const int all = (n + together - 1) / together * together;
+        for (; next < all; next += by)
+            if (next < n) task(next);
+        next -= all;
     }
 };
-
-// Calls body with the cells of this block's superpatch.
-template <typename T, typename Body>
-__device__ void with_cells(const T* z, const Sweep& sweep, Body body) {
-    __shared__ T tile[TILE];
-    const Place place(sweep);
-    const u32 column = place.example / sweep.rows, row = place.example % sweep.rows;
-    const Cells<T> cells = {z + ((i64)row * sweep.y.step + place.y) * sweep.columns +
-                                (i64)column * sweep.x.step + place.x,
-                            sweep.columns};
-    const int wide = min(sweep.x.reach, sweep.x.size - place.x);
-    const int deep = min(sweep.y.reach, sweep.y.size - place.y);
-    if ((i64)wide * deep <= TILE) {
-        for (int k = threadIdx.x; k < wide * deep; k += blockDim.x)
-            tile[k] = cells(k / wide, k % wide);
-        __syncthreads();
-        body(Cells<T>{tile, wide}, place);
-    } else {
-        body(cells, place);
-    }
-}
 
 // ---- moments                                                                    (moments.py)
 
@@ -180,35 +197,38 @@ struct Moments {
 };
 
 template <typename T>
-__device__ Column sum_column(const Cells<T>& z, int row, int column, int size) {
+__device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int column) {
+    const int size = part.y.size;
     const T* at = &z.corner[(i64)row * z.pitch + column];
     const double first = *at;
-    Column sums = {first, 0.0, 0.0, 0.0, 0.0, 0.0};
-    for (int r = 0; r < size; ++r) sums.mean += at[(i64)r * z.pitch] - first;
-    sums.mean /= size;
-    double weight = -0.5 * (size - 1);
+    double total = 0.0, squares = 0.0, cubes = 0.0, fourths = 0.0, tilt = 0.0;
     for (int r = 0; r < size; ++r) {
-        const double off = (at[(i64)r * z.pitch] - first) - sums.mean, square = off * off;
-        sums.tilt += weight * off;
-        sums.squares += square;
-        sums.cubes += square * off;
-        sums.fourths += square * square;
-        weight += 1.0;
+        const double off = at[(i64)r * z.pitch] - first, square = off * off;
+        total += off;
+        tilt += total;  // a row counts in all totals from its own on
+        squares += square;
+        cubes += square * off;
+        fourths += square * square;
     }
-    return sums;
+    const double mean = total * part.per_row;
+    fourths -= mean * (4.0 * cubes - mean * (6.0 * squares - 3.0 * mean * total));
+    cubes -= mean * (3.0 * squares - 2.0 * mean * total);
+    squares -= mean * total;
+    tilt = 0.5 * (size + 1) * total - tilt;
+    return {first, mean, squares, cubes, fourths, tilt};
 }
 
 // Merges the columns of a patch without missing cells; the mean is NaN if one is missing.
 template <typename ColumnAt>
-__device__ Moments merge_columns(const Scale& scale, ColumnAt column_at) {
-    const int columns = scale.x.size;
-    const double rows = scale.y.size, base = column_at(0).first;
+__device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
+    const int columns = part.x.size;
+    const double rows = part.y.size, base = column_at(0).first;
     double mean = 0.0;
     for (int c = 0; c < columns; ++c) {
         const Column column = column_at(c);
         mean += (column.first - base) + column.mean;
     }
-    mean /= columns;
+    mean *= part.per_column;
     Moments sums = {base + mean, 0.0, 0.0, 0.0, 0.0, 0.0};
     double weight = -0.5 * (columns - 1);
     for (int c = 0; c < columns; ++c) {
@@ -223,11 +243,10 @@ __device__ Moments merge_columns(const Scale& scale, ColumnAt column_at) {
         weight += 1.0;
     }
     sums.mx = rows * sums.mx;
-    sums.n = scale.x.size * scale.y.size;
+    sums.xx = part.xx;
+    sums.yy = part.yy;
+    sums.n = part.cells();
     sums.whole = true;
-    sums.xx = (double)((i64)sums.n * ((i64)scale.x.size * scale.x.size - 1)) / 12.0;
-    sums.xy = 0.0;
-    sums.yy = (double)((i64)sums.n * ((i64)scale.y.size * scale.y.size - 1)) / 12.0;
     return sums;
 }
 
@@ -268,11 +287,11 @@ __device__ __noinline__ Moments sum_cells(Cells<T> z, int row, int left, int row
 
 // Sums up a patch, whose columns are summed up already if none of their cells is missing.
 template <typename T, typename ColumnAt>
-__device__ Moments sum_patch(const Cells<T>& cells, const Scale& scale, const Patch& patch,
+__device__ Moments sum_patch(const Cells<T>& cells, const Part& part, const Patch& patch,
                              ColumnAt column_at) {
-    const Moments sums = merge_columns(scale, column_at);
+    const Moments sums = merge_columns(part, column_at);
     if (sums.mean == sums.mean) return sums;
-    return sum_cells(cells, patch.row, patch.column, scale.y.size, scale.x.size);
+    return sum_cells(cells, patch.row, patch.column, part.y.size, part.x.size);
 }
 
 // Numbers about the columns of a block: mean, squares; cubes and fourth powers, or the tilt.
@@ -294,53 +313,60 @@ struct Columns {
     }
 };
 
-// Calls finish(scale, moments, at) for each patch of the block; at is in a series of raw features.
+// Calls finish(part, moments, at) for each patch of the block; at is in a series of raw features.
 // Columns are summed once for all patches of a scale side by side, for as many scales at a time as
 // there is room for; those of a patch too wide for that, when they are needed.
 template <bool HIGHER, typename T, typename Finish>
 __device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
+    __shared__ T tile[SIDE * SIDE];
+    __shared__ Part parts[SCALES];
     __shared__ double words[ROOM];
     const Columns<HIGHER> columns = {words};
-    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
-        for (int s = 0, from = 0; s < sweep.n_scales; from = s) {
-            Dealer threads = {(int)threadIdx.x, (int)blockDim.x};
-            for (int total = 0; s < sweep.n_scales; ++s) {
-                const Part part(sweep, place, sweep.scales()[s]);
-                if (total + part.columns() > Columns<HIGHER>::MOST) break;
-                threads.deal(part.columns(), [&](int k) {
-                    const int row = part.low + k / part.width() * part.scale.y.step;
-                    const int column = part.left + k % part.width();
-                    columns.put(total + k, sum_column(cells, row, column, part.scale.y.size));
+    const Superpatch<T> here = lay_out(z, sweep, tile, parts);
+    auto go = [&](const Cells<T>& cells) {
+        for (int s = 0, from = 0; s < here.n_parts; from = s) {
+            Dealer threads = Dealer::of_threads();
+            for (int total = 0; s < here.n_parts; ++s) {
+                const Part& part = parts[s];
+                if (total + part.columns > Columns<HIGHER>::MOST) break;
+                threads.deal(part.columns, [&](int k) {
+                    const int py = (u64)k * part.inverse >> 32;
+                    const int row = part.low + py * part.y.step;
+                    const int column = part.left + k - py * part.width;
+                    columns.put(total + k, sum_column(cells, part, row, column));
                 });
-                total += part.columns();
+                total += part.columns;
             }
             __syncthreads();
-            threads.next = threadIdx.x;
+            threads = Dealer::of_threads();
             for (int k = from, total = 0; k < s; ++k) {
-                const Part part(sweep, place, sweep.scales()[k]);
+                const Part& part = parts[k];
                 threads.deal(part.patches(), [&](int k) {
                     const Patch patch(part, k);
-                    const int start = total + patch.py * part.width() + patch.column - part.left;
-                    const Moments sums = sum_patch(cells, part.scale, patch, [&](int c) {
+                    const int start = total + patch.py * part.width + patch.column - part.left;
+                    const Moments sums = sum_patch(cells, part, patch, [&](int c) {
                         return columns.get(start + c, cells(patch.row, patch.column + c));
                     });
-                    finish(part.scale, sums, patch.at);
+                    finish(part, sums, patch.at);
                 });
-                total += part.columns();
+                total += part.columns;
             }
             if (s == from) {
-                const Part part(sweep, place, sweep.scales()[s++]);
+                const Part& part = parts[s++];
                 threads.deal(part.patches(), [&](int k) {
                     const Patch patch(part, k);
-                    const Moments sums = sum_patch(cells, part.scale, patch, [&](int c) {
-                        return sum_column(cells, patch.row, patch.column + c, part.scale.y.size);
+                    const Moments sums = sum_patch(cells, part, patch, [&](int c) {
+                        return sum_column(cells, part, patch.row, patch.column + c);
                     });
-                    finish(part.scale, sums, patch.at);
+                    finish(part, sums, patch.at);
                 });
             }
             __syncthreads();
         }
-    });
+    };
+    // twice, so that the compiler knows where they are
+    if (here.cells.corner == tile) go({tile, SIDE});
+    else go(here.cells);
 }
 
 // ---- features                                                                  (features.py)
@@ -404,8 +430,8 @@ __device__ void forget(const Raw& raw, i64 at, int first, int n) {
 template <typename T>
 __device__ void pca_of(const T* z, const Sweep& sweep, double dx, double dy, const Raw& raw, int pca,
                        int ternary) {
-    each_moments<false>(z, sweep, [&](const Scale& scale, const Moments& sums, i64 at) {
-        if (sums.n >= scale.least) {
+    each_moments<false>(z, sweep, [&](const Part& part, const Moments& sums, i64 at) {
+        if (sums.n >= part.least) {
             write_pca(sums, dx, dy, raw, at, pca, ternary);
         } else {
             forget(raw, at, pca, 2);
@@ -417,8 +443,8 @@ __device__ void pca_of(const T* z, const Sweep& sweep, double dx, double dy, con
 // Where heights about the mean are wanted, the order statistics are there already, as heights.
 template <typename T>
 __device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat, int centred) {
-    each_moments<true>(z, sweep, [&](const Scale& scale, const Moments& sums, i64 at) {
-        if (sums.n < scale.least) {
+    each_moments<true>(z, sweep, [&](const Part& part, const Moments& sums, i64 at) {
+        if (sums.n < part.least) {
             forget(raw, at, stat, 4);
             forget(raw, at, centred, 3);
             return;
@@ -443,12 +469,12 @@ __device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat
 // block    a superpatch; thread: a column, then a patch
 // writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_pca_float32(const float* z, const Sweep* sweep, double dx, double dy, double* raw, int pca,
+    pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_pca_float64(const double* z, const Sweep* sweep, double dx, double dy, double* raw, int pca,
+    pops_pca_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
@@ -457,11 +483,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 // block    as of pops_pca
 // writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_stat_float32(const float* z, const Sweep* sweep, double* raw, int stat, int centred) {
+    pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
 }
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_stat_float64(const double* z, const Sweep* sweep, double* raw, int stat, int centred) {
+    pops_stat_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
 }
 
@@ -561,18 +587,28 @@ struct Five {
     double of[FIVE];
 };
 
-// Five of up to SORTED values, by a thread; patches of whole squares fill their network.
+// The smallest network that does; those of whole squares are there.
+__device__ int sort_any(const Cursor<float>& cursor, int n, float* sorted) {
+    return n <= 9    ? sort_values<9>(cursor, n, sorted)
+           : n <= 16 ? sort_values<16>(cursor, n, sorted)
+           : n <= 25 ? sort_values<25>(cursor, n, sorted)
+           : n <= 36 ? sort_values<36>(cursor, n, sorted)
+           : n <= 49 ? sort_values<49>(cursor, n, sorted)
+                     : sort_values<SORTED_FLOAT32>(cursor, n, sorted);
+}
+__device__ int sort_any(const Cursor<double>& cursor, int n, double* sorted) {
+    return n <= 9    ? sort_values<9>(cursor, n, sorted)
+           : n <= 16 ? sort_values<16>(cursor, n, sorted)
+           : n <= 25 ? sort_values<25>(cursor, n, sorted)
+                     : sort_values<SORTED_FLOAT64>(cursor, n, sorted);
+}
+
+// Five of few values, by a thread.
 template <typename T>
 __device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int least, bool linear) {
-    __shared__ T all[SORTED * SORTERS(T)];
+    __shared__ T all[64 * SORTERS(T)];
     T* sorted = all + threadIdx.x;
-    const Cursor<T> cursor(cells, columns, 0, 1);
-    const int m = n <= 9    ? sort_values<9>(cursor, n, sorted)
-                  : n <= 16 ? sort_values<16>(cursor, n, sorted)
-                  : n <= 25 ? sort_values<25>(cursor, n, sorted)
-                  : n <= 36 ? sort_values<36>(cursor, n, sorted)
-                  : n <= 49 ? sort_values<49>(cursor, n, sorted)
-                            : sort_values<SORTED>(cursor, n, sorted);
+    const int m = sort_any(Cursor<T>(cells, columns, 0, 1), n, sorted);
     if (m < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
     Five five = {(double)sorted[0]};
     for (int j = 1; j < 4; ++j) {
@@ -722,8 +758,10 @@ __device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int leas
     const Cursor<T> cursor(cells, columns, threadIdx.x % 32, 32);
     if (n <= 4 * 32) return select<Key>(Kept<Key, 4>(cursor, n), least, linear);
     if (n <= 8 * 32) return select<Key>(Kept<Key, 8>(cursor, n), least, linear);
-    if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
-    if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+    if constexpr (sizeof(T) == 4) {
+        if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
+        if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+    }
     return select<Key>(Taken<T>{cursor, n}, least, linear);
 }
 
@@ -734,65 +772,66 @@ __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, i
     }
 }
 
-// Calls use(cells, scale, at) for each patch of the block that is dealt to this thread or warp.
+// Calls use(cells, part, at) for each patch of the block that is dealt to this thread or warp.
 template <typename T, typename Use>
 __device__ void each_patch(const T* z, const Sweep& sweep, Dealer dealer, Use use) {
-    with_cells(z, sweep, [&](Cells<T> cells, Place place) {
-        for (int s = 0; s < sweep.n_scales; ++s) {
-            const Part part(sweep, place, sweep.scales()[s]);
-            dealer.deal(part.patches(), [&](int k) {
-                const Patch patch(part, k);
-                const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
-                use(Cells<T>{corner, cells.pitch}, part.scale, patch.at);
-            });
-        }
-    });
+    __shared__ T tile[SIDE * SIDE];
+    __shared__ Part parts[SCALES];
+    const Superpatch<T> here = lay_out(z, sweep, tile, parts);
+    for (int s = 0; s < here.n_parts; ++s) {
+        const Part& part = parts[s];
+        dealer.deal(part.patches(), [&](int k) {
+            const Patch patch(part, k);
+            const int pitch = here.cells.pitch;
+            const T* corner = &here.cells.corner[(i64)patch.row * pitch + patch.column];
+            use(Cells<T>{corner, pitch}, part, patch.at);
+        });
+    }
 }
 
 template <typename T>
 __device__ void sort_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
                         int centred) {
-    const Dealer threads = {(int)threadIdx.x, (int)blockDim.x};
-    each_patch(z, sweep, threads, [&](const Cells<T>& cells, const Scale& scale, i64 at) {
-        const int columns = scale.x.size, n = columns * scale.y.size;
-        write_five(five_by_thread(cells, columns, n, scale.least, linear), raw, at, stat, centred);
-    });
+    auto use = [&](const Cells<T>& cells, const Part& part, i64 at) {
+        const Five five = five_by_thread(cells, part.x.size, part.cells(), part.least, linear);
+        write_five(five, raw, at, stat, centred);
+    };
+    each_patch(z, sweep, Dealer::of_threads(), use);
 }
 
 template <typename T>
 __device__ void select_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
                           int centred) {
-    const Dealer warps = {(int)threadIdx.x / 32, (int)blockDim.x / 32};
-    each_patch(z, sweep, warps, [&](const Cells<T>& cells, const Scale& scale, i64 at) {
-        const int columns = scale.x.size, n = columns * scale.y.size;
-        const Five five = five_by_warp(cells, columns, n, scale.least, linear);
+    auto use = [&](const Cells<T>& cells, const Part& part, i64 at) {
+        const Five five = five_by_warp(cells, part.x.size, part.cells(), part.least, linear);
         if (threadIdx.x % 32 == 0) write_five(five, raw, at, stat, centred);
-    });
+    };
+    each_patch(z, sweep, Dealer::of_warps(), use);
 }
 
-// pops_sort: least, quartiles and greatest of patches of up to SORTED cells.
+// pops_sort: least, quartiles and greatest of patches of few cells.
 // block    a superpatch; SORTERS threads, each a patch
 // writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing where these are -1
 extern "C" __global__ void __launch_bounds__(128, 5)
-    pops_sort_float32(const float* z, const Sweep* sweep, int linear, double* raw, int stat,
+    pops_sort_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
                       int centred) {
     sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
 }
 extern "C" __global__ void __launch_bounds__(64, 5)
-    pops_sort_float64(const double* z, const Sweep* sweep, int linear, double* raw, int stat,
+    pops_sort_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
                       int centred) {
     sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
 }
 
 // pops_select: the same of larger patches.
 // block    a superpatch; warp: a patch
-extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_select_float32(const float* z, const Sweep* sweep, int linear, double* raw, int stat,
+extern "C" __global__ void __launch_bounds__(256, 3)
+    pops_select_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
                         int centred) {
     select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
 }
-extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_select_float64(const double* z, const Sweep* sweep, int linear, double* raw, int stat,
+extern "C" __global__ void __launch_bounds__(256, 3)
+    pops_select_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
                         int centred) {
     select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
 }
@@ -868,7 +907,7 @@ extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i6
     out(3, at) = shape.kurtosis;
 }
 
-// pops_sort_series: least, quartiles and greatest of series of up to SORTED values.
+// pops_sort_series: least, quartiles and greatest of short series.
 // block    as of pops_sum_up, of SORTERS threads
 // writes   results[4 ... 8]
 extern "C" __global__ void __launch_bounds__(64, 5)
@@ -885,7 +924,7 @@ extern "C" __global__ void __launch_bounds__(64, 5)
 
 // pops_select_series: the same of longer ones.
 // warp     a series of an example
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(256, 3)
     pops_select_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
                        i64 n_series, int least, int linear, double* results) {
     const i64 example = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
