@@ -27,6 +27,8 @@ from spatialq.udf import Udf
 
 BAND_CELLS = 1 << 24
 """Cells of a file that a kernel gets at once, more or less."""
+BAND_RESULTS = 1 << 22
+"""Rows of its result at once, more or less."""
 
 
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
@@ -125,8 +127,8 @@ class Bands:
     def __init__(self, udf: Udf, source: GridSource, options: dict[str, Any]) -> None:
         whole = source.grid(0, 0)
         self._windows = udf.windows(whole, udf.choose(options))
-        rows = BAND_CELLS // whole.columns
-        self._n = max(1, 1 + (rows - self._windows.size) // self._windows.step)
+        by_cells = 1 + (BAND_CELLS // whole.columns - self._windows.size) // self._windows.step
+        self._n = max(1, min(by_cells, BAND_RESULTS // self._windows.results))
         self.count = -(-self._windows.count // self._n)
 
     def rows(self, index: int) -> tuple[int, int]:

@@ -46,6 +46,17 @@ class Grid:
         return int(self.z.shape[1])
 
 
+@dataclass(frozen=True)
+class Windows:
+    """Runs of rows that a band of a grid must hold whole: each `size` rows, `step` rows apart."""
+
+    size: int
+    step: int
+    count: int
+    results: int
+    """Rows of the result for each."""
+
+
 def heights(values: Any, missing: Any = None) -> Any:
     """Make heights of numbers.
 

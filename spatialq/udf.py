@@ -128,8 +128,7 @@ class Udf:
     takes_grid: bool = False
     """Whether the columns are the cells of a grid, which the kernel gets as `grid`."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
-    """Of a grid and options: rows that a band must hold whole, `count` windows of `size` rows
-    every `step`."""
+    """Of a grid and options: the `spatialq.grid.Windows` that a band must hold whole."""
 
     @property
     def takes_points(self) -> bool:

@@ -19,6 +19,7 @@ from spatialq.grid import Grid, heights
 from spatialq.io import crs
 from spatialq.io.files import find_files, register, require_file
 from spatialq.io.source import ROW_GROUP, Box
+from spatialq.parallel import n_threads
 
 if TYPE_CHECKING:
     import duckdb
@@ -222,7 +223,7 @@ class GridSource:
 
         try:
             # An environment of its own: the caller may be any thread of DuckDB.
-            with rasterio.Env(), warnings.catch_warnings():
+            with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
                 # a grid without georeference is one in cells: said below, in our words
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
                 with rasterio.open(self.path) as dataset:

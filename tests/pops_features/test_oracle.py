@@ -373,6 +373,18 @@ def test_bands_of_rows_are_the_whole(name, rows):
         assert_same(joined, of(grid, options))
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 9), (1, 11), (4, 23), (5, 15), (6, 14), (7, 21)])
+def test_a_band_has_the_examples_that_lie_in_it(first, last):
+    grid, options = GRIDS["holes"], OPTIONS | {"example_scale": 10.0}
+    band = replace(grid, z=grid.z[first:last].copy(), first_row=first, all_rows=grid.rows)
+    y = divide(grid, pops_features.Options(**options)).y
+    inside = [r for r in range(y.count) if first <= r * y.step and r * y.step + y.size <= last]
+    whole = features(grid, options)
+    assert_same(
+        features(band, options), {k: row for k, row in whole.items() if k[0] % y.count in inside}
+    )
+
+
 @every_grid
 def test_cells_beyond_the_last_example_do_not_matter(name):
     grid, options = GRIDS[name], SMALL

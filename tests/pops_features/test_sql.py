@@ -284,12 +284,14 @@ def tif(tmp_path):
 
 
 @both
-@pytest.mark.parametrize("cells", [1, 30 * COLUMNS, 1 << 24])
+@pytest.mark.parametrize(
+    ("limit", "size"), [("CELLS", 1), ("CELLS", 30 * COLUMNS), ("CELLS", 1 << 24), ("RESULTS", 1)]
+)
 @pytest.mark.parametrize("step", [1000.0, 300.0, 1200.0])
 def test_a_file_is_what_the_array_is_in_bands_of_any_size(
-    con, tif, function, cells, step, monkeypatch
+    con, tif, function, limit, size, step, monkeypatch
 ):
-    monkeypatch.setattr(bridge_grid, "BAND_CELLS", cells)
+    monkeypatch.setattr(bridge_grid, f"BAND_{limit}", size)
     path = str(tif).replace("'", "''")
     found = con.sql(f"FROM {function}('{path}', {SIZES}, example_step := {step})")
     returns = MODULES[function].UDF.returns

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 from spatialq.udf import Choices, Udf
 
+from .bands import feature_windows
 from .cost import work
-from .division import rows_of_examples
 from .methods import cpu_only, features_of
 from .table import STATISTICS
 
@@ -101,5 +101,5 @@ UDF = Udf(
     work=work,
     cpu_only=cpu_only,
     takes_grid=True,
-    windows=rows_of_examples,
+    windows=feature_windows,
 )

@@ -105,11 +105,6 @@ def divide(grid: "Grid", options: "Options") -> Division:
     return Division(axes[0], axes[1], tuple(scales))
 
 
-def rows_of_examples(grid: "Grid", options: "Options") -> Axis:
-    """Tell which rows of a grid a band must hold whole."""
-    return divide(grid, options).y
-
-
 def _windows(size: int, step: int, n: int) -> Axis:
     return Axis(size, step, 1 + (n - size) // step)
 

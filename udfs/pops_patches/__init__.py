@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from spatialq.udf import Udf
 
 from ..pops_features import Options as FeatureOptions
-from ..pops_features.division import rows_of_examples
+from ..pops_features.bands import patch_windows
 from ..pops_features.methods import cpu_only
 from .cost import work
 
@@ -33,5 +33,5 @@ UDF = Udf(
     work=work,
     cpu_only=cpu_only,
     takes_grid=True,
-    windows=rows_of_examples,
+    windows=patch_windows,
 )

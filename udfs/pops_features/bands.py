@@ -1,0 +1,32 @@
+"""What a band of a large grid must hold, and how much `pops_features` and `pops_patches` give."""
+
+from typing import TYPE_CHECKING
+
+from spatialq.grid import Windows
+
+from .division import divide
+from .table import series_of
+
+if TYPE_CHECKING:
+    from spatialq.grid import Grid
+
+    from . import Options
+    from .division import Division
+
+
+def feature_windows(grid: "Grid", options: "Options") -> Windows:
+    """Find the rows of examples of a grid: each gives a row a series."""
+    division = divide(grid, options)
+    return _windows(division, len(series_of(division, options)))
+
+
+def patch_windows(grid: "Grid", options: "Options") -> Windows:
+    """Find the rows of examples of a grid: each gives a row a series and patch."""
+    division = divide(grid, options)
+    series = series_of(division, options)
+    return _windows(division, sum(division.scales[each.scale].patches for each in series))
+
+
+def _windows(division: "Division", results: int) -> Windows:
+    y = division.y
+    return Windows(y.size, y.step, y.count, results=division.x.count * results)
