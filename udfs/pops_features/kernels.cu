@@ -16,10 +16,10 @@ typedef long long i64;
 #define HEIGHT 0.8660254037844386  // sqrt(0.75)
 #define FIVE 5                     // least, quartiles, greatest
 
-#define SIDE 33     // rows and columns of a superpatch in shared memory; odd, for its banks
-#define SCALES 16   // that a launch goes through, at most
-#define ROOM 4800   // numbers about columns there
-#define SORTED_FLOAT32 64  // values that a thread sorts
+#define SIDE 33                                // of a superpatch in shared memory; odd, for its banks
+#define SCALES 16                              // that a launch goes through, at most
+#define ROOM 4800                              // numbers about columns in shared memory
+#define SORTED_FLOAT32 64                      // values that a thread sorts, at most
 #define SORTED_FLOAT64 49
 #define SORTER_BYTES 512
 #define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
