@@ -51,6 +51,14 @@ def test_the_queries_of_a_page(con, page):
         assert con.execute(statement.query).fetchall(), statement.query
 
 
+def test_the_queries_of_the_readme(con):
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    queries = [text for text in blocks if "pops_" in text]
+    assert queries
+    for query in queries:
+        assert con.execute(query).fetchall(), query
+
+
 def test_the_query_that_makes_a_raster(con, folder):
     import rasterio
 

@@ -9,9 +9,12 @@ import spatialq
 from spatialq import bridge_grid
 from spatialq.grid import Grid
 from spatialq.grid_cells import grid_of
-from spatialq.planner import log
+from spatialq.planner import devices, log
 
 from ..conftest import real_file
+from ..test_parity import device
+
+__all__ = ["device"]
 
 ROWS, COLUMNS = 40, 55
 X0, Y0, DX, DY = 500_030.0, 4_200_050.0, 60.0, 50.0
@@ -401,9 +404,7 @@ def test_bands_of_a_file_with_several(con, tmp_path):
 
 
 def rows_from(function, result):
-    assert list(result) == list(MODULES[function].UDF.returns) or set(result) == set(
-        MODULES[function].UDF.returns
-    )
+    assert set(result) == set(MODULES[function].UDF.returns)
     columns = []
     for name, kind in MODULES[function].UDF.returns.items():
         assert isinstance(result[name], np.ndarray)
@@ -433,6 +434,24 @@ def test_run_grid_takes_integers_masks_and_rows_from_the_north():
     assert rows_from("pops_patches", found) == known
     turned = spatialq.run_grid("pops_patches", expected[::-1].copy()[::-1], **chosen)
     assert rows_from("pops_patches", turned) == known
+
+
+@both
+def test_run_grid_on_the_gpu_gives_what_the_cpu_gives(device, function, monkeypatch):
+    if device.xp is np:
+        monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
+    chosen = {"x0": X0, "y0": Y0, "dx": DX, "dy": DY, **SCALES}
+    expected = spatialq.run_grid(function, GRID.z, **chosen, device="cpu")
+    for z in (GRID.z, device.xp.asarray(GRID.z)):
+        found = spatialq.run_grid(function, z, **chosen, device="gpu")
+        assert list(found) == list(expected)
+        for name, values in expected.items():
+            if values.dtype.kind == "U":
+                np.testing.assert_array_equal(found[name], values)
+            else:
+                assert isinstance(found[name], type(z))
+                there = found[name] if device.xp is np else device.download(found[name])
+                np.testing.assert_allclose(there, values, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 def test_lists_become_tuples():

@@ -7,7 +7,7 @@ import numpy as np
 from spatialq.numba_cache import njit
 
 from ..detect_planes.eigen import eigen
-from .moments import M2, M3, M4, MEAN, MX, MY
+from .moments import BASE, M2, M3, M4, MEAN, MX, MY
 
 HEIGHT = sqrt(0.75)
 """Of the triangle in which the ternary variant places the ratios."""
@@ -26,7 +26,9 @@ def shape(m2, m3, m4, n):
 def write_stat(moments, five, counts, raw):
     """Write mean, variance, skewness, kurtosis, minimum, quartiles and maximum (section 4.2)."""
     m2, m3, m4 = moments[M2], moments[M3], moments[M4]
-    raw[0] = moments[MEAN]
+    base, mean, first = moments[BASE], moments[MEAN], raw[0]
+    for at in range(counts.size):
+        first[at] = base[at] + mean[at]
     variance, skewness, kurtosis = raw[1], raw[2], raw[3]
     for at in range(counts.size):
         variance[at], skewness[at], kurtosis[at] = shape(m2[at], m3[at], m4[at], counts[at])
@@ -37,7 +39,8 @@ def write_stat(moments, five, counts, raw):
 @njit(cache=True, nogil=True, error_model="numpy")
 def write_stat_centred(moments, five, counts, raw):
     """Write the statistics of the published code: standard deviation, heights about the mean."""
-    mean, m2, m3, m4 = moments[MEAN], moments[M2], moments[M3], moments[M4]
+    base, mean = moments[BASE], moments[MEAN]
+    m2, m3, m4 = moments[M2], moments[M3], moments[M4]
     deviation, skewness, kurtosis = raw[0], raw[1], raw[2]
     for at in range(counts.size):
         variance, skewness[at], kurtosis[at] = shape(m2[at], m3[at], m4[at], counts[at])
@@ -45,7 +48,7 @@ def write_stat_centred(moments, five, counts, raw):
     for k in range(five.shape[0]):
         line = raw[3 + k]
         for at in range(counts.size):
-            line[at] = five[k, at] - mean[at]
+            line[at] = (five[k, at] - base[at]) - mean[at]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -69,16 +72,16 @@ def write_pca(moments, spread, square, dx, dy, raw):
     for at in range(square.size):
         a, m = dx * dx * xx[at], m2[at]
         high, _, _ = square_case(a, dx * mx[at], dy * my[at], m)
-        total = a + a + m
-        first[at] = high / total
-        second[at] = a / total
+        share = 1.0 / (a + a + m)
+        first[at] = high * share
+        second[at] = a * share
     values, vectors = np.empty(3), np.empty((3, 3))
     for at in range(square.size):
         if not square[at]:
             solve(moments, spread, at, dx, dy, values, vectors)
-            total = values[0] + values[1] + values[2]
-            first[at] = values[2] / total
-            second[at] = values[1] / total
+            share = 1.0 / (values[0] + values[1] + values[2])
+            first[at] = values[2] * share
+            second[at] = values[1] * share
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -4,7 +4,7 @@ import numpy as np
 
 from spatialq.numba_cache import njit
 
-from .moments import M2, M3, M4, MEAN, MX, MY
+from .moments import BASE, M2, M3, M4, MEAN, MX, MY
 
 SPREAD = 3
 """Sums of squares and products of x and y about their means: xx, xy, yy."""
@@ -55,7 +55,8 @@ def sum_cells(z, row, left, rows, columns, moments, spread, at):
                 m2 += ee
                 m3 += ee * e
                 m4 += ee * ee
-    moments[MEAN, at] = base + mean_z
+    moments[BASE, at] = base
+    moments[MEAN, at] = mean_z
     moments[M2, at] = m2
     moments[M3, at] = m3
     moments[M4, at] = m4

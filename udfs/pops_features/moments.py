@@ -1,9 +1,10 @@
 """Moments of patches: sums over each column of a window, columns merged into patches.
 
 A column of a window is the same for all patches side by side, so it is summed once for all of them,
-in loops along the rows of the grid. Sums count from the first height of a column, never from sea
-level: a value of the set is at most sqrt(n) standard deviations off its mean, so power sums about
-it lose no more than the digits of n, where raw ones (Liang et al. 2022, eq. 5) lose all.
+in loops along the rows of the grid. Sums of a column count from its first height, those of a patch
+from the mean of its first column, never from sea level: a value of a set of n is at most sqrt(n)
+standard deviations off its mean, so power sums about it lose no more than the digits of n, where
+raw ones (Liang et al. 2022, eq. 5) lose all.
 `kernels.cu` does the same operations in the same order.
 """
 
@@ -12,10 +13,11 @@ from spatialq.numba_cache import njit
 COLUMN = 7
 """Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""
 
-MOMENTS = 6
-"""Of a patch: mean, sums of squares, cubes and fourth powers about it, moments with x and y."""
+MOMENTS = 7
+"""Of a patch: one of its heights, the mean from it, sums of squares, cubes and fourth powers about
+the mean, moments with x and y."""
 
-MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
+BASE, MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -93,27 +95,28 @@ def merge_columns(sums, left, columns, rows, higher, moments, at):
         NaN if a cell is missing.
     at : int
     """
-    base = sums[0, left]
-    mean = 0.0
-    for c in range(columns):
-        mean += (sums[0, left + c] - base) + sums[1, left + c]
-    mean *= 1.0 / columns
-    m2, m3, m4, mx, my = 0.0, 0.0, 0.0, 0.0, 0.0
+    first, mean = sums[0, left], sums[1, left]
+    a1, a2, a3, a4, mx, my = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(columns):
         k = left + c
-        e = ((sums[0, k] - base) + sums[1, k]) - mean
-        ee = e * e
+        e = (sums[0, k] - first) + (sums[1, k] - mean)
+        ee = rows * (e * e)
+        a1 += e
         mx += (c - 0.5 * (columns - 1)) * e
         my += sums[5, k]
         squares = sums[2, k]
-        m2 += squares + rows * ee
+        a2 += squares + ee
         if higher:
             cubes = sums[3, k]
-            m3 += cubes + e * (3.0 * squares + rows * ee)
-            m4 += sums[4, k] + e * (4.0 * cubes + e * (6.0 * squares + rows * ee))
-    moments[MEAN, at] = base + mean
-    moments[M2, at] = m2
-    moments[M3, at] = m3
-    moments[M4, at] = m4
+            a3 += cubes + e * (3.0 * squares + ee)
+            a4 += sums[4, k] + e * (4.0 * cubes + e * (6.0 * squares + ee))
+    shift = a1 * (1.0 / columns)
+    a1 *= rows
+    moments[BASE, at] = first
+    moments[MEAN, at] = mean + shift
+    moments[M2, at] = a2 - shift * a1
+    if higher:
+        moments[M3, at] = a3 - shift * (3.0 * a2 - 2.0 * shift * a1)
+        moments[M4, at] = a4 - shift * (4.0 * a3 - shift * (6.0 * a2 - 3.0 * shift * a1))
     moments[MX, at] = rows * mx
     moments[MY, at] = my

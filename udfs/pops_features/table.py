@@ -1,7 +1,7 @@
 """What kernels find as the columns of `pops_features` and `pops_patches`."""
 
-from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,8 +82,32 @@ def features_table(
     }
 
 
+def room_for_patches(
+    division: "Division", rows: range, options: "Options", xp: Any = np
+) -> tuple[Any, list[Any]]:
+    """Make room for the values of `pops_patches`.
+
+    Returns
+    -------
+    value : float64[rows of the table]
+    parts : list of float64[features of all methods, columns of examples, rows of examples, patches]
+        Views of it, one for each scale; y of the patches is fastest.
+    """
+    features = _starts(options)[-1]
+    shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
+    ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
+    value = xp.empty(ends[-1])
+    spans = zip(pairwise(ends), shapes, strict=True)
+    return value, [value[start:stop].reshape(shape) for (start, stop), shape in spans]
+
+
 def patches_table(
-    division: "Division", rows: range, options: "Options", raw: Sequence[Any], xp: Any = np
+    division: "Division",
+    rows: range,
+    options: "Options",
+    value: Any,
+    parts: list[Any],
+    xp: Any = np,
 ) -> dict[str, Any]:
     """Make the columns of `pops_patches`.
 
@@ -93,34 +117,42 @@ def patches_table(
     rows : range
         Of examples.
     options : Options
-    raw : float64[features of all methods, columns of examples, rows of examples, patches]
-        For each scale; y of the patches is fastest.
+    value, parts : arrays
+        From `room_for_patches`.
     xp : module
         As for `features_table`.
     """
-    starts = _starts(options)
+    starts, n = _starts(options), len(value)
     of_method = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-    parts: dict[str, list[Any]] = {}
-    for scale, values in zip(division.scales, raw, strict=True):
-        shape = values.shape
-        feature = np.arange(shape[0], dtype=np.int32)[:, None, None, None]
-        column = xp.arange(shape[1])[:, None, None]
-        row, patch = xp.asarray(np.array(rows))[:, None], xp.arange(shape[3])
-        columns = {
-            "example_id": column * division.y.count + row,
-            "scale": xp.asarray(scale.length),
-            "px": patch // scale.y.count,
-            "py": patch % scale.y.count,
-            "value": values,
-        }
-        for name, each in columns.items():
-            parts.setdefault(name, []).append(xp.broadcast_to(each, shape).ravel())
-        for name, codes in (("method", of_method[feature]), ("feature", feature)):
-            parts.setdefault(name, []).append(np.broadcast_to(codes, shape).ravel())
-    text = {"method": options.methods, "feature": _names(options)}
+    feature = np.arange(starts[-1], dtype=np.int32)[:, None, None, None]
+    example = xp.arange(division.x.count)[:, None, None] * division.y.count
+    example = example + xp.asarray(np.array(rows))[:, None]
+    columns: dict[str, Any] = {
+        "example_id": xp.empty(n, np.int64),
+        "scale": xp.empty(n),
+        "px": xp.empty(n, np.int64),
+        "py": xp.empty(n, np.int64),
+    }
+    methods, features = np.empty(n, np.int32), np.empty(n, np.int32)
+    start = 0
+    for scale, part in zip(division.scales, parts, strict=True):
+        patch = xp.arange(scale.patches)
+        here = slice(start, start + part.size)
+        for column, each in (
+            (columns["example_id"], example),
+            (columns["scale"], scale.length),
+            (columns["px"], patch // scale.y.count),
+            (columns["py"], patch % scale.y.count),
+            (methods, of_method[feature]),
+            (features, feature),
+        ):
+            column[here].reshape(part.shape)[...] = each
+        start += part.size
     return {
-        name: Text(np.concatenate(each), text[name]) if name in text else xp.concatenate(each)
-        for name, each in parts.items()
+        **columns,
+        "value": value,
+        "method": Text(methods, options.methods),
+        "feature": Text(features, _names(options)),
     }
 
 

@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..pops_features.cpu import Run, each_run, raw_features
 from ..pops_features.division import divide
-from ..pops_features.table import patches_table, series_of
+from ..pops_features.table import patches_table, room_for_patches
 
 if TYPE_CHECKING:
     from spatialq.grid import Grid
@@ -37,13 +35,11 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     """
     division = divide(grid, options)
     rows = division.rows_within(grid)
-    features = 1 + max(each.feature for each in series_of(division, options))
-    examples = division.x.count, len(rows)
-    found = [np.empty((features, *examples, scale.patches)) for scale in division.scales]
+    value, parts = room_for_patches(division, rows, options)
 
     def work(piece: Run, k: int) -> None:
         raw = raw_features(grid, division, options, piece, k)
-        found[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+        parts[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
 
     each_run(division, rows, work)
-    return patches_table(division, rows, options, found)
+    return patches_table(division, rows, options, value, parts)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq import cuda
 
 from ..pops_features.gpu import Kernels
-from ..pops_features.table import patches_table
+from ..pops_features.table import patches_table, room_for_patches
 
 if TYPE_CHECKING:
     from spatialq.grid import Grid
@@ -36,11 +36,9 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     with device.use():
         kernels = Kernels(device, grid, options)
         division, rows, xp = kernels.division, kernels.rows, kernels.xp
-        features = 1 + max(each.feature for each in kernels.series)
-        shape = features, division.x.count, len(rows)
-        found = [xp.empty((*shape, scale.patches)) for scale in division.scales]
+        value, parts = room_for_patches(division, rows, options, xp)
         for band, raw in kernels.bands():
             there = kernels.bring(raw)
-            for k, values in enumerate(found):
-                values[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
-        return patches_table(division, rows, options, found, xp)
+            for k, part in enumerate(parts):
+                part[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
+        return patches_table(division, rows, options, value, parts, xp)
