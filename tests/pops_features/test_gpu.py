@@ -115,7 +115,7 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
 
 
 def test_numbers_of_the_source():
-    found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\d.])", gpu.SOURCE.read_text(), re.MULTILINE)
+    found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\dx.])", gpu.SOURCE.read_text(), re.MULTILINE)
     kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
     ours = {name: getattr(gpu, name) for name in ("SIDE", "SCALES", "ROOM", "SORTER_BYTES")}
     assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}

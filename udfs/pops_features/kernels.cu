@@ -16,10 +16,10 @@ typedef long long i64;
 #define HEIGHT 0.8660254037844386  // sqrt(0.75)
 #define FIVE 5                     // least, quartiles, greatest
 
-#define SIDE 33     // rows and columns of a superpatch in shared memory; odd, for its banks
-#define SCALES 16   // that a launch goes through, at most
-#define ROOM 4800   // numbers about columns there
-#define SORTED_FLOAT32 64  // values that a thread sorts
+#define SIDE 33                                // of a superpatch in shared memory; odd, for its banks
+#define SCALES 16                              // that a launch goes through, at most
+#define ROOM 4800                              // numbers about columns in shared memory
+#define SORTED_FLOAT32 64                      // values that a thread sorts, at most
 #define SORTED_FLOAT64 49
 #define SORTER_BYTES 512
 #define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
@@ -620,26 +620,26 @@ __device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int le
     return five;
 }
 
-// Numbers as whole numbers of the same order; the greatest for what is missing.
+// Numbers as whole numbers of the same order, and back.
 __device__ u32 ordered(float value) {
     const u32 bits = __float_as_uint(value);
-    return value != value ? ~0u : bits >> 31 ? ~bits : bits | 1u << 31;
+    return bits >> 31 ? ~bits : bits | 1u << 31;
 }
 __device__ u64 ordered(double value) {
     const u64 bits = (u64)__double_as_longlong(value);
-    return value != value ? ~0ull : bits >> 63 ? ~bits : bits | 1ull << 63;
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
-__device__ double from_ordered(u32 key) {
+__device__ float from_ordered(u32 key) {
     return __uint_as_float(key >> 31 ? key ^ 1u << 31 : ~key);
 }
 __device__ double from_ordered(u64 key) {
     return __longlong_as_double((i64)(key >> 63 ? key ^ 1ull << 63 : ~key));
 }
 
-template <typename V>
-__device__ V warp_least(V value) {
+template <typename T>
+__device__ T warp_least(T value) {
     for (int away = 16; away > 0; away /= 2) {
-        const V other = __shfl_xor_sync(ALL, value, away);
+        const T other = __shfl_xor_sync(ALL, value, away);
         value = other < value ? other : value;
     }
     return value;
@@ -653,21 +653,20 @@ __device__ int warp_sum(int value) {
 #endif
 }
 
-// Keys of a lane, kept in registers or taken anew from where they are.
-template <typename Key, int N>
+// Values of a lane, kept in registers or taken anew from where they are; NaN behind the last.
+template <typename T, int N>
 struct Kept {
-    Key keys[N];
+    T values[N];
 
-    template <typename T>
     __device__ Kept(Cursor<T> cursor, int n) {
 #pragma unroll
         for (int k = 0; k < N; ++k)
-            keys[k] = (int)(threadIdx.x % 32) + 32 * k < n ? ordered(cursor.take()) : ~(Key)0;
+            values[k] = (int)(threadIdx.x % 32) + 32 * k < n ? cursor.take() : (T)NOT_A_NUMBER;
     }
     template <typename Use>
     __device__ void each(Use use) const {
 #pragma unroll
-        for (int k = 0; k < N; ++k) use(keys[k]);
+        for (int k = 0; k < N; ++k) use(values[k]);
     }
 };
 template <typename T>
@@ -678,91 +677,84 @@ struct Taken {
     template <typename Use>
     __device__ void each(Use use) const {
         Cursor<T> cursor = start;
-        for (int k = threadIdx.x % 32; k < n; k += 32) use(ordered(cursor.take()));
+        for (int k = threadIdx.x % 32; k < n; k += 32) use(cursor.take());
     }
 };
 
-// Five of the keys of a warp: bisection for the three quartiles at once, each until one key is left
-// between its bounds, or the bounds meet at equal ones.
-template <typename Key, typename Keys>
-__device__ Five select(const Keys& keys, int least, bool linear) {
-    const Key missing = ~(Key)0;
-    Key low = missing, high = missing;  // the complement of the greatest
+// Five of the values of a warp: bisection for the three quartiles at once, each until one value is
+// left between its bounds, or the bounds meet at equal ones. NaN compares with nothing.
+template <typename T, typename Values>
+__device__ Five select(const Values& values, int least, bool linear) {
+    T low = (T)INFINITE, high = -(T)INFINITE;
     int n = 0;
-    keys.each([&](Key key) {
-        if (key == missing) return;
-        ++n;
-        low = key < low ? key : low;
-        high = ~key < high ? ~key : high;
+    values.each([&](T value) {
+        n += value == value;
+        low = value < low ? value : low;
+        high = value > high ? value : high;
     });
     n = warp_sum(n);
     if (n < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
     low = warp_least(low);
-    high = ~warp_least(high);
+    high = -warp_least(-high);
     const Quartile quartiles[3] = {{1, n, linear}, {2, n, linear}, {3, n, linear}};
-    Key from[3] = {low, low, low}, to[3] = {high, high, high};
-    int below[3] = {0, 0, 0}, upto[3] = {n, n, n};  // keys less than `from`; not above `to`
+    typedef decltype(ordered(low)) Key;
+    const Key first = ordered(low), last = ordered(high);
+    Key from[3] = {first, first, first}, to[3] = {last, last, last};
+    int below[3] = {0, 0, 0}, upto[3] = {n, n, n};  // values less than `from`; not above `to`
     auto found = [&](int j) { return from[j] == to[j] || upto[j] == below[j] + 1; };
     while (!(found(0) && found(1) && found(2))) {
-        Key middle[3];
-        int count[3] = {0, 0, 0};
+        Key key[3];
+        T middle[3];
+        float count[3] = {0.0f, 0.0f, 0.0f};  // an instruction less a value than with int
 #pragma unroll
-        for (int j = 0; j < 3; ++j) middle[j] = from[j] + (to[j] - from[j]) / 2;
-        keys.each([&](Key key) {
+        for (int j = 0; j < 3; ++j) {
+            key[j] = from[j] + (to[j] - from[j]) / 2;
+            middle[j] = from_ordered(key[j]);
+        }
+        values.each([&](T value) {
 #pragma unroll
-            for (int j = 0; j < 3; ++j) count[j] += key <= middle[j];
+            for (int j = 0; j < 3; ++j) count[j] += value <= middle[j] ? 1.0f : 0.0f;
         });
 #pragma unroll
         for (int j = 0; j < 3; ++j) {
-            const int all = warp_sum(count[j]);
+            const int all = warp_sum((int)count[j]);
             if (found(j)) continue;
             if (all > quartiles[j].place) {
-                to[j] = middle[j];
+                to[j] = key[j];
                 upto[j] = all;
             } else {
-                from[j] = middle[j] + 1;
+                from[j] = key[j] + 1;
                 below[j] = all;
             }
         }
     }
-    Five five = {from_ordered(low)};
-    five.of[4] = from_ordered(high);
+    Five five = {low};
+    five.of[4] = high;
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
-        Key here = missing, next = missing;
-        keys.each([&](Key key) { here = key >= from[j] && key < here ? key : here; });
+        const T bound = from_ordered(from[j]);
+        T here = (T)INFINITE, next = (T)INFINITE;
+        values.each([&](T value) { here = value >= bound && value < here ? value : here; });
         here = warp_least(here);
-        keys.each([&](Key key) { next = key > here && key < next ? key : next; });
+        values.each([&](T value) { next = value > here && value < next ? value : next; });
         next = warp_least(next);
         const bool tie = upto[j] > quartiles[j].place + 1;
-        five.of[1 + j] = quartiles[j].between(from_ordered(here), from_ordered(tie ? here : next));
+        five.of[1 + j] = quartiles[j].between(here, tie ? here : next);
     }
     return five;
 }
 
-template <typename T>
-struct KeyOf;
-template <>
-struct KeyOf<float> {
-    typedef u32 type;
-};
-template <>
-struct KeyOf<double> {
-    typedef u64 type;
-};
-
 // Five of any number of values, by a warp; all its lanes get them.
 template <typename T>
 __device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int least, bool linear) {
-    typedef typename KeyOf<T>::type Key;
     const Cursor<T> cursor(cells, columns, threadIdx.x % 32, 32);
-    if (n <= 4 * 32) return select<Key>(Kept<Key, 4>(cursor, n), least, linear);
-    if (n <= 8 * 32) return select<Key>(Kept<Key, 8>(cursor, n), least, linear);
+    if (n <= 4 * 32) return select<T>(Kept<T, 4>(cursor, n), least, linear);
+    if (n <= 8 * 32) return select<T>(Kept<T, 8>(cursor, n), least, linear);
     if constexpr (sizeof(T) == 4) {
-        if (n <= 12 * 32) return select<Key>(Kept<Key, 12>(cursor, n), least, linear);
-        if (n <= 16 * 32) return select<Key>(Kept<Key, 16>(cursor, n), least, linear);
+        if (n <= 12 * 32) return select<T>(Kept<T, 12>(cursor, n), least, linear);
+        if (n <= 16 * 32) return select<T>(Kept<T, 16>(cursor, n), least, linear);
     }
-    return select<Key>(Taken<T>{cursor, n}, least, linear);
+    return select<T>(Taken<T>{cursor, n}, least, linear);
 }
 
 __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, int centred) {
