@@ -87,7 +87,9 @@ class Choices:
 
     def refuse(self, name: str, must: str) -> NoReturn:
         """Raise the sentence about an option's value."""
-        message = f"{self.FUNCTION}: {name} must be {must}, got {getattr(self, name)!r}"
+        value = getattr(self, name)
+        got = list(value) if isinstance(value, tuple) else value
+        message = f"{self.FUNCTION}: {name} must be {must}, got {got!r}"
         raise ValueError(message)
 
 

@@ -35,7 +35,7 @@ def aggregate(raw, least, complete, whole, linear, statistics, patches):
     sets = np.empty((min(n, MOST), WIDTH))
     sums = np.empty((6, WIDTH))
     five = np.empty((FIVE, total))
-    rest, buckets = np.empty(n), np.empty(BUCKETS, np.int64)
+    values, rest, buckets = np.empty(n), np.empty(n), np.empty(BUCKETS, np.int64)
     for first in range(0, total, WIDTH):
         lanes = min(WIDTH, total - first)
         for lane in range(lanes):
@@ -52,7 +52,12 @@ def aggregate(raw, least, complete, whole, linear, statistics, patches):
                 statistics[:, at] = np.nan
                 continue
             if n > MOST:
-                five_of_many(present(raw[at]), m, linear, buckets, rest, five, at)
+                k = 0
+                for value in raw[at]:
+                    if value == value:
+                        values[k] = value
+                        k += 1
+                five_of_many(values, m, linear, buckets, rest, five, at)
             variance, skewness, kurtosis = shape(sums[1, lane], sums[2, lane], sums[3, lane], m)
             statistics[0, at] = sums[0, lane]
             statistics[1, at] = variance
@@ -83,9 +88,3 @@ def sum_up(series, sums, lane):
             m4 += ee * ee
     sums[0, lane], sums[1, lane], sums[2, lane], sums[3, lane] = base + mean, m2, m3, m4
     return m
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def present(series):
-    """Copy the values that are there."""
-    return series[series == series]

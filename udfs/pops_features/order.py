@@ -109,7 +109,7 @@ def five_of_many(values, n, linear, counts, rest, five, at):
 
     Parameters
     ----------
-    values, rest : float[>= n]
+    values, rest : float64[>= n]
         `rest` is scratch.
     n : int, >= 1
     linear : bool
@@ -124,8 +124,8 @@ def five_of_many(values, n, linear, counts, rest, five, at):
         high = max(values[k], high)
     five[0, at], five[4, at] = low, high
     # halves, since greatest less least may be more than a number can be
-    base = 0.5 * np.float64(low)
-    scale = (BUCKETS - 1) / (0.5 * np.float64(high) - base)
+    base = 0.5 * low
+    scale = (BUCKETS - 1) / (0.5 * high - base)
     places, shares, skipped = np.empty(4, np.int64), np.empty(4), np.zeros(4, np.int64)
     for j in range(1, 4):
         places[j], shares[j] = quartile(j, n, linear)
@@ -133,7 +133,7 @@ def five_of_many(values, n, linear, counts, rest, five, at):
     if scale < np.inf:
         counts[:] = 0
         for k in range(n):
-            counts[np.int64((0.5 * np.float64(values[k]) - base) * scale)] += 1
+            counts[np.int64((0.5 * values[k] - base) * scale)] += 1
         total, out = 0, 0
         for bucket in range(BUCKETS):
             size = counts[bucket]
@@ -148,7 +148,7 @@ def five_of_many(values, n, linear, counts, rest, five, at):
                 counts[bucket] = 0
         m = 0
         for k in range(n):
-            if counts[np.int64((0.5 * np.float64(values[k]) - base) * scale)] > 0:
+            if counts[np.int64((0.5 * values[k] - base) * scale)] > 0:
                 rest[m] = values[k]
                 m += 1
     else:
@@ -156,7 +156,7 @@ def five_of_many(values, n, linear, counts, rest, five, at):
     rest[:m].sort()
     for j in range(1, 4):
         place = places[j] - skipped[j]
-        quarter = np.float64(rest[place])
+        quarter = rest[place]
         if shares[j] > 0.0:
-            quarter += shares[j] * (np.float64(rest[place + 1]) - quarter)
+            quarter += shares[j] * (rest[place + 1] - quarter)
         five[j, at] = quarter

@@ -116,7 +116,7 @@ def order_patches(
             of_lanes = counts[first : first + lanes]
             five_of_lanes(sets, of_lanes, lanes, complete, whole, linear, five, first)
         return
-    values, rest, buckets = np.empty(n, z.dtype), np.empty(n, z.dtype), np.empty(BUCKETS, np.int64)
+    values, rest, buckets = np.empty(n), np.empty(n), np.empty(BUCKETS, np.int64)
     for at in range(total):
         south, west = origin(at, per_example, ny, step, tx, ty)
         m = 0
