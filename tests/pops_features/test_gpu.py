@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import gpu
+from spatialq.udfs.pops_features import gpu, layout
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.grid import Grid
@@ -117,7 +117,8 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
 def test_numbers_of_the_source():
     found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\dx.])", gpu.SOURCE.read_text(), re.MULTILINE)
     kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
-    ours = {name: getattr(gpu, name) for name in ("SIDE", "SCALES", "ROOM", "SORTER_BYTES")}
+    ours = {name: getattr(layout, name) for name in ("SIDE", "SCALES", "ROOM")}
+    ours["SORTER_BYTES"] = gpu.SORTER_BYTES
     assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}
 
 
@@ -126,8 +127,8 @@ def test_numbers_of_the_source():
 def test_superpatches_have_room(shape, room):
     options = catalog()["pops_features"].options(**SHAPES[shape])
     division = divide(Grid(np.zeros((97, 98), np.float32)), options)
-    (x, wide, widest), (y, deep, deepest) = gpu.superpatches(division, division.scales, room)
-    cells = max(min(x.size, wide + widest - 1), min(y.size, deep + deepest - 1))
-    assert cells <= gpu.SIDE or wide < widest or deep < deepest
+    x, y = layout.superpatches(division, division.scales, room)
+    cells = max(min(each.axis.size, each.reach) for each in (x, y))
+    assert cells <= layout.SIDE or any(each.reach >= 2 * each.stride for each in (x, y))
     for scale in division.scales:
-        assert room is None or gpu._columns(scale, wide, deep) <= room
+        assert room is None or layout._columns(scale, x.stride, y.stride) <= room
