@@ -170,7 +170,7 @@ def test_a_grid_with_a_hole_of_an_example(tmp_path):
         (["f.csv"], {"methods": ("pcb",)}, "pops_features: no method 'pcb'; there is pca, stat,"),
         (["f.csv"], {"device": "tpu"}, "pops_features: device must be 'auto', 'cpu' or 'gpu'"),
         (["f.csv"], {"radius": 1.0}, "pops_features: no option 'radius'; there is"),
-        (["f.csv"], {"band": 2}, "read_grid: band must be 1 to 1 for"),
+        (["f.csv"], {"band": 2}, "features: band must be 1 to 1 for"),
         (["f.png"], {"show": ["pca3"]}, "features: show must be of pca1, pca2, mean, .*got 'pca3'"),
         (["f.png"], {"show": ["q1", "q3", "min", "max", "pca1"]}, "show must be at most 4 feat"),
     ],
