@@ -12,8 +12,8 @@ import numpy as np
 from spatialq import cuda
 
 from .division import Axis, Division, Scale, divide
-from .methods import OWN, first_rows
-from .table import STATISTICS, features_table, series_of
+from .methods import OWN, STATISTICS, first_rows
+from .table import features_table, series_of
 
 if TYPE_CHECKING:
     from spatialq.grid import Grid
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-RAW_BYTES = 4 << 30
+RAW_BYTES = 1 << 30
 """Memory for raw features: so many rows of examples at a time."""
 
 # as kernels.cu has them

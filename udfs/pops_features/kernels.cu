@@ -191,7 +191,8 @@ struct Column {
 
 // Moments of a patch, and the sums of squares and products of x and y.
 struct Moments {
-    double mean, m2, m3, m4, mx, my, xx, xy, yy;
+    double base, mean;  // one of its heights, the mean from it
+    double m2, m3, m4, mx, my, xx, xy, yy;
     int n;       // cells that are there
     bool whole;  // whether all are
 };
@@ -222,26 +223,29 @@ __device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int c
 template <typename ColumnAt>
 __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
     const int columns = part.x.size;
-    const double rows = part.y.size, base = column_at(0).first;
-    double mean = 0.0;
-    for (int c = 0; c < columns; ++c) {
-        const Column column = column_at(c);
-        mean += (column.first - base) + column.mean;
-    }
-    mean *= part.per_column;
-    Moments sums = {base + mean, 0.0, 0.0, 0.0, 0.0, 0.0};
+    const double rows = part.y.size;
+    const Column west = column_at(0);
+    double a1 = 0.0, a2 = 0.0, a3 = 0.0, a4 = 0.0;  // about the mean of the first column
+    Moments sums = {west.first, west.mean};
     double weight = -0.5 * (columns - 1);
     for (int c = 0; c < columns; ++c) {
         const Column column = column_at(c);
-        const double e = ((column.first - base) + column.mean) - mean, ee = e * e;
+        const double e = (column.first - west.first) + (column.mean - west.mean);
+        const double ee = rows * (e * e);
+        a1 += e;
+        a2 += column.squares + ee;
+        a3 += column.cubes + e * (3.0 * column.squares + ee);
+        a4 += column.fourths + e * (4.0 * column.cubes + e * (6.0 * column.squares + ee));
         sums.mx += weight * e;
         sums.my += column.tilt;
-        sums.m2 += column.squares + rows * ee;
-        sums.m3 += column.cubes + e * (3.0 * column.squares + rows * ee);
-        sums.m4 += column.fourths +
-                   e * (4.0 * column.cubes + e * (6.0 * column.squares + rows * ee));
         weight += 1.0;
     }
+    const double shift = a1 * part.per_column;
+    a1 *= rows;
+    sums.mean += shift;
+    sums.m2 = a2 - shift * a1;
+    sums.m3 = a3 - shift * (3.0 * a2 - 2.0 * shift * a1);
+    sums.m4 = a4 - shift * (4.0 * a3 - shift * (6.0 * a2 - 3.0 * shift * a1));
     sums.mx = rows * sums.mx;
     sums.xx = part.xx;
     sums.yy = part.yy;
@@ -266,7 +270,7 @@ __device__ __noinline__ Moments sum_cells(Cells<T> z, int row, int left, int row
             sz += height - base;
         }
     const double mean_x = sx / n, mean_y = sy / n, mean_z = sz / n;
-    Moments sums = {base + mean_z};
+    Moments sums = {base, mean_z};
     sums.n = n;
     for (int c = 0; c < columns; ++c)
         for (int r = 0; r < rows; ++r) {
@@ -401,8 +405,9 @@ __device__ void write_pca(const Moments& sums, double dx, double dy, const Raw& 
         beyond = high - middle;
     }
     if (pca >= 0) {
-        raw(pca, at) = high / total;
-        raw(pca + 1, at) = middle / total;
+        const double share = 1.0 / total;
+        raw(pca, at) = high * share;
+        raw(pca + 1, at) = middle * share;
     }
     if (ternary >= 0) {
         const double third = 3.0 * low / total, line = (1.0 - third) * (beyond / total);
@@ -451,7 +456,7 @@ __device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat
         }
         const Shape shape(sums.m2, sums.m3, sums.m4, sums.n);
         if (stat >= 0) {
-            raw(stat, at) = sums.mean;
+            raw(stat, at) = sums.base + sums.mean;
             raw(stat + 1, at) = shape.variance;
             raw(stat + 2, at) = shape.skewness;
             raw(stat + 3, at) = shape.kurtosis;
@@ -460,7 +465,8 @@ __device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat
             raw(centred, at) = sqrt(shape.variance);
             raw(centred + 1, at) = shape.skewness;
             raw(centred + 2, at) = shape.kurtosis;
-            for (int k = 3; k < 3 + FIVE; ++k) raw(centred + k, at) -= sums.mean;
+            for (int k = 3; k < 3 + FIVE; ++k)
+                raw(centred + k, at) = (raw(centred + k, at) - sums.base) - sums.mean;
         }
     });
 }
