@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import own_gpu
+from spatialq.udfs.pops_features import cpu, own_gpu
 from spatialq.udfs.pops_features.methods import OWN
 from spatialq.udfs.pops_features.own import fill_cpu
 
@@ -86,8 +86,10 @@ def terrain(holes=0.1, dtype=np.float64):
 
 
 @uses_slope
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_method_gets_each_patch_with_enough_values(dtype):
+@pytest.mark.parametrize(("dtype", "columns"), [(np.float32, 1), (np.float64, 30)])
+def test_a_method_gets_each_patch_with_enough_values(monkeypatch, dtype, columns):
+    """Examples are divided among threads, or two of them are taken together."""
+    monkeypatch.setattr(cpu, "RUN", columns)
     grid = terrain(dtype=dtype)
     found = patches(grid, {**OPTIONS, "scales": (6.0, 8.0), "methods": ("slope",)})
     _, wests = oracle.windows(50, 12.0, None, DX)
