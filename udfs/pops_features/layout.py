@@ -94,13 +94,7 @@ def lay_out(
 
 
 def _fill_in(
-    part: Any,
-    scale: Scale,
-    first: int,
-    grid: "Grid",
-    options: "Options",
-    x: tuple[Any, int],
-    y: tuple[Any, int],
+    part: Any, scale: Scale, first: int, grid: "Grid", options: "Options", x: Any, y: Any
 ) -> None:
     (px, across), (py, up) = _started(scale.x, *x), _started(scale.y, *y)
     n = scale.cells
