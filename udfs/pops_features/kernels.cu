@@ -272,11 +272,49 @@ struct Columns {
     }
 };
 
-// Calls finish(part, moments, at) for each patch of the block; at is in a series of raw features.
+// Calls finish(part, moments, at) for each patch of the block; at is among those of its example.
 // Columns are summed once for all patches of a scale side by side, for as many scales at a time as
 // there is room for; those of a patch too wide for that, when they are needed.
 template <bool HIGHER, typename T, typename Finish>
-__device__ void each_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
+__device__ void each_moments(const Cells<T>& cells, const Sweep& sweep, const Part* parts,
+                             const Columns<HIGHER>& columns, Finish finish) {
+    for (int round = 0, start = 0; round < sweep.rounds; start = sweep.ends[round++]) {
+        const int end = sweep.ends[round];
+        auto kept = [&](int s) { return parts[s].slot < 0 ? 0 : parts[s].columns; };
+        Dealer::of_threads(start).deal(end, kept, [&](int s, int k) {
+            const Part& part = parts[s];
+            const int py = (u64)k * part.inverse >> 32;
+            const int row = part.low + py * part.step_y;
+            const int column = part.left + k - py * part.width;
+            columns.put(part.slot + k, sum_column(cells, part, row, column));
+        });
+        __syncthreads();
+        auto started = [&](int s) { return parts[s].patches(); };
+        Dealer::of_threads(start).deal(end, started, [&](int s, int k) {
+            const Part& part = parts[s];
+            const Patch patch(part, k);
+            Moments sums;
+            if (part.slot >= 0) {
+                const int slot = part.slot + patch.py * part.width + patch.px * part.step_x;
+                sums = merge_columns(part, [&](int c) {
+                    return columns.get(slot + c, cells(patch.row, patch.column + c));
+                });
+            } else {
+                sums = merge_columns(part, [&](int c) {
+                    return sum_column(cells, part, patch.row, patch.column + c);
+                });
+            }
+            if (sums.mean != sums.mean)  // a cell is missing
+                sums = sum_cells(cells, patch.row, patch.column, part.deep, part.wide);
+            finish(part, sums, patch.at);
+        });
+        __syncthreads();
+    }
+}
+
+// The same for the cells of this block; at is in a series of raw features.
+template <bool HIGHER, typename T, typename Finish>
+__device__ void with_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
     __shared__ double tile[SIDE * SIDE];
     __shared__ Part parts[SCALES];
     __shared__ double words[ROOM];
@@ -284,43 +322,12 @@ __device__ void each_moments(const T* z, const Sweep& sweep, int rows, Finish fi
     const Cells<T> there = lay_out(z, sweep, rows, tile, parts);
     const u32 examples = gridDim.x / sweep.places;
     const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
-    auto go = [&](auto cells) {
-        for (int round = 0, start = 0; round < sweep.rounds; start = sweep.ends[round++]) {
-            const int end = sweep.ends[round];
-            auto kept = [&](int s) { return parts[s].slot < 0 ? 0 : parts[s].columns; };
-            Dealer::of_threads(start).deal(end, kept, [&](int s, int k) {
-                const Part& part = parts[s];
-                const int py = (u64)k * part.inverse >> 32;
-                const int row = part.low + py * part.step_y;
-                const int column = part.left + k - py * part.width;
-                columns.put(part.slot + k, sum_column(cells, part, row, column));
-            });
-            __syncthreads();
-            auto started = [&](int s) { return parts[s].patches(); };
-            Dealer::of_threads(start).deal(end, started, [&](int s, int k) {
-                const Part& part = parts[s];
-                const Patch patch(part, k);
-                Moments sums;
-                if (part.slot >= 0) {
-                    const int slot = part.slot + patch.py * part.width + patch.px * part.step_x;
-                    sums = merge_columns(part, [&](int c) {
-                        return columns.get(slot + c, cells(patch.row, patch.column + c));
-                    });
-                } else {
-                    sums = merge_columns(part, [&](int c) {
-                        return sum_column(cells, part, patch.row, patch.column + c);
-                    });
-                }
-                if (sums.mean != sums.mean)  // a cell is missing
-                    sums = sum_cells(cells, patch.row, patch.column, part.deep, part.wide);
-                finish(part, sums, first + patch.at);
-            });
-            __syncthreads();
-        }
-    };
+    auto use = [&](const Part& part, const Moments& sums, i64 at) { finish(part, sums, first + at); };
     // twice, so that the compiler knows where they are
-    if (fits(sweep.place()[blockIdx.x / examples])) go(Cells<double>{tile, SIDE});
-    else go(there);
+    if (fits(sweep.place()[blockIdx.x / examples]))
+        each_moments(Cells<double>{tile, SIDE}, sweep, parts, columns, use);
+    else
+        each_moments(there, sweep, parts, columns, use);
 }
 
 // ---- features                                                                  (features.py)
@@ -389,7 +396,7 @@ __device__ void forget(const Raw& raw, i64 at, int first, int n) {
 template <typename T>
 __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, double dy, const Raw& raw, int pca,
                        int ternary) {
-    each_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
+    with_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n >= part.least) {
             write_pca(part, sums, dx, dy, raw, at, pca, ternary);
         } else {
@@ -402,7 +409,7 @@ __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, doub
 // Where heights about the mean are wanted, the order statistics are there already, as heights.
 template <typename T>
 __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw, int stat, int centred) {
-    each_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
+    with_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n < part.least) {
             forget(raw, at, stat, 4);
             forget(raw, at, centred, 3);
