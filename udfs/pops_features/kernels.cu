@@ -435,12 +435,12 @@ __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw
 // pops_pca: eigenvalue ratios of the patches.                          (section 4.2)
 // block    a superpatch; thread: a column, then a patch
 // writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(192, 5)
     pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(192, 5)
     pops_pca_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
@@ -449,11 +449,11 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 // pops_stat: mean, variance, skewness and kurtosis of the patches.     (section 4.2)
 // block    as of pops_pca
 // writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(192, 5)
     pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }
-extern "C" __global__ void __launch_bounds__(256, 4)
+extern "C" __global__ void __launch_bounds__(192, 5)
     pops_stat_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }
@@ -783,12 +783,12 @@ extern "C" __global__ void __launch_bounds__(64, 5)
 
 // pops_select: the same of larger patches.
 // block    a superpatch; warp: a patch
-extern "C" __global__ void __launch_bounds__(256, 3)
+extern "C" __global__ void __launch_bounds__(384, 2)
     pops_select_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                         int centred) {
     select_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
-extern "C" __global__ void __launch_bounds__(256, 3)
+extern "C" __global__ void __launch_bounds__(384, 2)
     pops_select_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                         int centred) {
     select_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
