@@ -34,6 +34,9 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/detect_planes.py --sizes 100000 1000000 10000000
 	$(BIN)/python benchmarks/plane_points.py
 	$(BIN)/python benchmarks/plane_quality.py
+	$(BIN)/python benchmarks/pops_features.py
+	$(BIN)/python benchmarks/pops_patches.py
+	$(BIN)/python benchmarks/pops_end_to_end.py --side 5000
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/direction.py

@@ -7,6 +7,9 @@ import numpy as np
 
 from spatialq import cuda
 
+EQUAL = 1e-10
+"""Relative difference of spacings that comes from rounding: cells are square then."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -34,6 +37,10 @@ class Grid:
     dy: float = 1.0
     first_row: int = 0
     all_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if abs(self.dx - self.dy) < EQUAL * self.dx:
+            object.__setattr__(self, "dy", self.dx)
 
     @property
     def rows(self) -> int:

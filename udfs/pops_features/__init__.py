@@ -8,8 +8,7 @@ from spatialq.udf import Choices, Udf
 
 from .bands import feature_windows
 from .cost import work
-from .methods import cpu_only, features_of
-from .table import STATISTICS
+from .methods import STATISTICS, cpu_only, features_of
 
 Quantiles = Literal["median_unbiased", "linear"]
 

@@ -6,9 +6,10 @@ from spatialq.numba_cache import njit
 
 from .features import shape
 from .lanes import MOST, WIDTH
+from .methods import STATISTICS
 from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
 
-NINE = 9
+NINE = len(STATISTICS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

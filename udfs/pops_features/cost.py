@@ -10,6 +10,9 @@ BYTES_RESULT = 8
 BYTES_KERNEL = 64
 """For each cell of the grid: height, features of its patches, result."""
 
+BYTES_BAND = 3 << 30
+"""At most, whatever the grid: it goes through the device in bands."""
+
 
 def work(rows: int, options: Any) -> Work:
     """Count what the kernel moves and how often it visits a cell: once for each patch it is in."""
@@ -18,7 +21,7 @@ def work(rows: int, options: Any) -> Work:
         bytes_in=4 * rows,
         bytes_out=BYTES_RESULT * rows,
         steps=round(visits * len(options.methods) * rows),
-        bytes_kernel=BYTES_KERNEL * rows,
+        bytes_kernel=min(BYTES_KERNEL * rows, BYTES_BAND),
     )
 
 

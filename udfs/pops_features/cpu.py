@@ -9,7 +9,7 @@ import numpy as np
 from spatialq.parallel import in_threads
 
 from .aggregation import NINE, aggregate
-from .division import Division, Scale, divide
+from .division import Division, divide
 from .methods import BUILT_IN, OWN, first_rows
 from .order import exchanges
 from .own import fill_cpu
@@ -81,7 +81,8 @@ class Run:
 def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) -> None:
     """Call work with every run of examples and scale, in several threads.
 
-    A thread goes through the scales of a run while its cells are in the cache.
+    A thread goes through the scales of a run while its cells are in the cache. Where an example is
+    larger than a run, `raw_features` has the threads.
     """
     n = max(1, RUN // division.x.step)
     columns, scales = division.x.count, range(len(division.scales))
@@ -92,7 +93,10 @@ def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) 
         for piece, k in tasks[slice(*span)]:
             work(piece, k)
 
-    in_threads(some, len(tasks))
+    if division.x.size > RUN:
+        some((0, len(tasks)))
+    else:
+        in_threads(some, len(tasks))
 
 
 def raw_features(
@@ -105,37 +109,44 @@ def raw_features(
     float64[features of all methods, examples, patches]
         NaN for a patch with too few values.
     """
-    examples = piece.stop - piece.first
+    scale, (starts, total) = division.scales[k], first_rows(options.FUNCTION, options.methods)
+    z = grid.z.view()
+    z.flags.writeable = False  # of any grid, so that the code is compiled for one kind of array
     row = piece.row * division.y.step - grid.first_row
-    left = piece.first * division.x.step
-    linear = options.quantiles == "linear"
-    starts, total = first_rows(options.FUNCTION, options.methods)
+    examples, step = piece.stop - piece.first, division.x.step
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
-    scale = division.scales[k]
-    least = scale.least(options)
-    raw = np.empty((total, examples * scale.patches))
-    counts = np.empty(examples * scale.patches, np.int64)
-    fill_patches(
-        grid.z, row, left, examples, division.x.step, scale.x.size, scale.y.size, scale.x.step,
-        scale.y.step, scale.x.count, scale.y.count, grid.dx, grid.dy, least, rows,
-        *exchanges(scale.cells, linear), linear, raw, counts,
-    )  # fmt: skip
-    for name in options.methods:
-        if name in OWN:
-            fill_cpu(
-                OWN[name], grid.z, *_corners(row, left, examples, division.x.step, scale),
-                scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
-                raw[starts[name] : starts[name] + len(OWN[name].features)],
-            )  # fmt: skip
-    return raw.reshape(total, examples, scale.patches)
+    linear, least = options.quantiles == "linear", scale.least(options)
 
+    def fill(first: int, stop: int) -> "NDArray[np.float64]":
+        """Take the features of some of the columns of patches."""
+        n = examples * (stop - first) * scale.y.count
+        left = piece.first * step + first * scale.x.step
+        raw, counts = np.empty((total, n)), np.empty(n, np.int64)
+        fill_patches(
+            z, row, left, examples, step, scale.x.size, scale.y.size, scale.x.step, scale.y.step,
+            stop - first, scale.y.count, grid.dx, grid.dy, least, rows,
+            *exchanges(scale.cells, linear), linear, raw, counts,
+        )  # fmt: skip
+        for name in options.methods:
+            if name in OWN:
+                x = left + step * np.arange(examples)[:, None, None]
+                x = x + scale.x.step * np.arange(stop - first)[:, None]
+                y = row + scale.y.step * np.arange(scale.y.count)
+                x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
+                fill_cpu(
+                    OWN[name], z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy,
+                    counts >= least, raw[starts[name] : starts[name] + len(OWN[name].features)],
+                )  # fmt: skip
+        return raw
 
-def _corners(
-    row: int, left: int, examples: int, step: int, scale: Scale
-) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Give the westernmost column and southernmost row of each patch, in the order of `raw`."""
-    example, x = np.arange(examples)[:, None, None], np.arange(scale.x.count)[:, None]
-    shape = examples, scale.x.count, scale.y.count
-    columns = left + step * example + scale.x.step * x
-    rows = row + scale.y.step * np.arange(scale.y.count)
-    return np.broadcast_to(columns, shape).ravel(), np.broadcast_to(rows, shape).ravel()
+    shape = total, examples, scale.patches
+    if division.x.size <= RUN:
+        return fill(0, scale.x.count).reshape(shape)
+    raw = np.empty(shape)
+
+    def part(span: tuple[int, int]) -> None:
+        first, stop = span
+        raw[:, 0, first * scale.y.count : stop * scale.y.count] = fill(first, stop)
+
+    in_threads(part, scale.x.count)
+    return raw

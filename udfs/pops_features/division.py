@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 
     from . import Options
 
-NEAR = 1e-6
-"""Cells within which a length is a whole or half number of them: spacings are rounded."""
+NEAR = 0.02
+"""Cells by which a length may miss a whole or half number of them: coordinates are rounded, by up
+to a hundredth of a cell at either end of a grid, and so is the spacing that follows from them."""
+
+ROUNDING = 1e-6
+"""Of cells, when a share of them is counted."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class Scale:
 
     def least(self, options: "Options") -> int:
         """Cells of a patch that must have a value."""
-        return max(options.min_points, ceil(options.min_valid * self.cells - NEAR))
+        least = max(options.min_points, ceil(options.min_valid * self.cells - ROUNDING))
+        return min(least, self.cells + 1)  # as many as no patch has
 
 
 @dataclass(frozen=True)
@@ -85,22 +90,22 @@ def divide(grid: "Grid", options: "Options") -> Division:
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
     axes = []
     for axis, spacing, n in spacings:
-        size = _size(options.example_scale, spacing)
+        size = _size(options.example_scale, spacing, n)
         if not 2 <= size <= n:
             must = f"from {2 * spacing:g} to {n * spacing:g}, which is 2 cells and all {n} along "
             options.refuse("example_scale", must + axis)
         step = options.example_step
-        axes.append(_windows(size, size if step is None else _step(step, spacing), n))
+        axes.append(_windows(size, size if step is None else _step(step, spacing, n), n))
     steps = options.steps or [scale / 2 for scale in options.scales]
     scales = []
     for length, step in sorted(zip(options.scales, steps, strict=True)):
         sides = []
-        for (axis, spacing, _), example in zip(spacings, axes, strict=True):
-            size = _size(length, spacing)
+        for (axis, spacing, n), example in zip(spacings, axes, strict=True):
+            size = _size(length, spacing, n)
             if not 2 <= size <= example.size:
                 must = f"from {2 * spacing:g}, two cells along {axis}, to example_scale"
                 options.refuse("scales", f"{must} ({options.example_scale:g})")
-            sides.append(_windows(size, _step(step, spacing), example.size))
+            sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))
 
@@ -109,11 +114,13 @@ def _windows(size: int, step: int, n: int) -> Axis:
     return Axis(size, step, 1 + (n - size) // step)
 
 
-def _size(length: float, spacing: float) -> int:
-    return floor(length / spacing + NEAR)
+def _size(length: float, spacing: float, n: int) -> int:
+    """Count whole cells of a grid of n; more than it has are one more."""
+    return floor(min(length / spacing, n + 1) + NEAR)
 
 
-def _step(length: float, spacing: float) -> int:
-    cells = length / spacing
+def _step(length: float, spacing: float, n: int) -> int:
+    """Count the nearest number of cells; n lead out of the grid, and so do more."""
+    cells = min(length / spacing, n)
     halves = round(2 * cells)
     return max(1, round(halves / 2 if abs(2 * cells - halves) < NEAR else cells))

@@ -15,6 +15,11 @@ FEATURES = {
 }
 
 BUILT_IN = tuple(FEATURES)
+PCA, STAT, TERNARY, CENTRED = range(4)
+"""Their places among the built-in ones."""
+
+STATISTICS = FEATURES["stat"]
+"""Taken of the heights of a patch, and of the features of an example's patches."""
 
 OWN: "dict[str, Own]" = {}
 """Methods of `spatialq.pops_method`."""

@@ -142,6 +142,7 @@ def fill_cpu(
     ----------
     own : Own
     z : float32 or float64 [rows, columns], contiguous
+        Not writeable: Numba then refuses functions that write to it.
     x_starts, y_starts : int64[patches]
         South-western cell of each.
     sx, sy : int
@@ -154,10 +155,8 @@ def fill_cpu(
         Out: NaN where there is none.
     """
     own.expect(len(out))
-    heights = z.view()
-    heights.flags.writeable = False  # Numba then refuses functions that write to it
     found = np.empty(len(own.features))
-    _fill(own.on_cpu, heights, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
+    _fill(own.on_cpu, z, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
 
 
 @numba.njit(nogil=True)

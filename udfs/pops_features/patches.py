@@ -7,11 +7,9 @@ from spatialq.numba_cache import njit
 from .features import write_pca, write_pca_ternary, write_stat, write_stat_centred
 from .holes import SPREAD, sum_cells
 from .lanes import MOST, WIDTH
+from .methods import CENTRED, PCA, STAT, TERNARY
 from .moments import COLUMN, MEAN, MOMENTS, merge_columns, sum_columns
 from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
-
-PCA, STAT, TERNARY, CENTRED = range(4)
-"""Places of the methods in `rows`."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -75,13 +73,13 @@ def fill_patches(
             five,
         )  # fmt: skip
     if rows[PCA] >= 0:
-        write_pca(moments, spread, square, dx, dy, raw[rows[PCA] : rows[PCA] + 2])
+        write_pca(moments, spread, square, dx, dy, raw[rows[PCA] :])
     if rows[TERNARY] >= 0:
-        write_pca_ternary(moments, spread, square, dx, dy, raw[rows[TERNARY] : rows[TERNARY] + 2])
+        write_pca_ternary(moments, spread, square, dx, dy, raw[rows[TERNARY] :])
     if rows[STAT] >= 0:
-        write_stat(moments, five, counts, raw[rows[STAT] : rows[STAT] + 9])
+        write_stat(moments, five, counts, raw[rows[STAT] :])
     if rows[CENTRED] >= 0:
-        write_stat_centred(moments, five, counts, raw[rows[CENTRED] : rows[CENTRED] + 8])
+        write_stat_centred(moments, five, counts, raw[rows[CENTRED] :])
     for at in range(total):
         if counts[at] < least:
             raw[:, at] = np.nan

@@ -8,15 +8,13 @@ import numpy as np
 
 from spatialq.udf import Text
 
-from .methods import features_of
+from .methods import STATISTICS, features_of, first_rows
 
 if TYPE_CHECKING:
     from spatialq.grid import Grid
 
     from . import Options
     from .division import Axis, Division
-
-STATISTICS = ("mean", "variance", "skewness", "kurtosis", "min", "q1", "median", "q3", "max")
 
 
 class Series(NamedTuple):
@@ -30,10 +28,10 @@ class Series(NamedTuple):
 
 def series_of(division: "Division", options: "Options") -> list[Series]:
     """List the rows of an example: method by method, in it scale by scale."""
-    starts = _starts(options)
+    starts, total = first_rows(options.FUNCTION, options.methods)
     return [
         Series(m, k, f)
-        for m, (start, stop) in enumerate(pairwise(starts))
+        for m, (start, stop) in enumerate(pairwise([*starts.values(), total]))
         for k in range(len(division.scales))
         for f in range(start, stop)
     ]
@@ -93,7 +91,7 @@ def room_for_patches(
     parts : list of float64[features of all methods, columns of examples, rows of examples, patches]
         Views of it, one for each scale; y of the patches is fastest.
     """
-    features = _starts(options)[-1]
+    _, features = first_rows(options.FUNCTION, options.methods)
     shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     value = xp.empty(ends[-1])
@@ -122,9 +120,9 @@ def patches_table(
     xp : module
         As for `features_table`.
     """
-    starts, n = _starts(options), len(value)
-    of_method = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-    feature = np.arange(starts[-1], dtype=np.int32)[:, None, None, None]
+    n, counts = len(value), [len(features_of(options.FUNCTION, name)) for name in options.methods]
+    of_method = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    feature = np.arange(len(of_method), dtype=np.int32)[:, None, None, None]
     example = xp.arange(division.x.count)[:, None, None] * division.y.count
     example = example + xp.asarray(np.array(rows))[:, None]
     columns: dict[str, Any] = {
@@ -158,11 +156,6 @@ def patches_table(
 
 def _names(options: "Options") -> list[str]:
     return [name for method in options.methods for name in features_of(options.FUNCTION, method)]
-
-
-def _starts(options: "Options") -> "list[int]":
-    counts = [len(features_of(options.FUNCTION, method)) for method in options.methods]
-    return [0, *np.cumsum(counts).tolist()]
 
 
 def _centre(origin: float, spacing: float, axis: "Axis", index: Any) -> Any:
