@@ -5,6 +5,8 @@ is read band by band, without a row a cell.
 """
 
 import json
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from spatialq.bridge import (
     structs,
 )
 from spatialq.call import call
+from spatialq.errors import FileError, FileWarning
 from spatialq.function import SqlFunction
 from spatialq.grid import count_values
-from spatialq.io.crs import require_same
+from spatialq.io import crs
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.grid import GridSource
 from spatialq.loading import SUFFIXES
@@ -82,7 +85,7 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
     chosen, _ = _split(udf, options)
-    if SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
+    if not _is_file(grid):
         if nodata is not None or band != 1:
             message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
@@ -90,9 +93,12 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
             f"SELECT unnest({udf.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
             f"{_quoted(options)}), recursive := true) FROM query_table({_quoted(grid)})"
         )
+    if SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
+        there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
+        raise FileError.of(udf.name, grid, f"is no grid: its name must end in one of {there}")
     reader = {"nodata": nodata, "band": band}
     sources = [open_once(GridSource, file, **reader) for file in find_files(udf.name, grid)]
-    require_same(udf.name, ((source.path, source.crs) for source in sources))
+    _warn_about_degrees(udf, sources)
     queries = []
     for source in sources:
         warn_about(udf.name, source)
@@ -106,6 +112,25 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
     return " UNION ALL ".join(queries)
+
+
+def _is_file(grid: str) -> bool:
+    """Whether a text means a file, not a table."""
+    path = Path(grid)
+    return path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
+
+
+def _warn_about_degrees(udf: Udf, sources: Sequence[GridSource]) -> None:
+    """Warn about the first file that is in degrees: of many, the others will be, too."""
+    for source in sources:
+        if source.crs is not None and crs.metres_per_unit(source.crs) is None:
+            message = (
+                f"{udf.name}: '{source.path}' is in {crs.name(source.crs)}, whose x and y are "
+                "degrees: so are scales, and features that compare z with x and y (pca) mean "
+                "little; project it first"
+            )
+            warnings.warn(message, FileWarning, stacklevel=2)
+            return
 
 
 def _quoted(text: str) -> str:

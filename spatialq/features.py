@@ -1,6 +1,5 @@
 """From a terrain grid to its multi-scale features: a table, a picture."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,14 +9,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from spatialq.cloud_file import Progress
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import FileError
 from spatialq.planner import log
 
 if TYPE_CHECKING:
     import duckdb
 
     from spatialq.export.features_picture import FeatureMap
-    from spatialq.io.grid import GridSource
 
 COMMAND = "features"
 TABLE = (".parquet", ".csv", ".json")
@@ -112,7 +110,6 @@ def write_features(
     if kind_of(COMMAND, path) != "grid":
         raise FileError.of(COMMAND, path, "is no grid")
     grid = open_once(GridSource, path, nodata=nodata, band=band)
-    _warn_about_degrees(grid)
     udf.windows(grid.grid(0, 0), chosen)
     given = {**options, "nodata": nodata, "band": band, "device": device}
     named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
@@ -159,18 +156,6 @@ def _to_show(options: Any, show: Sequence[str]) -> list[tuple[str, str]]:
     wanted = [*show] or [*(name for name in USUAL if name in names), *names]
     rows = [each for name in dict.fromkeys(wanted) for each in there if each[1] == name]
     return rows[:MOST_ROWS]
-
-
-def _warn_about_degrees(grid: "GridSource") -> None:
-    from spatialq.io import crs
-
-    if grid.crs is not None and crs.metres_per_unit(grid.crs) is None:
-        message = (
-            f"{COMMAND}: '{grid.path}' is in {crs.name(grid.crs)}, whose x and y are degrees: so "
-            "are scales, and features that compare z with x and y (pca) mean little; project it "
-            "first"
-        )
-        warnings.warn(message, FileWarning, stacklevel=3)
 
 
 def _literal(value: Any) -> str:

@@ -167,6 +167,26 @@ def test_files_that_are_not_there_or_no_grids(con, tmp_path):
     assert "cannot be read by GDAL" in refused(con, there)
 
 
+@pytest.mark.parametrize("name", ["cloud.laz", "house.ifc", "z.npz"])
+def test_a_file_that_is_no_grid_is_no_table_either(con, tmp_path, name):
+    path = tmp_path / name
+    path.touch()
+    sentence = f"pops_features: '{path}': is no grid: its name must end in one of .tif, .tiff, "
+    assert sentence in refused(con, f"FROM pops_features('{path}')")
+
+
+def test_degrees_are_warned_of_once(con, tmp_path, hill):
+    for k in (0, 1):
+        place = (0.001, 0.0, 10.0 + k, 0.0, -0.001, 50.0)
+        write(tmp_path / f"{k}.tif", hill, place, crs="EPSG:4326")
+    query = f"FROM pops_features('{tmp_path}/*.tif', scales := [0.004], example_scale := 0.01)"
+    with pytest.warns(FileWarning) as told:
+        con.sql(query).fetchall()
+    assert {str(each.message).partition(", whose")[0] for each in told} == {
+        f"pops_features: '{tmp_path}/0.tif' is in WGS 84 (EPSG:4326)"
+    }
+
+
 def test_a_rotated_file_is_refused(con, tmp_path, hill):
     path = write(tmp_path / "turned.tif", hill, (2.0, 0.5, 100.0, 0.5, -2.0, 300.0))
     sentence = f"'{path}': is rotated: its rows do not run along x"
