@@ -20,6 +20,7 @@ from spatialq.export.features_picture import (
 )
 from spatialq.export.raster import write_bands
 from spatialq.planner import log
+from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -145,12 +146,12 @@ def write_features(
         if kind_of(COMMAND, path) != "grid":
             raise FileError.of(COMMAND, path, "is no grid")
         grids.append(open_once(GridSource, path, nodata=nodata, band=band))
-        udf.windows(grids[-1].grid(0, 0), chosen)
+        udf.windows(grids[-1].frame, chosen)
     given = {**options, "nodata": nodata, "band": band, "device": device}
-    named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
+    named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     con = connect_quietly()
     for grid in grids:
-        name = _literal(str(grid.path))
+        name = literal(str(grid.path))
         query = f"SELECT *, {name} AS file_name FROM pops_features({name}, {named})"
         with _telling(progress, grid.path, grid.rows):
             verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
@@ -225,7 +226,7 @@ def _write_raster(
     """Write the means, a cell an example: as wide as the step, with the example's centre."""
     from spatialq.udfs.pops_features.division import divide
 
-    cells = grid.grid(0, 0)
+    cells = grid.frame
     division = divide(cells, options)
     x, y = division.x, division.y
     bands = {}
@@ -238,18 +239,6 @@ def _write_raster(
     north = cells.y0 + (y.size - 1 + (2 * y.count - 1) * y.step) / 2 * cells.dy
     corner = (x.step * cells.dx, 0.0, west, 0.0, -y.step * cells.dy, north)
     write_bands(target, bands, corner, grid.crs)
-
-
-def _literal(value: Any) -> str:
-    """Write a value in SQL: arguments of a macro that writes a query cannot be parameters."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        text = value.replace("'", "''")
-        return f"'{text}'"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(_literal, value))}]"
-    return repr(value)
 
 
 @contextmanager
