@@ -232,7 +232,7 @@ def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tal
     left, top = at
     title, font = _label(name)
     draw.multiline_text((left, top), title, INK, font, spacing=1)
-    start, length = top + 34, max(90, tall - 44)
+    start, length = top + 44, max(90, tall - 54)
     ramp = _ramp(FEATURE_RAMP)
     for k in range(length):
         colour = tuple(int(c) for c in ramp[round(255 * (1 - k / (length - 1)))])
