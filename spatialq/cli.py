@@ -1,6 +1,7 @@
 """The command line: `spatialq info | load | sql | ground | planes | clash | features | devices`."""
 
 import json
+import logging
 import math
 import re
 import runpy
@@ -458,6 +459,9 @@ def main() -> None:
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
+    compiler = logging.getLogger("spatialq.numba_cache")
+    compiler.setLevel(logging.INFO)
+    compiler.addHandler(_CompilingNote())
     stopped_by = signal.SIGINT
 
     def terminate(*_: Any) -> None:
@@ -584,6 +588,17 @@ def _text(value: Any) -> str:
 
 def _note(text: str) -> None:
     typer.echo(text, err=True)
+
+
+class _CompilingNote(logging.Handler):
+    """Say once why nothing happens for a while."""
+
+    told = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.told:
+            self.told = True
+            _note("compiling functions, which takes a while (first use; kept for later) ...")
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
