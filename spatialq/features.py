@@ -1,10 +1,13 @@
 """From terrain grids to their multi-scale features: a table, a picture, a raster."""
 
+import runpy
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +95,8 @@ def write_features(
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
-        Called with file, cells so far and cells in all, from a thread of its own.
+        Called with file, cells so far and cells in all, from a thread of its own; the cells are
+        those of all calls of `pops_features` since, also by other threads.
     **options
         Options of `pops_features`; lengths are in the unit of the file's x and y.
 
@@ -101,7 +105,8 @@ def write_features(
     dict
         cells, examples, rows, device, features, outputs. `features` has a dict for each feature of
         a method at a scale: in how many examples it has a value, and least, middle and greatest
-        of its means.
+        of its means. `device` is 'cpu', 'gpu' or 'cpu, gpu': where `pops_features` ran meanwhile,
+        for other threads, too.
 
     Raises
     ------
@@ -123,6 +128,7 @@ def write_features(
     from spatialq.io.grid import GridSource
     from spatialq.loading import kind_of
     from spatialq.udf import catalog
+    from spatialq.udfs.pops_features.division import divide
 
     sources = [source] if isinstance(source, str | Path) else source
     paths = [path for each in sources for path in find_files(COMMAND, each)]
@@ -141,42 +147,63 @@ def write_features(
     if len(drawn) > MOST_ROWS and any(each.suffix.lower() in PICTURE for each in maps):
         message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
+    nodata = None if nodata is None else float(nodata)
     grids = []
     for path in paths:
         if kind_of(COMMAND, path) != "grid":
             raise FileError.of(COMMAND, path, "is no grid")
-        grids.append(open_once(GridSource, path, nodata=nodata, band=band))
-        udf.windows(grids[-1].frame, chosen)
-    given = {**options, "nodata": nodata, "band": band, "device": device}
+        grids.append(open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND))
+        divide(grids[-1].frame, chosen)
+    given = {**vars(chosen), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
-    con = connect_quietly()
-    for grid in grids:
-        name = literal(str(grid.path))
-        query = f"SELECT *, {name} AS file_name FROM pops_features({name}, {named})"
-        with _telling(progress, grid.path, grid.rows):
+    started = datetime.now(UTC)
+    # the table may be larger than memory
+    with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
+        for grid in grids:
+            name = literal(str(grid.path))
+            query = f"SELECT *, {name} AS file_name FROM pops_features({name}, {named})"
             verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
-            con.execute(f"{verb} {query}")
-    for target in targets:
-        if target.suffix.lower() in TABLE:
-            write_table(con, ROWS if len(grids) == 1 else "FROM features", target)
-        elif target.suffix.lower() in PICTURE:
-            _write_picture(con, grids[0], drawn, target)
-        else:
-            _write_raster(con, grids[0], chosen, asked or there, target)
-    counts = con.sql("SELECT count(DISTINCT (file_name, example_id)), count(*) FROM features")
-    ((examples, rows),) = counts.fetchall()
-    summary = con.execute(SUMMARY)
-    names = [column[0] for column in summary.description or []]
-    done = {
-        "cells": sum(grid.rows for grid in grids),
-        "examples": examples,
-        "rows": rows,
-        "device": log.entries()[-1].device,
-        "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
-        "outputs": [str(target) for target in targets],
-    }
-    con.close()
-    return done
+            with _telling(progress, grid.path, grid.rows, datetime.now(UTC)):
+                con.execute(f"{verb} {query}")
+        for target in targets:
+            if target.suffix.lower() in TABLE:
+                write_table(con, ROWS if len(grids) == 1 else "FROM features", target)
+            elif target.suffix.lower() in PICTURE:
+                _write_picture(con, grids[0], chosen, drawn, target)
+            else:
+                _write_raster(con, grids[0], chosen, asked or there, target)
+        counts = con.sql("SELECT count(DISTINCT (file_name, example_id)), count(*) FROM features")
+        ((examples, rows),) = counts.fetchall()
+        summary = con.execute(SUMMARY)
+        names = [column[0] for column in summary.description or []]
+        return {
+            "cells": sum(grid.rows for grid in grids),
+            "examples": examples,
+            "rows": rows,
+            "device": ", ".join(sorted({call.device for call in _calls(started)})),
+            "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
+            "outputs": [str(target) for target in targets],
+        }
+
+
+def run_definitions(path: Path) -> None:
+    """Run a Python file with methods of the user's own.
+
+    Raises
+    ------
+    ValueError
+        If it does not run; the message says where.
+    """
+    try:
+        runpy.run_path(str(path))
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((each.lineno for each in reversed(frames) if each.filename == str(path)), None)
+        if isinstance(error, SyntaxError):
+            line = error.lineno
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        message = f"{COMMAND}: '{path}', line {line}: {what}"
+        raise ValueError(message) from error
 
 
 def _labels(options: Any) -> Shown:
@@ -212,12 +239,19 @@ def _usual(there: Shown) -> Shown:
 
 
 def _write_picture(
-    con: "duckdb.DuckDBPyConnection", grid: "GridSource", shown: Shown, target: Path
+    con: "duckdb.DuckDBPyConnection", grid: "GridSource", options: Any, shown: Shown, target: Path
 ) -> None:
+    from spatialq.udfs.pops_features.division import divide
+
     assert grid.box is not None  # that of a cloud may be unknown
-    terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
-    title = f"Features of {grid.path.name}"
-    write_features_picture(target, terrain, feature_maps(con, shown), title)
+    division = divide(grid.frame, options)
+    write_features_picture(
+        target,
+        Terrain(grid.overview(RELIEF_CELLS), grid.box),
+        feature_maps(con, shown),
+        example=(division.x.size * grid.frame.dx, division.y.size * grid.frame.dy),
+        title=f"Features of {grid.path.name}",
+    )
 
 
 def _write_raster(
@@ -241,18 +275,26 @@ def _write_raster(
     write_bands(target, bands, corner, grid.crs)
 
 
+def _calls(started: datetime) -> list[log.Entry]:
+    """List the calls of the kernel since a time."""
+    return [
+        each for each in log.entries() if each.function == "pops_features" and each.at >= started
+    ]
+
+
 @contextmanager
-def _telling(progress: Progress | None, path: Path, cells: int) -> Iterator[None]:
+def _telling(
+    progress: Progress | None, path: Path, cells: int, started: datetime
+) -> Iterator[None]:
     """Tell how far the query is by the log: each band of the file is a call of the kernel."""
     if progress is None:
         yield
         return
-    started, ended = datetime.now(UTC), Event()
+    ended = Event()
 
     def watch() -> None:
         while not ended.wait(TICK):
-            calls = (each for each in log.entries() if each.function == "pops_features")
-            done = sum(each.rows for each in calls if each.at >= started)
+            done = sum(call.rows for call in _calls(started))
             progress(path, min(done, cells), cells)  # bands of overlapping examples overlap
 
     with ThreadPoolExecutor(1) as pool:

@@ -94,10 +94,12 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         title=f"Roof planes of {las.name}",
     )
     cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
+    ((side,),) = con.sql("SELECT 40 * getvariable('cell')").fetchall()  # as in queries.sql
     write_features_picture(
         pictures[2],
         Terrain.of(from_cells(cells["x"], cells["y"], cells["z"])),
         feature_maps(con, DRAWN),
+        example=(side, side),
         title=f"Terrain of {las.name} at three scales",
     )
     con.close()
