@@ -290,7 +290,11 @@ def test_a_method_of_ones_own(tmp_path):
     [
         (["none.tif"], 1, "error: features: 'none.tif': there is no such file"),
         (["house.ifc"], 1, "error: features: 'house.ifc': is no grid"),
-        (["a.tif"], 1, "error: pops_features: example_scale must be from 4 to 140, which is 2"),
+        (
+            ["a.tif"],
+            1,
+            "error: pops_features: example_scale must be from 4, two cells along x, ",
+        ),
         (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be numbers such as 300,"),
         (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
         (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
