@@ -460,7 +460,7 @@ def main() -> None:
     warnings.simplefilter("always", FileWarning)
     compiler = logging.getLogger("spatialq.numba_cache")
     compiler.setLevel(logging.INFO)
-    compiler.addHandler(_CompilingNote())
+    compiler.addHandler(COMPILING)
     stopped_by = signal.SIGINT
 
     def terminate(*_: Any) -> None:
@@ -603,6 +603,9 @@ class _CompilingNote(logging.Handler):
         if not self.told:
             self.told = True
             _note("compiling functions, which takes a while (first use; kept for later) ...")
+
+
+COMPILING = _CompilingNote()
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -12,8 +12,10 @@ import pytest
 import rasterio
 from PIL import Image
 from spatialq.udfs.pops_features import Options
+from spatialq.udfs.pops_features.methods import OWN
 
 import spatialq
+from spatialq import cli, features
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.features import _asked, _labels, _usual
 from spatialq.planner import log
@@ -35,15 +37,31 @@ def write_grid(path, *, crs="EPSG:25832", rows=45, columns=70):
     return path
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", "features", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Call the command from the folder of the test, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["spatialq", "features", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code
+        return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
+
+    yield call
+    OWN.clear()  # methods of the user's last as long as the process
 
 
 def test_one_command_gives_tables_and_a_picture(tmp_path):
+    """In a process of its own, as users call it."""
     source = write_grid(tmp_path / "a.tif")
     targets = [tmp_path / name for name in ("f.parquet", "f.csv", "f.json", "f.png")]
-    result = run(source, *(f"-o{each}" for each in targets), *FLAGS, "--json")
+    command = [sys.executable, "-m", "spatialq", "features", source, *FLAGS, "--json"]
+    command += [f"-o{each}" for each in targets]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     (done,) = json.loads(result.stdout, parse_constant=pytest.fail)
     assert done["outputs"] == list(map(str, targets))
@@ -71,9 +89,9 @@ def test_one_command_gives_tables_and_a_picture(tmp_path):
         assert len(picture.convert("P", palette=Image.Palette.ADAPTIVE).getcolors()) > 50
 
 
-def test_without_outputs_it_prints_the_features(tmp_path):
+def test_without_outputs_it_prints_the_features(command, tmp_path):
     source = write_grid(tmp_path / "a.tif")
-    result = run(source, *FLAGS, "--methods", "pca")
+    result = command(source, *FLAGS, "--methods", "pca")
     assert result.returncode == 0, result.stderr
     for word in ("pca1", "pca2", "4.0", "6.0", "examples", "lowest", "middle", "highest"):
         assert word in result.stdout
@@ -81,9 +99,9 @@ def test_without_outputs_it_prints_the_features(tmp_path):
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_with_outputs_it_says_what_it_did(tmp_path):
+def test_with_outputs_it_says_what_it_did(command, tmp_path):
     write_grid(tmp_path / "a.tif")
-    result = run("a.tif", "-o", "f.csv", *FLAGS, cwd=tmp_path)
+    result = command("a.tif", "-o", "f.csv", *FLAGS)
     assert result.returncode == 0, result.stderr
     for word in ("cells", "examples", "device", "f.csv"):
         assert word in result.stdout
@@ -96,9 +114,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq import cli, features
-
+def test_every_option_is_a_flag(command, monkeypatch):
     assert set(OPTIONS) == set(Options.__dataclass_fields__)
     given = []
     nothing = {"features": [], "outputs": []}
@@ -109,9 +125,8 @@ def test_every_option_is_a_flag(monkeypatch, capsys):
              for word in (f"--{name.replace('_', '-')}", text)]  # fmt: skip
     reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1, q1"]
     for more in ([*flags, *reader], []):
-        monkeypatch.setattr(sys, "argv", ["spatialq", "features", "a.tif", *more])
-        cli.main()
-    assert "(no rows)" in capsys.readouterr().out
+        result = command("a.tif", *more)
+        assert (result.returncode, result.stdout.strip()) == (0, "(no rows)")
     full, plain = given
     assert {name: full[name] for name in OPTIONS} == OPTIONS
     assert (full["nodata"], full["band"], full["device"]) == (-9999.0, 2, "cpu")
@@ -175,17 +190,17 @@ def test_a_raster_of_what_is_asked_for_where_cells_are_no_squares(tmp_path):
         assert np.argwhere(file.read(1) == -9999).tolist() == [[1, 0], [1, 1]]
 
 
-def test_several_files_are_a_table(tmp_path):
+def test_several_files_are_a_table(command, tmp_path):
     for name, crs in (("b", "EPSG:25832"), ("a", "EPSG:25833"), ("c", "EPSG:25832")):
         write_grid(tmp_path / f"{name}.tif", crs=crs)
-    result = run("b.tif", "[ac].tif", "-o", "f.parquet", *FLAGS, "--json", cwd=tmp_path)
+    result = command("b.tif", "[ac].tif", "-o", "f.parquet", *FLAGS, "--json")
     assert result.returncode == 0, result.stderr
     (done,) = json.loads(result.stdout)
     assert (done["cells"], done["examples"]) == (3 * 45 * 70, 3 * 28)
     assert {each["examples"] for each in done["features"]} == {3 * 28}
     found = duckdb.sql(f"SELECT file_name FROM '{tmp_path / 'f.parquet'}'").fetchall()
     assert [name for (name,) in found] == ["b.tif"] * 616 + ["a.tif"] * 616 + ["c.tif"] * 616
-    result = run("a.tif", "b.tif", "-o", "f.png", *FLAGS, cwd=tmp_path)
+    result = command("a.tif", "b.tif", "-o", "f.png", *FLAGS)
     assert (
         result.stderr == "error: features: 'f.png' is for one file, got 2; take a table for them\n"
     )
@@ -214,12 +229,12 @@ def test_progress_is_in_cells(tmp_path, monkeypatch):
     assert set(done[:-1]) & {70 * 10 * k for k in (1, 2, 3, 4)}
 
 
-def test_degrees_are_warned_about(tmp_path):
+def test_degrees_are_warned_about(command, tmp_path):
     source = write_grid(tmp_path / "a.tif", crs="EPSG:4326", rows=20, columns=30)
     with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
         done = spatialq.write_features(source, **SMALL)
     assert done["examples"] == 6
-    assert run(source, *FLAGS).stderr.count("warning: pops_features: '") == 1
+    assert command(source, *FLAGS).stderr.count("warning: pops_features: '") == 1
 
 
 def test_a_grid_with_a_hole_of_an_example(tmp_path):
@@ -275,10 +290,10 @@ def m(z, dx, dy, out):
 """
 
 
-def test_a_method_of_ones_own(tmp_path):
+def test_a_method_of_ones_own(command, tmp_path):
     (tmp_path / "m.py").write_text(METHOD)
     write_grid(tmp_path / "a.tif")
-    result = run("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json", cwd=tmp_path)
+    result = command("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json")
     assert result.returncode == 0, result.stderr
     (row,) = json.loads(result.stdout)
     names = [(each["method"], each["feature"]) for each in row["features"]]
@@ -308,11 +323,11 @@ def test_a_method_of_ones_own(tmp_path):
         ([], 2, "error: Missing argument 'grids'"),
     ],
 )
-def test_errors_are_one_line(tmp_path, arguments, code, message):
+def test_errors_are_one_line(command, tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
     (tmp_path / "m.py").write_text(METHOD.replace("dx, dy, ", ""))
     write_grid(tmp_path / "a.tif")
-    result = run(*arguments, cwd=tmp_path)
+    result = command(*arguments)
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert result.stderr.count("\n") == 1

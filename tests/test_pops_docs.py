@@ -89,12 +89,12 @@ def test_the_centres_of_patches(con):
 
 
 def test_the_method_of_ones_own(con):
-    (text,) = code("pops_features", "python")
-    definition, call = text.split("\n\n\n")
-    names = {"spatialq": spatialq, "con": con}
+    slope, _ = code("pops_method", "python")
+    definition, call = slope.split("\n\n\ncon = spatialq.connect()\n")
+    names = {"con": con}
     exec(definition, names)
-    found = eval(call, names).filter("method = 'slope'").fetchall()
-    assert len(found) == 2 * 3 * 2  # examples, scales, features
+    found = eval(call, names).fetchall()
+    assert len(found) == 2 * 3  # examples, scales
     assert all(mean > 0 for _, _, _, _, _, _, mean, *_ in found)
 
 
