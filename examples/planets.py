@@ -13,10 +13,11 @@ were made to differ. README.md tells where grids of planets are to be had.
 
 import argparse
 import glob
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 from scipy.stats import rankdata, wilcoxon
 from sklearn.ensemble import RandomForestClassifier
@@ -29,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from terrain import make_grids
 
 import spatialq
+from spatialq.cli import plain
 from spatialq.export.raster import Raster, hillshade
 from spatialq.io.grid import GridSource
 from spatialq.quoting import literal
@@ -49,6 +51,8 @@ SCALES = {
 # is what the authors' code computes, has the shape alone.
 METHODS = ("pca", "stat_centred")
 STATISTICS = "mean, variance, skewness, kurtosis, min, q1, median, q3, max"
+FEWEST = 20
+"""Examples of a class that a classifier may learn from."""
 CLASSIFIERS = {
     "logistic regression": lambda _: make_pipeline(
         StandardScaler(), LogisticRegression(max_iter=5000, class_weight="balanced")
@@ -78,6 +82,8 @@ def main() -> None:
         grids = make_grids(folder, arguments.made, arguments.cells)
     if len(grids) < 2:
         parser.error("--grid must be given for two classes or more")
+    if any(len(files) < 2 for files in grids.values()):
+        print("A class has one grid: training and test share grids, which flatters.")
     with spatialq.connect() as con:
         con.execute("SET enable_progress_bar = false")
         take_features(con, grids)
@@ -87,6 +93,9 @@ def main() -> None:
             for method in METHODS
             for group, scales in SCALES.items()
         }
+    for name, n in Counter(next(iter(tables.values()))[1].tolist()).items():
+        if n < FEWEST:
+            parser.exit(1, f"planets: {name} has {n} examples, must have {FEWEST} or more\n")
     kappas = {name: cross_validate(*table, arguments.repeats) for name, table in tables.items()}
     report(kappas)
     draw(folder / "planets.png", grids, kappas)
@@ -109,13 +118,19 @@ def find_grids(patterns: list[str]) -> Grids:
 def take_features(con: "DuckDBPyConnection", grids: Grids) -> None:
     """Make the table `features`: both methods, at all scales, in one pass over each grid."""
     scales = [scale for group in SCALES.values() for scale in group]
-    queries = [
-        f"SELECT {literal(name)} AS class, {literal(file)} AS grid, * "
-        f"FROM pops_features({literal(file)}, scales := {scales}, methods := {list(METHODS)})"
-        for name, files in grids.items()
-        for file in files
-    ]
-    con.execute(f"CREATE TABLE features AS {' UNION ALL '.join(queries)}")
+    begin = "CREATE TABLE features AS"
+    for name, files in grids.items():
+        for file in files:
+            query = (
+                f"SELECT {literal(name)} AS class, {literal(file)} AS grid, * FROM "
+                f"pops_features({literal(file)}, scales := {scales}, methods := {list(METHODS)})"
+            )
+            try:
+                con.execute(f"{begin} {query}")
+            except duckdb.Error as error:
+                message = f"planets: '{file}' cannot be taken: {plain(error)}"
+                raise SystemExit(message) from None
+            begin = "INSERT INTO features"
     con.sql(
         "SELECT class, count(DISTINCT grid) AS grids, count(DISTINCT (grid, example_id)) AS "
         "examples FROM features GROUP BY class ORDER BY class"
@@ -158,7 +173,8 @@ def cross_validate(
             else:
                 folds = StratifiedKFold(5, shuffle=True, random_state=seed)
             guessed = np.empty_like(classes)
-            for train, test in folds.split(values, classes, files):
+            groups = files if fewest > 1 else None
+            for train, test in folds.split(values, classes, groups):
                 model = classifier(seed).fit(values[train], classes[train])
                 guessed[test] = model.predict(values[test])
             kappas.append(cohen_kappa_score(classes, guessed))

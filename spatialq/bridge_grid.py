@@ -5,6 +5,8 @@ is read band by band, without a row a cell.
 """
 
 import json
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import pyarrow as pa
 
 from spatialq.bridge import choose, each_list, list_of_structs, structs
 from spatialq.call import call
+from spatialq.errors import FileError, FileWarning
 from spatialq.function import SqlFunction
 from spatialq.grid import count_values
-from spatialq.io.crs import require_same
+from spatialq.io import crs
 from spatialq.io.files import find_files, is_pattern, open_once, warn_about
 from spatialq.io.grid import GridSource
 from spatialq.loading import SUFFIXES
@@ -78,7 +81,7 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
     chosen, _ = choose(udf, json.loads(options))
-    if not (is_pattern(grid) or SUFFIXES.get(Path(grid).suffix.lower()) == "grid"):
+    if not (is_pattern(grid) or _is_file(grid)):
         if nodata is not None or band != 1:
             message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
@@ -86,9 +89,12 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
             f"SELECT unnest({udf.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
             f"{literal(options)}), recursive := true) FROM query_table({literal(grid)})"
         )
+    if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
+        there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
+        raise FileError.of(udf.name, grid, f"is no grid: its name must end in one of {there}")
     reader = {"nodata": nodata, "band": band, "reader": udf.name}
     sources = [open_once(GridSource, file, **reader) for file in find_files(udf.name, grid)]
-    require_same(udf.name, ((source.path, source.crs) for source in sources))
+    _warn_about_degrees(udf, sources)
     queries = []
     for source in sources:
         warn_about(udf.name, source)
@@ -102,6 +108,25 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
     return " UNION ALL ".join(queries)
+
+
+def _is_file(grid: str) -> bool:
+    """Whether a text means a file, not a table."""
+    path = Path(grid)
+    return path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
+
+
+def _warn_about_degrees(udf: Udf, sources: Sequence[GridSource]) -> None:
+    """Warn about the first file that is in degrees: of many, the others will be, too."""
+    for source in sources:
+        if source.crs is not None and crs.metres_per_unit(source.crs) is None:
+            message = (
+                f"{udf.name}: '{source.path}' is in {crs.name(source.crs)}, whose x and y are "
+                "degrees: so are scales, and features that compare z with x and y (pca) mean "
+                "little; project it first"
+            )
+            warnings.warn(message, FileWarning, stacklevel=2)
+            return
 
 
 class Bands:

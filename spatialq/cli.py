@@ -1,6 +1,7 @@
 """The command line: `spatialq info | load | sql | ground | planes | clash | features | devices`."""
 
 import json
+import logging
 import math
 import re
 import signal
@@ -313,14 +314,17 @@ def clash(
 
 @app.command()
 def features(
-    grid: Annotated[Path, typer.Argument(help="GeoTIFF, ESRI ASCII, .hgt, .dem or .npy.")],
+    grids: Annotated[
+        list[str],
+        typer.Argument(help="Files or patterns: GeoTIFF, ESRI ASCII, .hgt, .dem or .npy."),
+    ],
     output: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
             "-o",
-            help="May be given several times: .parquet, .csv or .json for a table, .png for a "
-            "picture.",
+            help="May be given several times: .parquet, .csv or .json for a table; of one file, "
+            ".png for a picture, .tif for a raster of examples.",
         ),
     ] = None,
     scales: Annotated[
@@ -334,7 +338,12 @@ def features(
         float | None, typer.Option(help="From an example to the next; as far as one reaches.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Of pca, stat, pca_ternary, stat_centred, and those of --define.")
+        str,
+        typer.Option(
+            help="pca: shares of the principal components; stat: mean, quartiles and so on of z; "
+            "pca_ternary and stat_centred: both as the paper's published code has them; and those "
+            "of --define."
+        ),
     ] = "pca,stat",
     define: Annotated[
         Path | None,
@@ -353,7 +362,8 @@ def features(
         str, typer.Option(help="median_unbiased, or linear as NumPy and DuckDB.")
     ] = "median_unbiased",
     show: Annotated[
-        str | None, typer.Option(help="Features in the picture, such as pca1,variance.")
+        str | None,
+        typer.Option(help="Features in picture and raster, such as pca1,stat.kurtosis."),
     ] = None,
     nodata: Annotated[float | None, typer.Option(help='A value that means "no value".')] = None,
     band: Annotated[int, typer.Option(help="Of a file with several.")] = 1,
@@ -361,14 +371,14 @@ def features(
     *,
     as_json: Json = False,
 ) -> None:
-    """Take features of a terrain grid at several scales (POPS): a table, a picture."""
+    """Take features of terrain grids at several scales (POPS): a table, a picture, a raster."""
     from spatialq.features import run_definitions, write_features
 
     if define is not None:
         run_definitions(define)
     with _progress() as update:
         row = write_features(
-            grid,
+            grids,
             output or (),
             scales=_numbers("scales", scales),
             steps=None if steps is None else _numbers("steps", steps),
@@ -448,6 +458,9 @@ def main() -> None:
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
+    compiler = logging.getLogger("spatialq.numba_cache")
+    compiler.setLevel(logging.INFO)
+    compiler.addHandler(COMPILING)
     stopped_by = signal.SIGINT
 
     def terminate(*_: Any) -> None:
@@ -579,6 +592,20 @@ def _text(value: Any) -> str:
 
 def _note(text: str) -> None:
     typer.echo(text, err=True)
+
+
+class _CompilingNote(logging.Handler):
+    """Say once why nothing happens for a while."""
+
+    told = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.told:
+            self.told = True
+            _note("compiling functions, which takes a while (first use; kept for later) ...")
+
+
+COMPILING = _CompilingNote()
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -1,9 +1,8 @@
-"""From a terrain grid to its multi-scale features: a table, a picture."""
+"""From terrain grids to their multi-scale features: a table, a picture, a raster."""
 
 import runpy
 import traceback
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -12,27 +11,44 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spatialq.cloud_file import Progress
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import FileError
+from spatialq.export.features_picture import (
+    MOST_ROWS,
+    FeatureMap,
+    Terrain,
+    write_features_picture,
+)
+from spatialq.export.raster import write_bands
 from spatialq.planner import log
 from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     import duckdb
 
-    from spatialq.export.features_picture import FeatureMap
     from spatialq.io.grid import GridSource
+
+Shown = Mapping[str, tuple[str, str]]
+"""Method and feature, by their labels."""
 
 COMMAND = "features"
 TABLE = (".parquet", ".csv", ".json")
 PICTURE = (".png",)
-ENDINGS = (*TABLE, *PICTURE)
+RASTER = (".tif", ".tiff")
+ENDINGS = (*TABLE, *PICTURE, *RASTER)
 SUMMARY = """
 SELECT method, scale, feature, count(mean) AS examples,
     min(mean) AS lowest, median(mean) AS middle, max(mean) AS highest
 FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
+"""
+# of one file
+ROWS = "SELECT * EXCLUDE (file_name) FROM features"
+MEANS = """
+SELECT mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3 ORDER BY example_id
 """
 SCALES = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
 CELLS = """
@@ -47,7 +63,7 @@ TICK = 0.2
 
 
 def write_features(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     show: Sequence[str] = (),
@@ -57,20 +73,24 @@ def write_features(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Take the features of a terrain grid at several scales and write them.
+    """Take the features of terrain grids at several scales and write them.
 
     Parameters
     ----------
-    source : path
-        A grid: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS .dem, .npy.
+    source : path or paths
+        Grids, or patterns of them, each a grid of its own: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS
+        .dem, .npy.
     outputs : path or paths
-        By their endings: .parquet, .csv, .json the table that `pops_features` gives; .png the
-        relief, and maps of features.
+        By their endings: .parquet, .csv, .json the table that `pops_features` gives, of several
+        files with their `file_name`. Of one file also .png, the relief and maps of features; .tif,
+        a GeoTIFF whose cells are the examples, with a band for each feature and scale: the mean
+        over the patches.
     show : sequence of str
-        The features that the picture has, such as 'pca1', at most four; by default the first of
-        pca1, pca2, variance, skewness and others that there are.
+        The features that picture and raster have, such as 'pca1', or 'stat.kurtosis' where several
+        methods have one. By default the raster has all; the picture has at most four, the first
+        of pca1, pca2, variance, skewness and others that there are.
     nodata : float, optional
-        Value that means "no value", besides those that the file declares.
+        Value that means "no value", besides those that the files declare.
     band : int
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
@@ -91,9 +111,10 @@ def write_features(
     Raises
     ------
     FileError
-        If the source cannot be read, or an output not be written.
+        If a source cannot be read, or an output not be written.
     ValueError
-        If an option, a feature to show or the ending of an output is wrong.
+        If an option, a feature to show or the ending of an output is wrong, or there are several
+        files for a picture or a raster.
 
     Warns
     -----
@@ -102,55 +123,63 @@ def write_features(
     """
     from spatialq.connection import connect_quietly
     from spatialq.export.atomic import require_outputs
-    from spatialq.export.features_picture import Terrain, write_features_picture
     from spatialq.export.table import write_table
-    from spatialq.io.files import open_once
+    from spatialq.io.files import find_files, open_once
     from spatialq.io.grid import GridSource
     from spatialq.loading import kind_of
     from spatialq.udf import catalog
     from spatialq.udfs.pops_features.division import divide
 
-    path = Path(source)
+    sources = [source] if isinstance(source, str | Path) else source
+    paths = [path for each in sources for path in find_files(COMMAND, each)]
     targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
-    require_outputs(COMMAND, path, targets, ENDINGS)
+    for path in paths:
+        require_outputs(COMMAND, path, targets, ENDINGS)
+    maps = [target for target in targets if target.suffix.lower() not in TABLE]
+    if maps and len(paths) > 1:
+        message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
+        raise ValueError(message)
     udf = catalog()["pops_features"]
     chosen = udf.choose(options)  # refused before the work is done, as is what does not fit
-    drawn = _to_show(chosen, show)
-    if kind_of(COMMAND, path) != "grid":
-        raise FileError.of(COMMAND, path, "is no grid")
+    there = _labels(chosen)
+    asked = _asked(there, show)
+    drawn = asked or _usual(there)
+    if len(drawn) > MOST_ROWS and any(each.suffix.lower() in PICTURE for each in maps):
+        message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {', '.join(drawn)}"
+        raise ValueError(message)
     nodata = None if nodata is None else float(nodata)
-    grid = open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
-    _warn_about_degrees(grid)
-    frame = grid.frame
-    division = divide(frame, chosen)
+    grids = []
+    for path in paths:
+        if kind_of(COMMAND, path) != "grid":
+            raise FileError.of(COMMAND, path, "is no grid")
+        grids.append(open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND))
+        divide(grids[-1].frame, chosen)
     given = {**vars(chosen), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory
     with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
-        with _telling(progress, path, grid.rows, started):
-            con.execute(
-                f"CREATE TABLE features AS FROM pops_features({literal(str(path))}, {named})"
-            )
+        for grid in grids:
+            name = literal(str(grid.path))
+            query = f"SELECT *, {name} AS file_name FROM pops_features({name}, {named})"
+            verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
+            with _telling(progress, grid.path, grid.rows, datetime.now(UTC)):
+                con.execute(f"{verb} {query}")
         for target in targets:
             if target.suffix.lower() in TABLE:
-                write_table(con, "FROM features", target)
+                write_table(con, ROWS if len(grids) == 1 else "FROM features", target)
+            elif target.suffix.lower() in PICTURE:
+                _write_picture(con, grids[0], chosen, drawn, target)
             else:
-                assert grid.box is not None  # that of a cloud may be unknown
-                write_features_picture(
-                    target,
-                    Terrain(grid.overview(RELIEF_CELLS), grid.box),
-                    feature_maps(con, drawn),
-                    example=(division.x.size * frame.dx, division.y.size * frame.dy),
-                    title=f"Features of {path.name}",
-                )
-        counts = con.sql("SELECT count(DISTINCT example_id), count(*) FROM features").fetchall()
+                _write_raster(con, grids[0], chosen, asked or there, target)
+        counts = con.sql("SELECT count(DISTINCT (file_name, example_id)), count(*) FROM features")
+        ((examples, rows),) = counts.fetchall()
         summary = con.execute(SUMMARY)
         names = [column[0] for column in summary.description or []]
         return {
-            "cells": grid.rows,
-            "examples": counts[0][0],
-            "rows": counts[0][1],
+            "cells": sum(grid.rows for grid in grids),
+            "examples": examples,
+            "rows": rows,
             "device": ", ".join(sorted({call.device for call in _calls(started)})),
             "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
             "outputs": [str(target) for target in targets],
@@ -177,35 +206,73 @@ def run_definitions(path: Path) -> None:
         raise ValueError(message) from error
 
 
-def _to_show(options: Any, show: Sequence[str]) -> list[tuple[str, str]]:
-    """Choose method and feature of each row of the picture."""
-    from spatialq.export.features_picture import MOST_ROWS
+def _labels(options: Any) -> Shown:
+    """Name all features: 'pca1', or 'stat.kurtosis' where several methods have one of a name."""
     from spatialq.udfs.pops_features.methods import features_of
 
     there = [(m, f) for m in options.methods for f in features_of("pops_features", m)]
-    names = list(dict.fromkeys(name for _, name in there))
+    names = [feature for _, feature in there]
+    return {f if names.count(f) == 1 else f"{m}.{f}": (m, f) for m, f in there}
+
+
+def _asked(there: Shown, show: Sequence[str]) -> Shown:
+    """Choose the features that are named, by themselves or with their method."""
+    asked = {}
     for name in show:
-        if name not in names:
-            message = f"{COMMAND}: show must be of {', '.join(names)}, got {name!r}"
+        found = {
+            label: (method, feature)
+            for label, (method, feature) in there.items()
+            if name in (feature, f"{method}.{feature}")
+        }
+        if not found:
+            message = f"{COMMAND}: show must be of {', '.join(there)}, got {name!r}"
             raise ValueError(message)
-    if len(show) > MOST_ROWS:
-        message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {len(show)}"
-        raise ValueError(message)
-    wanted = [*show] or [*(name for name in USUAL if name in names), *names]
-    rows = [each for name in dict.fromkeys(wanted) for each in there if each[1] == name]
-    return rows[:MOST_ROWS]
+        asked.update(found)
+    return asked
 
 
-def _warn_about_degrees(grid: "GridSource") -> None:
-    from spatialq.io import crs
+def _usual(there: Shown) -> Shown:
+    """Choose what a picture shows unless it is told."""
+    first = [label for name in USUAL for label, (_, feature) in there.items() if feature == name]
+    labels = list(dict.fromkeys([*first, *there]))[:MOST_ROWS]
+    return {label: there[label] for label in labels}
 
-    if grid.crs is not None and crs.metres_per_unit(grid.crs) is None:
-        message = (
-            f"{COMMAND}: '{grid.path}' is in {crs.name(grid.crs)}, whose x and y are degrees: so "
-            "are scales, and features that compare z with x and y (pca) mean little; project it "
-            "first"
-        )
-        warnings.warn(message, FileWarning, stacklevel=3)
+
+def _write_picture(
+    con: "duckdb.DuckDBPyConnection", grid: "GridSource", options: Any, shown: Shown, target: Path
+) -> None:
+    from spatialq.udfs.pops_features.division import divide
+
+    assert grid.box is not None  # that of a cloud may be unknown
+    division = divide(grid.frame, options)
+    write_features_picture(
+        target,
+        Terrain(grid.overview(RELIEF_CELLS), grid.box),
+        feature_maps(con, shown),
+        example=(division.x.size * grid.frame.dx, division.y.size * grid.frame.dy),
+        title=f"Features of {grid.path.name}",
+    )
+
+
+def _write_raster(
+    con: "duckdb.DuckDBPyConnection", grid: "GridSource", options: Any, shown: Shown, target: Path
+) -> None:
+    """Write the means, a cell an example: as wide as the step, with the example's centre."""
+    from spatialq.udfs.pops_features.division import divide
+
+    cells = grid.frame
+    division = divide(cells, options)
+    x, y = division.x, division.y
+    bands = {}
+    for label, (method, feature) in shown.items():
+        for scale in sorted(options.scales):
+            means = con.execute(MEANS, [method, feature, scale]).fetchnumpy()["mean"]
+            values = np.ma.filled(means.astype(np.float64), np.nan)
+            bands[f"{label} {scale:g} mean"] = values.reshape(x.count, y.count).T[::-1]
+    west = cells.x0 + (x.size - 1 - x.step) / 2 * cells.dx
+    north = cells.y0 + (y.size - 1 + (2 * y.count - 1) * y.step) / 2 * cells.dy
+    corner = (x.step * cells.dx, 0.0, west, 0.0, -y.step * cells.dy, north)
+    write_bands(target, bands, corner, grid.crs)
 
 
 def _calls(started: datetime) -> list[log.Entry]:
@@ -239,27 +306,24 @@ def _telling(
     progress(path, cells, cells)
 
 
-def feature_maps(
-    con: "duckdb.DuckDBPyConnection", rows: Sequence[tuple[str, str]]
-) -> "list[FeatureMap]":
+def feature_maps(con: "duckdb.DuckDBPyConnection", shown: Shown) -> list[FeatureMap]:
     """Take maps of features out of a table `features`.
 
     Parameters
     ----------
     con : duckdb.DuckDBPyConnection
         With a table `features`, as `pops_features` gives it.
-    rows : sequence of (method, feature)
+    shown : mapping of str to (method, feature)
+        By their labels.
 
     Returns
     -------
     list of FeatureMap
         The means of the features at each scale.
     """
-    from spatialq.export.features_picture import FeatureMap
-
     maps = []
-    for method, feature in rows:
+    for label, (method, feature) in shown.items():
         for (scale,) in con.execute(SCALES, [method, feature]).fetchall():
             cells = con.execute(CELLS, [method, feature, scale]).fetchnumpy()
-            maps.append(FeatureMap(f"{method} {feature}", scale, *cells.values()))
+            maps.append(FeatureMap(label, scale, *cells.values()))
     return maps

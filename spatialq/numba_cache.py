@@ -6,6 +6,7 @@ the files, too, that the function's own imports from, and those that they import
 """
 
 import functools
+import logging
 import re
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from typing import Any
 import numba
 from numba.core import caching
 
+LOGGER = logging.getLogger(__name__)
+"""Hears of each function that is compiled, since the cache has it not."""
 IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 """At the top of a file, not in a function or for type checkers."""
 
@@ -62,6 +65,13 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
 
 class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
+
+    def load_overload(self, *wanted: Any) -> Any:
+        """Load if there is one; what is missing is compiled next."""
+        found = super().load_overload(*wanted)
+        if found is None:
+            LOGGER.info("compiling %s", self._py_func.__qualname__)
+        return found
 
     def save_overload(self, *compiled: Any) -> None:
         """Save if possible: the disk may be full."""

@@ -50,7 +50,8 @@ def test_planets_takes_grids(tmp_path):
     )
     grids = ("--grid", f"volcano={volcano}", "--grid", f"ranges={ranges}")
     result = run(*grids, "--folder", tmp_path, "--repeats", 1)
-    assert result.returncode == 0, result.stderr
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "training and test share grids" in result.stdout
     assert len(kappas(result.stdout)) == 2 * 3
 
 
@@ -62,6 +63,10 @@ def test_planets_takes_grids(tmp_path):
             "--grid must be CLASS=PATTERN with files that exist, got 'ma",
         ),
         (["--grid", f"code={PLANETS}"], "--grid must be given for two classes or more"),
+        (
+            ["--grid", f"code={PLANETS}", "--grid", f"more={PLANETS}"],
+            f"planets: '{PLANETS}' cannot be taken: pops_features: '{PLANETS}': is no grid",
+        ),
     ],
 )
 def test_planets_refuses_what_is_no_study(tmp_path, arguments, sentence):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import duckdb
 import numpy as np
 import pytest
+import rasterio
 from PIL import Image
 from spatialq.udfs.pops_features import Options
 from spatialq.udfs.pops_features.methods import OWN
@@ -16,6 +17,7 @@ from spatialq.udfs.pops_features.methods import OWN
 import spatialq
 from spatialq import cli, features
 from spatialq.export.raster import Raster, write_terrain
+from spatialq.features import _asked, _labels, _usual
 from spatialq.planner import log
 
 from .conftest import real_file
@@ -142,6 +144,77 @@ def test_the_picture_shows_what_it_is_told(tmp_path):
     assert heights[0] < heights[1] == heights[2]
 
 
+def test_a_raster_has_a_cell_an_example(tmp_path):
+    source = write_grid(tmp_path / "a.tif")
+    options = {**SMALL, "example_step": 16.0, "methods": ("pca", "stat", "stat_centred")}
+    targets = [tmp_path / "all.tif", tmp_path / "f.parquet"]
+    spatialq.write_features(source, targets, **options)
+    with rasterio.open(targets[0]) as file:
+        assert (file.crs.to_epsg(), file.nodata) == (25832, -9999)
+        assert file.res == (16.0, 16.0)
+        assert file.count == 2 * (2 + 9 + 8)
+        bands = dict(zip(file.descriptions, file.read(masked=True), strict=True))
+        assert list(bands)[:3] == ["pca1 4 mean", "pca1 6 mean", "pca2 4 mean"]
+        with spatialq.connect() as con:
+            rows = con.sql(
+                "SELECT method, feature, scale, list(x), list(y), list(mean) "
+                f"FROM '{targets[1]}' GROUP BY ALL"
+            ).fetchall()
+        assert len(rows) == len(bands)
+        for method, feature, scale, x, y, means in rows:
+            label = feature if f"{feature} 4 mean" in bands else f"{method}.{feature}"
+            band = bands[f"{label} {scale:g} mean"]
+            cells = [file.index(*centre) for centre in zip(x, y, strict=True)]
+            assert len(set(cells)) == band.size
+            assert [band[cell] for cell in cells] == means
+            assert file.xy(*cells[0]) == (x[0], y[0])
+
+
+def test_a_raster_of_what_is_asked_for_where_cells_are_no_squares(tmp_path):
+    """The hole of the first example has no value; spacings along x and y differ."""
+    z = np.random.default_rng(1).random((20, 30)).astype(np.float32)
+    z[10:, :10] = np.nan  # in the south-west
+    source, target = tmp_path / "a.tif", tmp_path / "f.tiff"
+    with rasterio.open(
+        source, "w", driver="GTiff", height=20, width=30, count=1,
+        dtype=z.dtype, transform=rasterio.Affine(2, 0, 100, 0, -1, 50), crs="EPSG:25832",
+    ) as file:  # fmt: skip
+        file.write(z, 1)
+    show = ["stat.mean", "pca2"]
+    options = {"scales": (4.0,), "example_scale": 10.0, "show": show}
+    spatialq.write_features(source, target, **options)
+    with rasterio.open(target) as file:
+        assert file.descriptions == ("mean 4 mean", "pca2 4 mean")
+        assert tuple(file.bounds) == (100, 30, 160, 50)
+        assert file.shape == (2, 6)
+        assert np.argwhere(file.read(1) == -9999).tolist() == [[1, 0], [1, 1]]
+
+
+def test_several_files_are_a_table(command, tmp_path):
+    for name, crs in (("b", "EPSG:25832"), ("a", "EPSG:25833"), ("c", "EPSG:25832")):
+        write_grid(tmp_path / f"{name}.tif", crs=crs)
+    result = command("b.tif", "[ac].tif", "-o", "f.parquet", *FLAGS, "--json")
+    assert result.returncode == 0, result.stderr
+    (done,) = json.loads(result.stdout)
+    assert (done["cells"], done["examples"]) == (3 * 45 * 70, 3 * 28)
+    assert {each["examples"] for each in done["features"]} == {3 * 28}
+    found = duckdb.sql(f"SELECT file_name FROM '{tmp_path / 'f.parquet'}'").fetchall()
+    assert [name for (name,) in found] == ["b.tif"] * 616 + ["a.tif"] * 616 + ["c.tif"] * 616
+    result = command("a.tif", "b.tif", "-o", "f.png", *FLAGS)
+    assert (
+        result.stderr == "error: features: 'f.png' is for one file, got 2; take a table for them\n"
+    )
+
+
+def test_what_is_shown_of_features_of_a_name():
+    options = Options(methods=("pca", "stat", "stat_centred"))
+    there = _labels(options)
+    assert list(_asked(there, ["pca2"])) == ["pca2"]
+    assert list(_asked(there, ["stat.kurtosis", "mean"])) == ["stat.kurtosis", "mean"]
+    assert list(_asked(there, ["kurtosis"])) == ["stat.kurtosis", "stat_centred.kurtosis"]
+    assert list(_usual(there)) == ["pca1", "pca2", "variance", "std"]
+
+
 def test_progress_is_in_cells(tmp_path, monkeypatch):
     """A band is a row of examples here, and said to be done before the last one is."""
     source = write_grid(tmp_path / "a.tif")
@@ -161,7 +234,7 @@ def test_degrees_are_warned_about(command, tmp_path):
     with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
         done = spatialq.write_features(source, **SMALL)
     assert done["examples"] == 6
-    assert "warning: features: '" in command(source, *FLAGS).stderr
+    assert command(source, *FLAGS).stderr.count("warning: pops_features: '") == 1
 
 
 def test_a_grid_with_a_hole_of_an_example(tmp_path):
@@ -188,6 +261,7 @@ def test_a_grid_with_a_hole_of_an_example(tmp_path):
         (["f.csv"], {"band": 2}, "features: band must be 1 to 1 for"),
         (["f.png"], {"show": ["pca3"]}, "features: show must be of pca1, pca2, mean, .*got 'pca3'"),
         (["f.png"], {"show": ["q1", "q3", "min", "max", "pca1"]}, "show must be at most 4 feat"),
+        (["f.tif"], {"show": ["stat.pca1"]}, "features: show must be of pca1, .* got 'stat.pca1'"),
     ],
 )
 def test_what_is_wrong_leaves_no_file(tmp_path, outputs, options, sentence):
@@ -231,7 +305,11 @@ def test_a_method_of_ones_own(command, tmp_path):
     [
         (["none.tif"], 1, "error: features: 'none.tif': there is no such file"),
         (["house.ifc"], 1, "error: features: 'house.ifc': is no grid"),
-        (["a.tif"], 1, "error: pops_features: example_scale must be from 4 to 140, which is 2"),
+        (
+            ["a.tif"],
+            1,
+            "error: pops_features: example_scale must be from 4, two cells along x, ",
+        ),
         (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be numbers such as 300,"),
         (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
         (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
@@ -242,7 +320,7 @@ def test_a_method_of_ones_own(command, tmp_path):
             "error: features: 'm.py', line 4: pops_method: m must take (z, dx, dy, out), got",
         ),
         (["a.tif", "--band", "x"], 2, "error: Invalid value for '--band'"),
-        ([], 2, "error: Missing argument 'grid'"),
+        ([], 2, "error: Missing argument 'grids'"),
     ],
 )
 def test_errors_are_one_line(command, tmp_path, arguments, code, message):

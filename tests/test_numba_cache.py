@@ -117,3 +117,15 @@ def test_kernels_without_a_folder_for_the_cache():
     result = run(NO_FOLDER + RUN)
     assert result.returncode == 0, result.stderr
     assert int(result.stdout) > 0
+
+
+def test_the_command_line_says_once_that_it_compiles(tmp_path):
+    query = "WITH p AS (SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 5.0 AS z) FROM owm_ground('p')"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "spatialq", "sql", query]
+    notes = [
+        subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stderr
+        for _ in range(2)
+    ]
+    sentence = "compiling functions, which takes a while (first use; kept for later) ...\n"
+    assert notes == [sentence, ""]

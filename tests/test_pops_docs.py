@@ -1,14 +1,17 @@
 """Every query and function that the pages of features show runs on a small grid."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import rasterio
 from spatialq.udfs.pops_features import Options
 
 import spatialq
+from spatialq import cli
 from spatialq.connection import macros
 from spatialq.export.raster import Raster, write_terrain
 
@@ -59,17 +62,30 @@ def test_the_queries_of_the_readme(con):
         assert con.execute(query).fetchall(), query
 
 
-def test_the_query_that_makes_a_raster(con, folder):
-    import rasterio
+@pytest.mark.parametrize("page", ["pops_features", "cli"])
+def test_the_commands_of_features(folder, monkeypatch, page):
+    monkeypatch.chdir(folder)
+    lines = [line for line in "".join(code(page, "sh")).splitlines() if "features dem.tif" in line]
+    assert len(lines) == 2
+    for line in lines:
+        monkeypatch.setattr("sys.argv", shlex.split(line))
+        cli.main()
+    if page == "pops_features":
+        with rasterio.open("pca2.tif") as raster:
+            assert (raster.shape, raster.crs.to_epsg()) == ((1, 2), 32633)
+            assert raster.descriptions == ("pca2 300 mean",)
 
-    from spatialq.export.table import write_table
 
-    (query,) = re.findall(
-        r'spatialq sql "(.*?)" -o pca2.tif', "".join(code(PAGES[0], "sh")), re.DOTALL
-    )
-    write_table(con, query, folder / "pca2.tif")
-    with rasterio.open(folder / "pca2.tif") as raster:
-        assert raster.shape == (1, 2)
+def test_the_centres_of_patches(con):
+    """Where z is x, its mean over a patch is the patch's centre."""
+    _, x = np.mgrid[0:35, 0:70]
+    write_terrain(Path("slope.tif"), Raster(30.0 + 60 * x, 0.0, 2100.0, 60.0, "EPSG:32633"))
+    (query,) = (each for each in code("pops_patches", "sql") if "WITH sizes" in each)
+    for old, new in (("dem", "slope"), ("'pca']", "'stat']"), ("'pca1'", "'mean'")):
+        query = query.replace(old, new)
+    rows = con.execute(query).fetchnumpy()
+    assert rows["x"].size == 2 * 15 * 15
+    np.testing.assert_array_equal(rows["x"], rows["value"])
 
 
 def test_the_method_of_ones_own(con):

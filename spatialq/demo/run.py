@@ -19,7 +19,11 @@ from spatialq.quoting import literal
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""
-DRAWN = (("pca", "pca2"), ("stat", "variance"), ("stat", "skewness"))
+DRAWN = {
+    "pca2": ("pca", "pca2"),
+    "variance": ("stat", "variance"),
+    "skewness": ("stat", "skewness"),
+}
 
 
 def queries() -> Iterator[tuple[str, str]]:

@@ -244,10 +244,11 @@ def _nearest(
 def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tall: int) -> None:
     from PIL import ImageFont
 
-    small, medium = ImageFont.load_default(15), ImageFont.load_default(18)
+    small = ImageFont.load_default(15)
     left, top = at
-    draw.text((left, top), name, INK, medium)
-    start, length = top + 34, max(90, tall - 44)
+    title, font = _label(name)
+    draw.multiline_text((left, top), title, INK, font, spacing=1)
+    start, length = top + 44, max(90, tall - 54)
     ramp = _ramp(FEATURE_RAMP)
     for k in range(length):
         colour = tuple(int(c) for c in ramp[round(255 * (1 - k / (length - 1)))])
@@ -257,11 +258,36 @@ def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tal
             draw.text((left + 28, start + (1 - share) * (length - 1)), text, INK, small, "lm")
 
 
+def _label(name: str) -> tuple[str, Any]:
+    """Give a legend's title, a method on a line of its own, and a font in which it fits."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    text = name.replace(".", ".\n")
+    draw = ImageDraw.Draw(Image.new("L", (1, 1)))
+    fonts = (ImageFont.load_default(size) for size in range(18, 4, -1))
+    for font in fonts:
+        _, _, right, bottom = draw.multiline_textbbox((0, 0), text, font, spacing=1)
+        if right <= LEGEND and bottom <= 32:
+            break
+    return text, font
+
+
 def _apart(marks: "FloatArray") -> list[str]:
-    """Write numbers with as few digits as tell them from each other, three at least."""
+    """Write numbers with as few digits as tell them from each other, three to six."""
     differ = np.unique(marks).size
-    texts = ([f"{mark:.{digits}g}" for mark in marks] for digits in range(3, 17))
-    return next((each for each in texts if len(set(each)) >= differ), list(map(str, marks)))
+    texts: list[str] = []
+    for digits in range(3, 7):
+        texts = [_number(mark, digits) for mark in marks]
+        if len(set(texts)) >= differ:
+            break
+    return texts
+
+
+def _number(value: float, digits: int) -> str:
+    """Write 1230, not 1.23e+03."""
+    if 1e-3 <= abs(value) < 1e6:
+        return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
+    return f"{value:.{digits}g}"
 
 
 @cache

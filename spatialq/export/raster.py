@@ -1,7 +1,7 @@
 """Terrain grids to Cloud Optimized GeoTIFF, and their relief to PNG."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
@@ -141,11 +141,41 @@ def write_terrain(target: Path, raster: Raster) -> None:
     CrsError
         If the CRS cannot be read.
     """
+    step = raster.resolution
+    corner = (step, 0.0, raster.west, 0.0, -step, raster.north)
+    write_bands(target, {"": np.asarray(raster.z, np.float32)}, corner, raster.crs)
+
+
+def write_bands(
+    target: Path,
+    bands: "Mapping[str, NDArray[Any]]",
+    corner: Sequence[float],
+    crs: str | None,
+) -> None:
+    """Write a Cloud Optimized GeoTIFF: a band each, deflated, with overviews.
+
+    Parameters
+    ----------
+    target : path
+    bands : mapping of str to float32 or float64 [rows, columns], one or more
+        By their descriptions, of one shape and type: row 0 in the north; NaN where there is no
+        value.
+    corner : six floats
+        a to f of the affine transform: x = a column + b row + c, y = d column + e row + f.
+    crs : str or None
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    CrsError
+        If the CRS cannot be read.
+    """
     import rasterio
 
-    wkt = crs_text.to_wkt(crs_text.from_text(raster.crs)) if raster.crs else None
-    heights = np.where(np.isnan(raster.z), NODATA, raster.z).astype(np.float32)
-    step = raster.resolution
+    wkt = crs_text.to_wkt(crs_text.from_text(crs)) if crs else None
+    values = np.stack(list(bands.values()))
+    values[np.isnan(values)] = NODATA
     try:
         with (
             whole(target) as partial,
@@ -158,19 +188,20 @@ def write_terrain(target: Path, raster: Raster) -> None:
                 partial,
                 "w",
                 driver="COG",
-                height=heights.shape[0],
-                width=heights.shape[1],
-                count=1,
-                dtype=heights.dtype,
+                height=values.shape[1],
+                width=values.shape[2],
+                count=values.shape[0],
+                dtype=values.dtype,
                 crs=rasterio.crs.CRS.from_wkt(wkt) if wkt else None,
-                transform=rasterio.Affine(step, 0, raster.west, 0, -step, raster.north),
+                transform=rasterio.Affine(*corner),
                 nodata=NODATA,
                 compress="DEFLATE",
                 predictor="YES",
                 overview_resampling="AVERAGE",
             ) as file,
         ):
-            file.write(heights, 1)
+            file.write(values)
+            file.descriptions = tuple(bands)
     except rasterio.errors.RasterioError as error:
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 

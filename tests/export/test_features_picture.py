@@ -8,10 +8,13 @@ from spatialq.export.features_picture import (
     EMPTY,
     FEATURE_RAMP,
     HEIGHT_RAMP,
+    LEGEND,
     MARGIN,
     PAPER,
     FeatureMap,
     Terrain,
+    _apart,
+    _label,
     _nearest,
     _ramp,
     write_features_picture,
@@ -115,6 +118,25 @@ def test_a_few_extreme_values_leave_the_others_apart(tmp_path):
     wild[15] = 1e30
     pictures = [draw(tmp_path, FeatureMap("f", 1.0, X, Y, each)) for each in (tame, wild)]
     assert colours(pictures[0]) == colours(pictures[1])
+
+
+@pytest.mark.parametrize(
+    ("marks", "texts"),
+    [
+        ([0.0, 0.25, 1234.0, 98765.0], ["0", "0.25", "1230", "98800"]),
+        ([0.99991, 0.99992, 1.0], ["0.99991", "0.99992", "1"]),
+        ([0.5, 0.5 + 1e-15, 2e-5, 3e7], ["0.5", "0.5", "2e-05", "3e+07"]),
+    ],
+)
+def test_numbers_of_a_legend_have_few_digits(marks, texts):
+    assert _apart(np.array(marks)) == texts
+
+
+@pytest.mark.parametrize("name", ["pca1", "stat_centred.skewness", "mine.of_the_steepest_quarter"])
+def test_no_label_is_cut_off(name):
+    text, font = _label(name)
+    assert max(map(font.getlength, text.split("\n"))) <= LEGEND
+    assert font.size > 9
 
 
 def test_maps_of_one_feature_share_their_colours(tmp_path):

@@ -50,10 +50,10 @@ def refused(con, query):
         ("steps := [1, 0]", "steps must be > 0, got [1.0, 0.0]"),
         ("steps := [1, -1]", "steps must be > 0, got [1.0, -1.0]"),
         ("example_scale := 0", "example_scale must be > 0, got 0"),
-        ("example_scale := 1.5", "example_scale must be from 2 to 12, which is 2 cells and all 12"),
-        ("example_scale := 11", "example_scale must be from 2 to 10, which is 2 cells and all 10 "),
-        ("example_scale := 1e30", "example_scale must be from 2 to 12, which is 2 cells and all"),
-        ("example_scale := 1e308", "example_scale must be from 2 to 12, which is 2 cells and all"),
+        ("example_scale := 1.5", "example_scale must be from 2, two cells along x, to 10, all"),
+        ("example_scale := 11", "example_scale must be from 2, two cells along x, to 10, all"),
+        ("example_scale := 1e30", "example_scale must be from 2, two cells along x, to 10, all"),
+        ("example_scale := 1e308", "example_scale must be from 2, two cells along x, to 10, all"),
         ("example_scale := 'big'", "example_scale must be a number, got 'big'"),
         ("example_step := -1", "example_step must be > 0 or NULL, got -1"),
         ("methods := ['pac']", "no method 'pac'; there is pca, stat, pca_ternary, stat_centred"),
@@ -171,6 +171,26 @@ def test_files_that_are_not_there_or_no_grids(con, tmp_path):
     assert f"pops_features: '{tmp_path}/text.tif': cannot be read by" in refused(con, there)
 
 
+@pytest.mark.parametrize("name", ["cloud.laz", "house.ifc", "z.npz"])
+def test_a_file_that_is_no_grid_is_no_table_either(con, tmp_path, name):
+    path = tmp_path / name
+    path.touch()
+    sentence = f"pops_features: '{path}': is no grid: its name must end in one of .tif, .tiff, "
+    assert sentence in refused(con, f"FROM pops_features('{path}')")
+
+
+def test_degrees_are_warned_of_once(con, tmp_path, hill):
+    for k in (0, 1):
+        place = (0.001, 0.0, 10.0 + k, 0.0, -0.001, 50.0)
+        write(tmp_path / f"{k}.tif", hill, place, crs="EPSG:4326")
+    query = f"FROM pops_features('{tmp_path}/*.tif', scales := [0.004], example_scale := 0.01)"
+    with pytest.warns(FileWarning) as told:
+        con.sql(query).fetchall()
+    assert {str(each.message).partition(", whose")[0] for each in told} == {
+        f"pops_features: '{tmp_path}/0.tif' is in WGS 84 (EPSG:4326)"
+    }
+
+
 def test_a_rotated_file_is_refused(con, tmp_path, hill):
     path = write(tmp_path / "turned.tif", hill, (2.0, 0.5, 100.0, 0.5, -2.0, 300.0))
     sentence = f"pops_features: '{path}': is rotated: its rows do not run along x"
@@ -242,6 +262,14 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
         ({"z": np.zeros(5)}, "pops_features: z must be numbers [rows, columns], got float64 of "),
         ({"z": np.array([["a"]])}, "pops_features: z must be numbers [rows, columns], got <U1 of "),
         ({"z": np.full((9, 9), np.nan)}, "pops_features: the grid has no value: all 81 cells are "),
+        (
+            {"dy": 0.5, "example_scale": 5.0},
+            "pops_features: example_scale must be from 2, two cells along x, to 4.5, all 9 along y",
+        ),
+        (
+            {"dy": 0.5, "example_scale": 4.0, "scales": (1.0,)},
+            "pops_features: scales must be from 2, two cells along x, to example_scale (4), got ",
+        ),
         ({"function": "owm_ground"}, "run_grid: owm_ground is no function of grids: use"),
         ({"function": "pops"}, "run_grid: no spatial function 'pops'; there is classify_ground"),
     ],

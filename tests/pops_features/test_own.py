@@ -275,6 +275,17 @@ def reads_files(z, dx, dy, out):
         out[0] = float(file.read())
 
 
+def opens_files(z, dx, dy, out):
+    out[0] = float(open("heights").read())  # noqa: PTH123, SIM115
+
+
+def changes_type(z, dx, dy, out):
+    most = 1
+    if z[0, 0] > 0:
+        most = "high"
+    out[0] = most
+
+
 def adds_text(z, dx, dy, out):
     out[0] = z + "a"
 
@@ -287,6 +298,11 @@ def adds_text(z, dx, dy, out):
         (returns, "must fill in out and return nothing, got int64"),
         (writes, r"does not compile: Cannot modify readonly array .*\(line \d+\)"),
         (reads_files, r"does not compile: The 'with .*' construct is not supported."),
+        (
+            opens_files,
+            r"does not compile: Untyped global name 'open': Cannot determine .* \(line \d+\)",
+        ),
+        (changes_type, r"does not compile: Cannot unify .* for 'most.*', .* \(line \d+\)"),
         (adds_text, r"does not compile: there is no add\(.*\) \(line \d+\)"),
         (3, "is no function: 3 is not a callable object"),
     ],

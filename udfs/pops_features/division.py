@@ -88,23 +88,25 @@ def divide(grid: "Grid", options: "Options") -> Division:
         grid.
     """
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
+    coarse, wide, _ = max(spacings, key=lambda each: each[1])
+    least = f"from {2 * wide:g}, two cells along {coarse},"
     axes = []
-    for axis, spacing, n in spacings:
+    for _, spacing, n in spacings:
         size = _size(options.example_scale, spacing, n)
         if not 2 <= size <= n:
-            must = f"from {2 * spacing:g} to {n * spacing:g}, which is 2 cells and all {n} along "
-            options.refuse("example_scale", must + axis)
+            short, narrow, cells = min(spacings, key=lambda each: each[1] * each[2])
+            most = f"{cells * narrow:g}, all {cells} along {short}"
+            options.refuse("example_scale", f"{least} to {most}")
         step = options.example_step
         axes.append(_windows(size, size if step is None else _step(step, spacing, n), n))
     steps = options.steps or [scale / 2 for scale in options.scales]
     scales = []
     for length, step in sorted(zip(options.scales, steps, strict=True)):
         sides = []
-        for (axis, spacing, n), example in zip(spacings, axes, strict=True):
+        for (_, spacing, n), example in zip(spacings, axes, strict=True):
             size = _size(length, spacing, n)
             if not 2 <= size <= example.size:
-                must = f"from {2 * spacing:g}, two cells along {axis}, to example_scale"
-                options.refuse("scales", f"{must} ({options.example_scale:g})")
+                options.refuse("scales", f"{least} to example_scale ({options.example_scale:g})")
             sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))

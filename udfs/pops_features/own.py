@@ -185,7 +185,7 @@ def _is_name(value: Any) -> bool:
 
 def reason(error: Exception) -> str:
     """Find the sentence that matters in what Numba says."""
-    text = re.sub(r"\x1b\[\d*m", "", str(error))
+    text = re.sub(r"\x1b\[\d*m|Failed in \w+ mode pipeline .*\n", "", str(error))
     call = re.search(r">>> (.+)", text)
     cause = re.search(r"^\s*\w+Error: (?!No implementation)(.+)", text, re.MULTILINE)
     if cause:
