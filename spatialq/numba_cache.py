@@ -63,6 +63,15 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
 class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
+    def load_overload(self, *wanted: Any) -> Any:
+        """Load if possible: files that are cut off, or of something else, are forgotten."""
+        try:
+            return super().load_overload(*wanted)
+        except Exception:  # pickle raises all kinds of them
+            with suppress(OSError):
+                self.flush()
+            return None
+
     def save_overload(self, *compiled: Any) -> None:
         """Save if possible: the disk may be full."""
         with suppress(OSError):

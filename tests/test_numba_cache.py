@@ -91,6 +91,15 @@ def test_a_file_that_a_kernel_has_nothing_of_may_change(package, tmp_path):
         assert package() == (26, rate - 1)
 
 
+@pytest.mark.parametrize(("ending", "length"), [("nbi", 0), ("nbi", 30), ("nbc", 300)])
+def test_damaged_files_are_written_again(package, tmp_path, ending, length):
+    assert package() == (26, 0)
+    for path in tmp_path.glob(f"cache/**/*.{ending}"):
+        path.write_bytes(path.read_bytes()[:length])
+    assert package() == (26, 0)
+    assert package() == (26, 1)
+
+
 def test_what_was_compiled_from_older_sources_is_overwritten(package, tmp_path):
     for lines in range(3):
         assert package(lines=lines) == (26, 0)
