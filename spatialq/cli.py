@@ -454,7 +454,7 @@ def main() -> None:
     warnings.simplefilter("always", FileWarning)
     stopped_by = signal.SIGINT
 
-    def stop(number: int, _: Any) -> None:
+    def end(number: int, _: Any) -> None:
         nonlocal stopped_by
         stopped_by = signal.Signals(number)
         STOPPED.set()
@@ -467,7 +467,7 @@ def main() -> None:
         sys.exit(128 + stopped_by)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+        signal.signal(number, end)
     try:
         # typer gives the status of a Ctrl-C back instead of raising it
         if app(standalone_mode=False):
