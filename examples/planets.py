@@ -31,6 +31,7 @@ from terrain import make_grids
 import spatialq
 from spatialq.export.raster import Raster, hillshade
 from spatialq.io.grid import GridSource
+from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -80,7 +81,7 @@ def main() -> None:
     with spatialq.connect() as con:
         con.execute("SET enable_progress_bar = false")
         take_features(con, grids)
-        con.sql(f"COPY features TO {quoted(str(folder / 'features.parquet'))}")
+        con.sql(f"COPY features TO {literal(str(folder / 'features.parquet'))}")
         tables = {
             f"{method}, {group} scales": feature_table(con, method, scales)
             for method in METHODS
@@ -105,17 +106,12 @@ def find_grids(patterns: list[str]) -> Grids:
     return grids
 
 
-def quoted(text: str) -> str:
-    """Write a text in SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def take_features(con: "DuckDBPyConnection", grids: Grids) -> None:
     """Make the table `features`: both methods, at all scales, in one pass over each grid."""
     scales = [scale for group in SCALES.values() for scale in group]
     queries = [
-        f"SELECT {quoted(name)} AS class, {quoted(file)} AS grid, * "
-        f"FROM pops_features({quoted(file)}, scales := {scales}, methods := {list(METHODS)})"
+        f"SELECT {literal(name)} AS class, {literal(file)} AS grid, * "
+        f"FROM pops_features({literal(file)}, scales := {scales}, methods := {list(METHODS)})"
         for name, files in grids.items()
         for file in files
     ]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from spatialq.call import call
 from spatialq.function import SqlFunction
+from spatialq.quoting import identifier
 from spatialq.udf import Kind, Text, Udf
 
 SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
@@ -42,7 +43,7 @@ def kernel_function(udf: Udf) -> SqlFunction:
     # DuckDB counts the arguments of a function by its signature.
     names = ["ids", *udf.columns, "options"]
     answer.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
-    returns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
+    returns = ", ".join(f"{identifier(name)} {kind}" for name, kind in udf.returns.items())
     return SqlFunction(
         f"{udf.name}_udf",
         ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), options_type(udf)),
@@ -71,24 +72,25 @@ def each_list(column: Any) -> Iterator[Any]:
 
 
 def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    wish = chosen.pop("device")
-    require_values(udf, chosen)
-    result, _ = call(udf, arrays_of(udf, columns), chosen, wish)
+    result, _ = call(udf, arrays_of(udf, columns), *choose(udf, chosen))
     return result
 
 
-def require_values(udf: Udf, chosen: dict[str, Any]) -> None:
-    """Refuse NULL for an option that must have a value.
+def choose(udf: Udf, given: dict[str, Any]) -> tuple[Any, str]:
+    """Make the options of a call in SQL, and the device that is wished for.
 
     Raises
     ------
     ValueError
+        As `Udf.choose`; also if an option is NULL that must have a value.
     """
     hints = get_type_hints(udf.options)
-    for name, value in chosen.items():
+    named = {name: value for name, value in given.items() if name != "device"}
+    for name, value in named.items():
         if value is None and not Kind.of(hints[name]).is_optional:
             message = f"{udf.name}: {name} must not be NULL"
             raise ValueError(message)
+    return udf.choose(named), given["device"]
 
 
 def arrays_of(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:

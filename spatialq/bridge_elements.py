@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spatialq import cuda
-from spatialq.bridge import ARROW_TYPES, list_of_structs, options_type, require_values, structs
+from spatialq.bridge import ARROW_TYPES, choose, list_of_structs, options_type, structs
 from spatialq.call import call
 from spatialq.cuda import on_gpu
 from spatialq.function import SqlFunction
+from spatialq.quoting import identifier
 from spatialq.udf import Udf
 from spatialq.udfs.intersects_with.meshes import Meshes
 
@@ -74,7 +75,9 @@ def _name_arguments(function: Any, *names: str) -> None:
 
 def struct_type(columns: Any) -> str:
     """Write the SQL type of a struct."""
-    return "STRUCT({})".format(", ".join(f'"{name}" {kind}' for name, kind in columns.items()))
+    return "STRUCT({})".format(
+        ", ".join(f"{identifier(name)} {kind}" for name, kind in columns.items())
+    )
 
 
 @dataclass(frozen=True)
@@ -255,10 +258,8 @@ def _refuse(place: str, is_bad: Any, what: str, global_id: Any) -> None:
 
 def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
-    wish = chosen.pop("device")
-    require_values(udf, chosen)
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(udf, sets, chosen, wish)
+    result, _ = call(udf, sets, *choose(udf, chosen))
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
@@ -298,7 +299,7 @@ def _row_by_row(udf: Udf, firsts: Any, seconds: Any, options: Any) -> Any:
         rows = np.array([row for row in asked if tuple(each[row].items()) == chosen])
         settings = dict(chosen)
         settings.pop("device")
-        require_values(udf, settings)
+        choose(udf, settings)
         found = udf.kernel("cpu")(
             _meshes(f"{udf.name}: the first argument", firsts.take(pa.array(rows))),
             _meshes(f"{udf.name}: the second argument", seconds.take(pa.array(rows))),

@@ -10,25 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.bridge import (
-    each_list,
-    list_of_structs,
-    require_values,
-    structs,
-)
+from spatialq.bridge import choose, each_list, list_of_structs, structs
 from spatialq.call import call
 from spatialq.function import SqlFunction
 from spatialq.grid import count_values
 from spatialq.io.crs import require_same
-from spatialq.io.files import find_files, open_once, warn_about
+from spatialq.io.files import find_files, is_pattern, open_once, warn_about
 from spatialq.io.grid import GridSource
 from spatialq.loading import SUFFIXES
+from spatialq.quoting import identifier, literal
 from spatialq.udf import Udf
 
 BAND_CELLS = 1 << 24
 """Cells of a file that a kernel gets at once, more or less."""
-BAND_RESULTS = 1 << 22
-"""Rows of its result at once, more or less."""
+BAND_RESULTS = 1 << 20
+"""Rows of its result at once, more or less: DuckDB holds them several times, 0.6 KiB a row."""
 
 
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
@@ -56,7 +52,7 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
             [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
         )
 
-    columns = ", ".join(f'"{name}" {kind}' for name, kind in udf.returns.items())
+    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in udf.returns.items())
     rows = f"STRUCT({columns})[]"
     lists = tuple("DOUBLE[]" for _ in udf.columns)
     return (
@@ -81,24 +77,24 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
     if grid is None or band is None:
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
-    chosen, _ = _split(udf, options)
-    if SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
+    chosen, _ = choose(udf, json.loads(options))
+    if not (is_pattern(grid) or SUFFIXES.get(Path(grid).suffix.lower()) == "grid"):
         if nodata is not None or band != 1:
             message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
         return (
             f"SELECT unnest({udf.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
-            f"{_quoted(options)}), recursive := true) FROM query_table({_quoted(grid)})"
+            f"{literal(options)}), recursive := true) FROM query_table({literal(grid)})"
         )
-    reader = {"nodata": nodata, "band": band}
+    reader = {"nodata": nodata, "band": band, "reader": udf.name}
     sources = [open_once(GridSource, file, **reader) for file in find_files(udf.name, grid)]
     require_same(udf.name, ((source.path, source.crs) for source in sources))
     queries = []
     for source in sources:
         warn_about(udf.name, source)
         bands = Bands(udf, source, chosen)
-        plan = _quoted(json.dumps({"path": str(source.path), "reader": reader, "options": options}))
-        name = f", {_quoted(str(source.path))} AS file_name" if len(sources) > 1 else ""
+        plan = literal(json.dumps({"path": str(source.path), "reader": reader, "options": options}))
+        name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
         queries.append(
             f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, 0) "
             f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.valued) FROM band "
@@ -108,26 +104,13 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
     return " UNION ALL ".join(queries)
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _split(udf: Udf, options: str) -> tuple[dict[str, Any], str]:
-    """Read the options, which are checked, and the device."""
-    chosen = json.loads(options)
-    device = chosen.pop("device")
-    require_values(udf, chosen)
-    udf.choose(chosen)
-    return chosen, device
-
-
 class Bands:
     """A file in bands of rows, each of which holds whole windows."""
 
-    def __init__(self, udf: Udf, source: GridSource, options: dict[str, Any]) -> None:
-        whole = source.grid(0, 0)
-        self._windows = udf.windows(whole, udf.choose(options))
-        by_cells = 1 + (BAND_CELLS // whole.columns - self._windows.size) // self._windows.step
+    def __init__(self, udf: Udf, source: GridSource, options: Any) -> None:
+        frame = source.frame
+        self._windows = udf.windows(frame, options)
+        by_cells = 1 + (BAND_CELLS // frame.columns - self._windows.size) // self._windows.step
         self._n = max(1, min(by_cells, BAND_RESULTS // self._windows.results))
         self.count = -(-self._windows.count // self._n)
 
@@ -141,7 +124,7 @@ class Bands:
 def _of_band(udf: Udf, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     source = open_once(GridSource, plan["path"], **plan["reader"])
-    options, device = _split(udf, plan["options"])
+    options, device = choose(udf, json.loads(plan["options"]))
     bands = Bands(udf, source, options)
     grid = source.grid(*bands.rows(index))
     whose = f"{udf.name}: '{source.path}'"
@@ -154,9 +137,9 @@ def _of_band(udf: Udf, plan: dict[str, Any], index: int, valued: int) -> tuple[A
 
 
 def _of_cells(udf: Udf, x: Any, y: Any, z: Any, text: str) -> Any:
-    options, device = _split(udf, text)
+    options, device = choose(udf, json.loads(text))
     if not len(x):
-        return structs(udf, {name: [] for name in udf.returns})
+        return structs(udf, udf.no_rows())
     for name, values in (("x", x), ("y", y)):
         if values.null_count:
             message = f"{udf.name}: {name} must not be NULL, got {values.null_count} of them"

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from spatialq.bridge import (
     arrays_of,
+    choose,
     each_list,
     list_of_structs,
     options_type,
-    require_values,
     structs,
 )
 from spatialq.bridge_elements import ELEMENT, each_set, struct_type
@@ -49,9 +49,7 @@ def kernel_function(udf: Udf) -> SqlFunction:
 
 
 def _run(udf: Udf, lists: Any, elements: Any, chosen: dict[str, Any]) -> Any:
-    wish = chosen.pop("device")
-    require_values(udf, chosen)
     points = arrays_of(udf, dict(zip(("point_id", *udf.columns), lists, strict=True)))
-    result, _ = call(udf, {**points, "elements": elements.meshes}, chosen, wish)
+    result, _ = call(udf, {**points, "elements": elements.meshes}, *choose(udf, chosen))
     rows = pa.array(result["element"], mask=result["element"] < 0)
     return structs(udf, {**result, "global_id": elements.global_id.take(rows)})

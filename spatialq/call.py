@@ -33,7 +33,8 @@ def run(
         'pops_features', for cells in any order (`run_grid` takes heights as they lie).
     x, y, z : float64[n]
         NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
-        DLPack, which stay there; not so cells.
+        DLPack, which stay there; not so cells. z of cells may be NaN or masked; without any cell
+        the result has no rows.
     point_id : int64[n], optional
         Where the coordinates are; by default 0, 1, 2 ...
     elements : Meshes, or sequence of (vertices, faces), optional
@@ -53,7 +54,7 @@ def run(
     Raises
     ------
     ValueError
-        If there is no such function, or an option is wrong.
+        If there is no such function, an option is wrong, or a value is masked that must be there.
 
     Examples
     --------
@@ -88,8 +89,9 @@ def run(
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
-            return call(udf, {**columns, **given}, options, "gpu")[0]
+            return call(udf, {**columns, **given}, udf.choose(options), "gpu")[0]
     for name in "xyz":
+        _refuse_masked(udf, name, columns[name])
         columns[name] = np.asarray(columns[name], np.float64)
     n = columns["x"].size
     columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
@@ -97,7 +99,7 @@ def run(
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return call(udf, {**columns, **given}, options, device)[0]
+    return call(udf, {**columns, **given}, udf.choose(options), device)[0]
 
 
 def _run_cells(
@@ -111,16 +113,29 @@ def _run_cells(
         raise ValueError(message)
     from spatialq.grid_cells import grid_of  # Numba, which takes a while to import
 
-    columns = {name: np.ascontiguousarray(values, np.float64) for name, values in cells.items()}
+    for name in "xy":
+        _refuse_masked(udf, name, cells[name])
+    filled = np.ma.filled(np.ma.asarray(cells["z"], np.float64), np.nan)
+    columns = {
+        name: np.ascontiguousarray(values, np.float64)
+        for name, values in {**cells, "z": filled}.items()
+    }
     shapes = {name: np.shape(values) for name, values in cells.items()}
     if set(shapes.values()) != {(columns["x"].size,)}:
         message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
+    chosen = udf.choose(options)
     if not columns["x"].size:
-        message = f"{udf.name}: there must be cells, got none"
-        raise ValueError(message)
-    result, _ = call(udf, {"grid": grid_of(udf.name, **columns)}, options, device)
+        return udf.no_rows()
+    result, _ = call(udf, {"grid": grid_of(udf.name, **columns)}, chosen, device)
     return _with_texts(result)
+
+
+def _refuse_masked(udf: Udf, name: str, values: Any) -> None:
+    """Refuse masked values, which NumPy would give as what is under the mask."""
+    if n := np.count_nonzero(np.ma.getmask(values)):
+        message = f"{udf.name}: {name} must have all its values, got {n} masked"
+        raise ValueError(message)
 
 
 def run_grid(
@@ -202,7 +217,7 @@ def _run_heights(
     missing = np.ma.getmaskarray(z) if np.ma.isMaskedArray(z) else None
     grid = Grid(heights(z, missing), *places)
     require_values(udf.name, grid)
-    return _with_texts(call(udf, {"grid": grid}, options, device)[0])
+    return _with_texts(call(udf, {"grid": grid}, udf.choose(options), device)[0])
 
 
 def _with_texts(result: dict[str, Any]) -> dict[str, Any]:
@@ -257,18 +272,19 @@ def run_elements(
         "a": as_meshes(f"{function}: a", a),
         "b": None if b is None else as_meshes(f"{function}: b", b),
     }
+    chosen = udf.choose(options)
     there = [on_gpu(meshes.faces) for meshes in sets.values() if meshes is not None]
     if any(there):
         if not all(there):
             message = f"{function}: a and b must be in one memory"
             raise ValueError(message)
         with cuda.device().use():
-            return call(udf, sets, options, "gpu")[0]
-    return call(udf, sets, options, device)[0]
+            return call(udf, sets, chosen, "gpu")[0]
+    return call(udf, sets, chosen, device)[0]
 
 
 def call(
-    udf: Udf, arguments: dict[str, Any], options: dict[str, Any], wish: str
+    udf: Udf, arguments: dict[str, Any], options: Any, wish: str
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
@@ -278,8 +294,8 @@ def call(
     arguments : dict
         What the kernel gets, by name: `point_id` and the columns of the function, the `grid`, or
         the meshes `a` and `b`.
-    options : dict
-        Its options, by name.
+    options : object
+        Its options, as `Udf.choose` makes them.
     wish : 'auto', 'cpu' or 'gpu'
 
     Returns
@@ -290,18 +306,17 @@ def call(
         CPU.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    chosen = udf.choose(options)
     rows = _rows(udf, arguments)
-    plan = route.plan(udf, rows, chosen, wish)
+    plan = route.plan(udf, rows, options, wish)
     device, reason, error = plan.device, plan.reason, None
     try:
         try:
-            return udf.kernel(device)(**arguments, options=chosen), device
+            return udf.kernel(device)(**arguments, options=options), device
         except MemoryError as full:
             if device == "cpu" or wish == "gpu":
                 raise
             device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**arguments, options=chosen), device
+            return udf.kernel(device)(**arguments, options=options), device
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.element_sets import NO_PAIRS
 from spatialq.errors import FileWarning
+from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,17 +29,17 @@ WHERE ({condition}
 PAIRS = {
     "clash": """
 SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
-FROM intersects_with('clash_a', {b}, tolerance := {tolerance}, method := '{method}',
-    device := '{device}')
+FROM intersects_with('clash_a', {b}, tolerance := {tolerance}, method := {method},
+    device := {device})
 """,
     "clearance": """
 SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.depth,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
-FROM spatial_relations('clash_a', {b}, tolerance := {tolerance}, method := '{method}',
-    device := '{device}') AS r
-FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := '{device}') AS n USING (a, b)
+FROM spatial_relations('clash_a', {b}, tolerance := {tolerance}, method := {method},
+    device := {device}) AS r
+FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n USING (a, b)
 """,
 }
 CLASHES = """
@@ -121,8 +122,8 @@ def find_clashes(
         b="NULL" if within_a else "'clash_b'",
         tolerance=tolerance,
         closer_than=closer_than,
-        method=method.replace("'", "''"),
-        device=device.replace("'", "''"),
+        method=literal(method),
+        device=literal(device),
     )
     related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
     con.execute(CLASHES.format(pairs=pairs, related=related))

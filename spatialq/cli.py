@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import runpy
 import signal
 import sys
 import warnings
@@ -363,10 +362,10 @@ def features(
     as_json: Json = False,
 ) -> None:
     """Take features of a terrain grid at several scales (POPS): a table, a picture."""
-    from spatialq.features import write_features
+    from spatialq.features import run_definitions, write_features
 
     if define is not None:
-        runpy.run_path(str(define))
+        run_definitions(define)
     with _progress() as update:
         row = write_features(
             grid,
@@ -375,12 +374,12 @@ def features(
             steps=None if steps is None else _numbers("steps", steps),
             example_scale=example_scale,
             example_step=example_step,
-            methods=tuple(methods.split(",")),
+            methods=_names(methods),
             min_valid=min_valid,
             min_points=min_points,
             min_patches=min_patches,
             quantiles=quantiles,
-            show=show.split(",") if show else (),
+            show=_names(show) if show else (),
             nodata=nodata,
             band=band,
             device=device,
@@ -495,6 +494,11 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
     except ValueError:
         message = f"features: {name} must be numbers such as 300,400,500, got {text!r}"
         raise ValueError(message) from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    return tuple(name.strip() for name in text.split(","))
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from spatialq.function import SqlFunction
+from spatialq.quoting import identifier, literal
 
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
@@ -184,7 +185,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
         comment = wanted[macro.name, macro.is_table]
         if present.get((macro.name, macro.is_table)) == comment:
             continue
-        place = f'"{home.replace(chr(34), chr(34) * 2)}".main.{macro.name}'
+        place = f"{identifier(home)}.main.{macro.name}"
         con.execute(
             macro.statement.replace(
                 f"CREATE OR REPLACE MACRO {macro.name}",
@@ -193,8 +194,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
             )
         )
         kind = "MACRO TABLE" if macro.is_table else "MACRO"
-        text = comment.replace("'", "''")
-        con.execute(f"COMMENT ON {kind} {place} IS '{text}'")
+        con.execute(f"COMMENT ON {kind} {place} IS {literal(comment)}")
 
 
 @atexit.register

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.function import SqlFunction
+from spatialq.quoting import literal
 
 ROW = "{global_id: global_id, identity: identity, mesh: mesh}"
 NO_PAIRS = "SELECT NULL::VARCHAR AS a, NULL::VARCHAR AS b WHERE false"
@@ -34,7 +35,7 @@ def _sets(function: str, a: str | None, b: str | None) -> str:
 
 
 def _elements(name: str) -> str:
-    return f"(SELECT list({ROW}) FROM spatial_elements({_text(name)}))"
+    return f"(SELECT list({ROW}) FROM spatial_elements({literal(name)}))"
 
 
 def related_sql(excludes: Any, firsts: Any, relations: Any) -> pa.Array:
@@ -50,11 +51,7 @@ def _related(exclude: bool | None, a: str, relations: str | None) -> str:  # noq
         schema, dot, name = a.rpartition(".")
         name = "relations" if name.lower() == "elements" else f"{name}_relations"
         relations = f"{schema}{dot}{name}"
-    return f"FROM related_elements({_text(relations)})"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return f"FROM related_elements({literal(relations)})"
 
 
 SQL_FUNCTIONS = (

@@ -1,17 +1,21 @@
 """From a terrain grid to its multi-scale features: a table, a picture."""
 
+import runpy
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
 from spatialq.planner import log
+from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,7 +75,8 @@ def write_features(
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
-        Called with file, cells so far and cells in all, from a thread of its own.
+        Called with file, cells so far and cells in all, from a thread of its own; the cells are
+        those of all calls of `pops_features` since, also by other threads.
     **options
         Options of `pops_features`; lengths are in the unit of the file's x and y.
 
@@ -80,7 +85,8 @@ def write_features(
     dict
         cells, examples, rows, device, features, outputs. `features` has a dict for each feature of
         a method at a scale: in how many examples it has a value, and least, middle and greatest
-        of its means.
+        of its means. `device` is 'cpu', 'gpu' or 'cpu, gpu': where `pops_features` ran meanwhile,
+        for other threads, too.
 
     Raises
     ------
@@ -102,6 +108,7 @@ def write_features(
     from spatialq.io.grid import GridSource
     from spatialq.loading import kind_of
     from spatialq.udf import catalog
+    from spatialq.udfs.pops_features.division import divide
 
     path = Path(source)
     targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
@@ -111,35 +118,63 @@ def write_features(
     drawn = _to_show(chosen, show)
     if kind_of(COMMAND, path) != "grid":
         raise FileError.of(COMMAND, path, "is no grid")
-    grid = open_once(GridSource, path, nodata=nodata, band=band)
+    nodata = None if nodata is None else float(nodata)
+    grid = open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
     _warn_about_degrees(grid)
-    udf.windows(grid.grid(0, 0), chosen)
-    given = {**options, "nodata": nodata, "band": band, "device": device}
-    named = ", ".join(f"{name} := {_literal(value)}" for name, value in given.items())
-    con = connect_quietly()
-    with _telling(progress, path, grid.rows):
-        con.execute(f"CREATE TABLE features AS FROM pops_features({_literal(str(path))}, {named})")
-    for target in targets:
-        if target.suffix.lower() in TABLE:
-            write_table(con, "FROM features", target)
-        else:
-            assert grid.box is not None  # that of a cloud may be unknown
-            terrain = Terrain(grid.overview(RELIEF_CELLS), grid.box)
-            title = f"Features of {path.name}"
-            write_features_picture(target, terrain, feature_maps(con, drawn), title)
-    counts = con.sql("SELECT count(DISTINCT example_id), count(*) FROM features").fetchall()
-    summary = con.execute(SUMMARY)
-    names = [column[0] for column in summary.description or []]
-    done = {
-        "cells": grid.rows,
-        "examples": counts[0][0],
-        "rows": counts[0][1],
-        "device": log.entries()[-1].device,
-        "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
-        "outputs": [str(target) for target in targets],
-    }
-    con.close()
-    return done
+    frame = grid.frame
+    division = divide(frame, chosen)
+    given = {**vars(chosen), "nodata": nodata, "band": int(band), "device": device}
+    named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
+    started = datetime.now(UTC)
+    # the table may be larger than memory
+    with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
+        with _telling(progress, path, grid.rows, started):
+            con.execute(
+                f"CREATE TABLE features AS FROM pops_features({literal(str(path))}, {named})"
+            )
+        for target in targets:
+            if target.suffix.lower() in TABLE:
+                write_table(con, "FROM features", target)
+            else:
+                assert grid.box is not None  # that of a cloud may be unknown
+                write_features_picture(
+                    target,
+                    Terrain(grid.overview(RELIEF_CELLS), grid.box),
+                    feature_maps(con, drawn),
+                    example=(division.x.size * frame.dx, division.y.size * frame.dy),
+                    title=f"Features of {path.name}",
+                )
+        counts = con.sql("SELECT count(DISTINCT example_id), count(*) FROM features").fetchall()
+        summary = con.execute(SUMMARY)
+        names = [column[0] for column in summary.description or []]
+        return {
+            "cells": grid.rows,
+            "examples": counts[0][0],
+            "rows": counts[0][1],
+            "device": ", ".join(sorted({call.device for call in _calls(started)})),
+            "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
+            "outputs": [str(target) for target in targets],
+        }
+
+
+def run_definitions(path: Path) -> None:
+    """Run a Python file with methods of the user's own.
+
+    Raises
+    ------
+    ValueError
+        If it does not run; the message says where.
+    """
+    try:
+        runpy.run_path(str(path))
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((each.lineno for each in reversed(frames) if each.filename == str(path)), None)
+        if isinstance(error, SyntaxError):
+            line = error.lineno
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        message = f"{COMMAND}: '{path}', line {line}: {what}"
+        raise ValueError(message) from error
 
 
 def _to_show(options: Any, show: Sequence[str]) -> list[tuple[str, str]]:
@@ -173,30 +208,26 @@ def _warn_about_degrees(grid: "GridSource") -> None:
         warnings.warn(message, FileWarning, stacklevel=3)
 
 
-def _literal(value: Any) -> str:
-    """Write a value in SQL: arguments of a macro that writes a query cannot be parameters."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        text = value.replace("'", "''")
-        return f"'{text}'"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(_literal, value))}]"
-    return repr(value)
+def _calls(started: datetime) -> list[log.Entry]:
+    """List the calls of the kernel since a time."""
+    return [
+        each for each in log.entries() if each.function == "pops_features" and each.at >= started
+    ]
 
 
 @contextmanager
-def _telling(progress: Progress | None, path: Path, cells: int) -> Iterator[None]:
+def _telling(
+    progress: Progress | None, path: Path, cells: int, started: datetime
+) -> Iterator[None]:
     """Tell how far the query is by the log: each band of the file is a call of the kernel."""
     if progress is None:
         yield
         return
-    started, ended = datetime.now(UTC), Event()
+    ended = Event()
 
     def watch() -> None:
         while not ended.wait(TICK):
-            calls = (each for each in log.entries() if each.function == "pops_features")
-            done = sum(each.rows for each in calls if each.at >= started)
+            done = sum(call.rows for call in _calls(started))
             progress(path, min(done, cells), cells)  # bands of overlapping examples overlap
 
     with ThreadPoolExecutor(1) as pool:

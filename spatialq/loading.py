@@ -16,6 +16,7 @@ from spatialq.errors import FileError, FileWarning
 from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, open_once, require_file, warn_about
 from spatialq.io.source import Box, Source
+from spatialq.quoting import identifier
 from spatialq.sources import SourceRecord
 from spatialq.transaction import is_open, transaction
 
@@ -266,7 +267,7 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
 
     A table that `grows` gets the columns that it lacks; another one must have them all.
     """
-    name = quoted(table)
+    name = identifier(table)
     (exists,) = con.execute(
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
         "AND database_name = current_database() AND schema_name = current_schema()",
@@ -287,7 +288,7 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
                     f"'{column}'; choose another table"
                 )
                 raise ValueError(message)
-            con.execute(f"ALTER TABLE {name} ADD COLUMN {quoted(column)} {kind}")
+            con.execute(f"ALTER TABLE {name} ADD COLUMN {identifier(column)} {kind}")
     chosen = "*"
     if "point_id" in have and "point_id" in dict(columns):
         (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
@@ -318,8 +319,3 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
         raise FileError.of(READER, file, reason)
     if str(file.resolve()) in {other.path for other in before}:
         raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
-
-
-def quoted(name: str) -> str:
-    """Quote a name for SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -10,6 +10,7 @@ import numpy as np
 
 from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_cloud, read_columns
 from spatialq.errors import CrsError
+from spatialq.quoting import literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +106,7 @@ def write_planes(
     *xyz, classes = read_columns(cloud, tick)
     rows = np.flatnonzero(~np.isin(classes, NOISE))
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
-    found, used = call(udf, {**columns, "point_id": rows}, options, device)
+    found, used = call(udf, {**columns, "point_id": rows}, chosen, device)
     if up != "z":
         found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
     table = pa.Table.from_struct_array(structs(udf, found))
@@ -113,7 +114,7 @@ def write_planes(
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
     if any(target.suffix.lower() not in TABLE for target in targets):
-        points, _ = call(catalog()["plane_points"], {**columns, "point_id": rows}, options, device)
+        points, _ = call(catalog()["plane_points"], {**columns, "point_id": rows}, chosen, device)
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets:
         ending = target.suffix.lower()
@@ -160,7 +161,6 @@ def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
     con.register("planes", table)
     boundary = "boundary::GEOMETRY"
     if crs is not None:
-        text = crs.replace("'", "''")
-        boundary = f"ST_SetCRS({boundary}, '{text}')"
+        boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
     write_table(con, f"SELECT * REPLACE ({boundary} AS boundary) FROM planes", target)
     con.close()

@@ -34,7 +34,7 @@ class Kind:
         return cls(value, get_origin(hint) is tuple, is_optional)
 
     def convert(self, value: Any) -> Any:
-        """Give the value as options have it, lists as tuples.
+        """Give the value as options have it: Python's own, not NumPy's, and lists as tuples.
 
         Raises
         ------
@@ -45,7 +45,7 @@ class Kind:
             return None
         one, several = WORDS[self.value]
         if not self.is_list and self._fits(value):
-            return value
+            return self.value(value)
         values = value.tolist() if isinstance(value, np.ndarray) else value
         if self.is_list and isinstance(values, list | tuple) and all(map(self._fits, values)):
             return tuple(map(self.value, values))
@@ -64,6 +64,8 @@ WORDS = {
     str: ("text", "texts"),
 }
 """A value of a kind, and several."""
+
+NUMPY_TYPES = {"BIGINT": np.int64, "DOUBLE": np.float64, "VARCHAR": np.str_}
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,10 @@ class Udf:
                 message = f"{self.name}: {name} must be {error}, got {value!r}"
                 raise ValueError(message) from None
         return self.options(**chosen)
+
+    def no_rows(self) -> dict[str, Any]:
+        """Give the columns of a result without a row; for functions without geometries."""
+        return {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in self.returns.items()}
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

@@ -1,8 +1,10 @@
 """From a grid to its features: the command and the Python call."""
 
 import json
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import duckdb
 import numpy as np
@@ -12,6 +14,7 @@ from spatialq.udfs.pops_features import Options
 
 import spatialq
 from spatialq.export.raster import Raster, write_terrain
+from spatialq.planner import log
 
 from .conftest import real_file
 
@@ -98,11 +101,11 @@ def test_every_option_is_a_flag(monkeypatch, capsys):
     given = []
     nothing = {"features": [], "outputs": []}
     monkeypatch.setattr(features, "write_features", lambda *_, **k: given.append(k) or nothing)
-    texts = {name: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    texts = {name: ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
              for name, value in OPTIONS.items()}  # fmt: skip
     flags = [word for name, text in texts.items()
              for word in (f"--{name.replace('_', '-')}", text)]  # fmt: skip
-    reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1,q1"]
+    reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1, q1"]
     for more in ([*flags, *reader], []):
         monkeypatch.setattr(sys, "argv", ["spatialq", "features", "a.tif", *more])
         cli.main()
@@ -110,7 +113,7 @@ def test_every_option_is_a_flag(monkeypatch, capsys):
     full, plain = given
     assert {name: full[name] for name in OPTIONS} == OPTIONS
     assert (full["nodata"], full["band"], full["device"]) == (-9999.0, 2, "cpu")
-    assert full["show"] == ["pca1", "q1"]
+    assert full["show"] == ("pca1", "q1")
     assert Options(**{name: plain[name] for name in OPTIONS}) == Options()
 
 
@@ -218,7 +221,11 @@ def test_a_method_of_ones_own(tmp_path):
         (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
         (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
         (["a.tif", "--define", "none.py"], 2, "error: Invalid value for '--define'"),
-        (["a.tif", "--define", "m.py"], 1, "error: pops_method: m must take (z, dx, dy, out), got"),
+        (
+            ["a.tif", "--define", "m.py"],
+            1,
+            "error: features: 'm.py', line 4: pops_method: m must take (z, dx, dy, out), got",
+        ),
         (["a.tif", "--band", "x"], 2, "error: Invalid value for '--band'"),
         ([], 2, "error: Missing argument 'grid'"),
     ],
@@ -231,6 +238,41 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import math\nmath.sqrt(-1)", "line 2: math domain error"),
+        ("\n\nx = (1,\n", "line 3: SyntaxError: '(' was never closed"),
+        ("def f():\n    return nothing\n\nf()", "line 2: NameError: name 'nothing' is not defined"),
+        ("import no_such_module", "line 1: ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_file_of_methods_that_does_not_run(tmp_path, text, sentence):
+    from spatialq.features import run_definitions
+
+    path = tmp_path / "m.py"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(f"features: '{path}', {sentence}")) as error:
+        run_definitions(path)
+    assert "\n" not in str(error.value)
+
+
+def test_options_may_be_numpys(tmp_path):
+    source = write_grid(tmp_path / "a.tif", rows=20, columns=30)
+    given = {"scales": np.array([4.0, 6.0]), "example_scale": np.float32(20), "nodata": np.int16(7)}
+    found = spatialq.write_features(source, **given, min_points=np.int64(3), band=np.uint8(1))
+    expected = spatialq.write_features(source, **SMALL, nodata=7.0)
+    assert found == expected
+
+
+def test_the_device_is_that_of_its_own_calls(tmp_path):
+    source = write_grid(tmp_path / "a.tif", rows=20, columns=30)
+    one = log.Entry(datetime.now(UTC) + timedelta(hours=1), "owm_ground", 1, "gpu", "", 0, 0, None)
+    log.add(one)
+    assert spatialq.write_features(source, **SMALL)["device"] == "cpu"
+    log._entries.remove(one)
 
 
 def test_a_real_grid(tmp_path):

@@ -15,6 +15,7 @@ from spatialq.export.planes_picture import write_planes_picture
 from spatialq.export.raster import from_cells
 from spatialq.features import feature_maps
 from spatialq.loading import load
+from spatialq.quoting import literal
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""
@@ -61,8 +62,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
     load(con, [las, ifc], progress=progress)
     for title, query in queries():
         started = time.perf_counter()
-        path = str(las).replace("'", "''")
-        result = con.execute(query.replace("'village.laz'", f"'{path}'"))
+        result = con.execute(query.replace("'village.laz'", literal(str(las))))
         names = [column[0] for column in result.description or []]
         rows = [dict(zip(names, row, strict=True)) for row in result.fetchmany(20)]
         show(title, query, rows, time.perf_counter() - started)
@@ -90,10 +90,12 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         title=f"Roof planes of {las.name}",
     )
     cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
+    ((side,),) = con.sql("SELECT 40 * getvariable('cell')").fetchall()  # as in queries.sql
     write_features_picture(
         pictures[2],
         Terrain.of(from_cells(cells["x"], cells["y"], cells["z"])),
         feature_maps(con, DRAWN),
+        example=(side, side),
         title=f"Terrain of {las.name} at three scales",
     )
     con.close()

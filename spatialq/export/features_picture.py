@@ -22,6 +22,8 @@ RELIEF_SIDE, LEGEND = 500, 130
 MOST_ROWS, MOST_COLUMNS = 4, 3
 INK, FAINT, PAPER, EMPTY = (38, 42, 48), (112, 118, 126), (252, 252, 250), (226, 230, 235)
 SLOPE = 0.35  # of the relief, root mean square: its heights are stretched to it
+NEAR = 1e-9
+"""Part of an example that a place on its border may seem to be beyond it."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the examples, at the marks of a legend."""
 
@@ -89,7 +91,12 @@ class FeatureMap:
 
 
 def write_features_picture(
-    path: str | Path, terrain: Terrain, maps: Sequence[FeatureMap], title: str
+    path: str | Path,
+    terrain: Terrain,
+    maps: Sequence[FeatureMap],
+    *,
+    example: tuple[float, float],
+    title: str,
 ) -> None:
     """Write a PNG of a relief and, beside it, maps of features: a row a feature, a column a scale.
 
@@ -103,6 +110,8 @@ def write_features_picture(
     terrain : Terrain
     maps : sequence of FeatureMap, one or more
         Of at most four names; of more than three scales the first, the middle and the last.
+    example : (float, float)
+        How far an example reaches along x and along y.
     title
         First line of the picture.
 
@@ -150,7 +159,7 @@ def write_features_picture(
         for j, scale in enumerate(scales):
             if scale in shown:
                 at = (left + j * column, row)
-                panel = _panel(shown[scale], values, terrain.box, (wide, tall))
+                panel = _panel(shown[scale], values, terrain.box, example, (wide, tall))
                 canvas.paste(Image.fromarray(panel), at)
                 draw.rectangle((at[0] - 1, at[1] - 1, at[0] + wide, at[1] + tall), outline=FAINT)
         _legend(draw, (left + len(scales) * column, row), name, values, tall)
@@ -192,14 +201,20 @@ def _relief(z: "FloatArray") -> "NDArray[np.uint8]":
 
 
 def _panel(
-    shown: FeatureMap, values: "FloatArray", box: Sequence[float], size: tuple[int, int]
+    shown: FeatureMap,
+    values: "FloatArray",
+    box: Sequence[float],
+    example: tuple[float, float],
+    size: tuple[int, int],
 ) -> "NDArray[np.uint8]":
     """Paint a map: each pixel has the colour of the example it is nearest to, if in one."""
     wide, tall = size
     west, south, _, east, north, _ = box
     x = west + (np.arange(wide) + 0.5) * (east - west) / wide
     y = north - (np.arange(tall) + 0.5) * (north - south) / tall
-    (column, of_x), (row, of_y) = _nearest(shown.x, x), _nearest(shown.y, y)
+    (column, of_x), (row, of_y) = (
+        _nearest(*places) for places in zip((shown.x, shown.y), example, (x, y), strict=True)
+    )
     value = np.full((of_y.max() + 1, of_x.max() + 1), np.nan)
     value[of_y, of_x] = np.ma.filled(np.ma.asarray(shown.value, np.float64), np.nan)
     below = (np.searchsorted(values, value, "left") + np.searchsorted(values, value, "right")) / 2
@@ -214,15 +229,16 @@ def _panel(
 
 
 def _nearest(
-    centres: "FloatArray", places: "FloatArray"
+    centres: "FloatArray", reach: float, places: "FloatArray"
 ) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Tell which window each place is in, -1 for none, and which each centre is that of."""
+    """Tell which window each place is in, -1 for none, and which each centre is that of.
+
+    In several that overlap it is the one whose centre is nearest.
+    """
     at, which = np.unique(centres, return_inverse=True)
-    step = float(np.diff(at).min(initial=np.inf))
-    if math.isinf(step):  # one window
-        step = 2 * float(np.abs(places - at[0]).min() + np.ptp(places))
-    index = np.rint((places - at[0]) / step).astype(np.int64)
-    return np.where((index >= 0) & (index < at.size), index, -1), which
+    index = np.searchsorted((at[:-1] + at[1:]) / 2, places)
+    inside = np.abs(places - at[index]) <= 0.5 * reach * (1 + NEAR)
+    return np.where(inside, index, -1), which
 
 
 def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tall: int) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, require_writable, whole
 from spatialq.export.raster import from_cells, write_hillshade, write_terrain
+from spatialq.quoting import literal
 from spatialq.sources import require_one_crs
 
 if TYPE_CHECKING:
@@ -51,10 +52,9 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     if ending in RASTERS:
         return _write_raster(con, statement, path)
     with whole(path) as partial:
-        name = str(partial).replace("'", "''")
         try:
             (rows,) = con.execute(
-                f"COPY ({statement}\n) TO '{name}' (FORMAT {FORMATS[ending]})"
+                f"COPY ({statement}\n) TO {literal(str(partial))} (FORMAT {FORMATS[ending]})"
             ).fetchall()[0]
         except duckdb.IOException as error:
             if partial.name not in str(error):  # it is about a file that the query reads

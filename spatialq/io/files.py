@@ -34,13 +34,17 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
     if path is None or not os.fspath(path):
         message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
         raise ValueError(message)
-    file = Path(path)
-    if file.exists() or not glob.has_magic(str(file)):
-        return [file]
-    found = sorted(Path(match) for match in glob.glob(str(file), recursive=True))  # noqa: PTH207
+    if not is_pattern(path):
+        return [Path(path)]
+    found = sorted(Path(match) for match in glob.glob(os.fspath(path), recursive=True))  # noqa: PTH207
     if not found:
         raise FileError.of(reader, path, "no file matches this pattern")
     return found
+
+
+def is_pattern(path: str | os.PathLike[str]) -> bool:
+    """Tell whether it is a pattern such as 'tiles/*', and not the name of a file that is there."""
+    return glob.has_magic(os.fspath(path)) and not Path(path).exists()
 
 
 def require_file(reader: str, path: Path) -> None:

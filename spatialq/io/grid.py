@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ class GridSource:
         Value that means "no value", besides those that the file declares.
     band : int
         Which band of a file with several, from 1.
+    reader : str
+        Whose errors and warnings they are.
 
     Raises
     ------
@@ -62,14 +65,20 @@ class GridSource:
     schema = SCHEMA
 
     def __init__(
-        self, path: str | os.PathLike[str], *, nodata: float | None = None, band: int = 1
+        self,
+        path: str | os.PathLike[str],
+        *,
+        nodata: float | None = None,
+        band: int = 1,
+        reader: str = READER,
     ) -> None:
         self.path = Path(path)
+        self._reader = reader
         self.warnings: Sequence[str] = []
         self.crs: str | None = None
         self._nodata = nodata
         self._band = band
-        require_file(READER, self.path)
+        require_file(self._reader, self.path)
         self._is_npy = self.path.suffix.lower() == ".npy"
         self._describe_npy() if self._is_npy else self._describe_raster()
         self.rows = self._height * self._width
@@ -138,17 +147,31 @@ class GridSource:
         FileError
             If the data are damaged, or rows and columns do not run along x and y.
         """
-        a, b, _, d, e, _ = self._transform
-        if b or d:
-            raise FileError.of(READER, self.path, "is rotated: its rows do not run along x")
+        frame = self.frame
+        a, _, _, _, e, _ = self._transform
         top, bottom = (first, stop) if e > 0 else (self._height - stop, self._height - first)
         span = (top, bottom, 0, self._width)
         values, missing = self._read(span)
         turned = np.s_[:: 1 if e > 0 else -1, :: 1 if a > 0 else -1]
         z = heights(values[turned], missing[turned])
         self._look_for_undeclared(z)
+        return replace(frame, z=z, first_row=first)
+
+    @property
+    def frame(self) -> Grid:
+        """The grid without a row: where its cells are and how many; nothing is read.
+
+        Raises
+        ------
+        FileError
+            If rows and columns do not run along x and y.
+        """
+        a, b, _, d, e, _ = self._transform
+        if b or d:
+            raise FileError.of(self._reader, self.path, "is rotated: its rows do not run along x")
         x0, y0 = self._xy(0.5 if a > 0 else self._width - 0.5, 0.5 if e > 0 else self._height - 0.5)
-        return Grid(z, x0, y0, abs(a), abs(e), first, self._height)
+        nothing = np.empty((0, self._width), np.float32)
+        return Grid(nothing, x0, y0, abs(a), abs(e), all_rows=self._height)
 
     def overview(self, most: int) -> "NDArray[np.float64]":
         """Read every so many cells of every so many rows, at most so many of a side.
@@ -187,7 +210,7 @@ class GridSource:
         for value in USUAL_NODATA:
             if self._nodata is None and not self._declared and np.any(z == value):
                 warnings.warn(
-                    f"{READER}: '{self.path}': cells have the value {value:g}, which usually "
+                    f"{self._reader}: '{self.path}': cells have the value {value:g}, which usually "
                     f"means no value, but the file does not declare it; read with "
                     f"nodata := {value:g} to get NULL",
                     FileWarning,
@@ -198,10 +221,10 @@ class GridSource:
         try:
             grid = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
-            raise FileError.of(READER, self.path, f"is no .npy array: {error}") from error
+            raise FileError.of(self._reader, self.path, f"is no .npy array: {error}") from error
         if grid.ndim != 2 or grid.dtype.kind not in "fiu" or grid.size == 0:
             reason = f"must hold numbers in two dimensions, got {grid.dtype} of shape {grid.shape}"
-            raise FileError.of(READER, self.path, reason)
+            raise FileError.of(self._reader, self.path, reason)
         array: NDArray[Any] = grid
         return array
 
@@ -230,7 +253,9 @@ class GridSource:
                     yield dataset
         # rasterio decodes texts of the file as UTF-8
         except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
-            raise FileError.of(READER, self.path, f"cannot be read by GDAL: {error}") from error
+            raise FileError.of(
+                self._reader, self.path, f"cannot be read by GDAL: {error}"
+            ) from error
 
     def _describe_raster(self) -> None:
         with self._dataset() as dataset:
@@ -266,7 +291,9 @@ class GridSource:
 
     def _require_band(self, count: int) -> None:
         if not 1 <= self._band <= count:
-            message = f"{READER}: band must be 1 to {count} for '{self.path}', got {self._band}"
+            message = (
+                f"{self._reader}: band must be 1 to {count} for '{self.path}', got {self._band}"
+            )
             raise ValueError(message)
 
     def _is_nodata(self, values: "NDArray[Any]") -> "NDArray[np.bool_]":

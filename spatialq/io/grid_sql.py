@@ -13,6 +13,7 @@ from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.grid import READER, SCHEMA, GridSource
 from spatialq.io.view import check_bounds, inside
+from spatialq.quoting import literal
 
 RETURNS = "STRUCT(x DOUBLE[], y DOUBLE[], z DOUBLE[])"
 
@@ -43,13 +44,12 @@ def _query(
     for source in sources:
         warn_about(READER, source)
         plan = {"path": str(source.path), "options": options, "bounds": bounds}
-        text = json.dumps(plan).replace("'", "''")
+        text = literal(json.dumps(plan))
         n = max(len(source.spans(box)), 1)
-        file_name = str(source.path).replace("'", "''")
-        column = f", '{file_name}' AS file_name" if len(sources) > 1 else ""
+        column = f", {literal(str(source.path))} AS file_name" if len(sources) > 1 else ""
         queries.append(
-            f"(WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_grid_span('{text}', 0) "
-            f"UNION ALL SELECT i + 1, read_grid_span('{text}', i + 1) FROM span WHERE i + 1 < {n}) "
+            f"(WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_grid_span({text}, 0) "
+            f"UNION ALL SELECT i + 1, read_grid_span({text}, i + 1) FROM span WHERE i + 1 < {n}) "
             f"SELECT unnest(p.x) AS x, unnest(p.y) AS y, unnest(p.z) AS z{column} FROM span)"
         )
     return " UNION ALL ".join(queries)

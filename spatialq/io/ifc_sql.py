@@ -12,6 +12,7 @@ from spatialq.io import ifc_tables
 from spatialq.io.files import find_files
 from spatialq.io.ifc_cache import read_models
 from spatialq.io.ifc_guard import READER
+from spatialq.quoting import identifier
 
 SQL_TYPES = {
     pa.string(): "VARCHAR",
@@ -25,7 +26,7 @@ SQL_TYPES = {
 
 def struct_type(schema: pa.Schema) -> str:
     """Give the SQL type of a list of a table's rows."""
-    fields = ", ".join(f'"{field.name}" {SQL_TYPES[field.type]}' for field in schema)
+    fields = ", ".join(f"{identifier(field.name)} {SQL_TYPES[field.type]}" for field in schema)
     return f"STRUCT({fields})[]"
 
 

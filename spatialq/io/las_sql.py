@@ -20,6 +20,7 @@ from spatialq.io.files import find_files, warn_about
 from spatialq.io.las import LasSource, open_las
 from spatialq.io.las_header import READER
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
+from spatialq.quoting import identifier, literal
 
 STANDARD = {
     "point_id": "BIGINT",
@@ -112,18 +113,14 @@ def _query(path: str | None, bounds: list[float] | None, columns: list[str] | No
         "bounds": bounds,
         "places": _places(schema, names),
     }
-    text = json.dumps(plan).replace("'", "''")
-    chosen = ", ".join(f"{_choice(plan, schema, name)} AS {_quoted(name)}" for name in names)
+    text = literal(json.dumps(plan))
+    chosen = ", ".join(f"{_choice(plan, schema, name)} AS {identifier(name)}" for name in names)
     n = max(sum(spans), 1)
     return (
-        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_las_span('{text}', 0::BIGINT) "
-        f"UNION ALL SELECT i + 1, read_las_span('{text}', i + 1) FROM span WHERE i + 1 < {n}) "
+        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_las_span({text}, 0::BIGINT) "
+        f"UNION ALL SELECT i + 1, read_las_span({text}, i + 1) FROM span WHERE i + 1 < {n}) "
         f"SELECT {chosen} FROM span"
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _places(schema: pa.Schema, names: Sequence[str]) -> dict[str, tuple[str, int, int]]:

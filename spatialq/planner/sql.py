@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from spatialq.function import SqlFunction
 from spatialq.planner import devices, log, route
+from spatialq.quoting import identifier
 from spatialq.udf import find
 
 MAX_ROWS = 10**15
@@ -110,7 +111,7 @@ def _list_of(struct: pa.StructType) -> str:
         pa.float64(): "DOUBLE",
         pa.timestamp("us"): "TIMESTAMP",
     }
-    fields = (f'"{field.name}" {types[field.type]}' for field in struct)
+    fields = (f"{identifier(field.name)} {types[field.type]}" for field in struct)
     return f"STRUCT({', '.join(fields)})[]"
 
 

@@ -12,6 +12,7 @@ from spatialq.export.features_picture import (
     PAPER,
     FeatureMap,
     Terrain,
+    _nearest,
     _ramp,
     write_features_picture,
 )
@@ -21,9 +22,9 @@ HILL = np.add.outer(np.linspace(0, 5, 50), np.linspace(0, 9, 50))
 X, Y = (each.ravel() for each in np.meshgrid([10.0, 30.0, 50.0, 70.0], [10.0, 30.0, 50.0, 70.0]))
 
 
-def draw(tmp_path, *maps, terrain=HILL, box=BOX):
+def draw(tmp_path, *maps, terrain=HILL, box=BOX, example=(20.0, 20.0)):
     path = tmp_path / "p.png"
-    write_features_picture(path, Terrain(terrain, box), maps, "Title")
+    write_features_picture(path, Terrain(terrain, box), maps, example=example, title="Title")
     with Image.open(path) as image:
         return np.asarray(image.convert("RGB")).astype(int)
 
@@ -74,6 +75,27 @@ def test_what_has_no_value_is_grey_and_what_is_in_no_example_is_paper(tmp_path):
     assert EMPTY not in colours(draw(tmp_path, FeatureMap("f", 1.0, X, Y, np.arange(16.0))))
 
 
+@pytest.mark.parametrize(
+    ("side", "first"),
+    [(20.0, [0] * 20 + [1] * 20), (8.0, [-1] * 6 + [0] * 8 + [-1] * 12), (40.0, [0] * 20 + [1])],
+)
+def test_examples_have_their_size_whatever_their_distance(side, first):
+    """Between them is paper, and so is beyond the last; where they overlap, the nearest counts."""
+    centres = np.array([10.0, 30.0, 50.0, 70.0])
+    of_place, which = _nearest(np.tile(centres, 2), side, np.arange(100) + 0.5)
+    assert of_place[: len(first)].tolist() == first
+    assert which.tolist() == [0, 1, 2, 3] * 2
+    last = 70 + side / 2
+    assert (of_place[int(last) - 1], of_place[int(last)]) == (3, -1)
+
+
+def test_gaps_between_examples_are_paper(tmp_path):
+    flat = FeatureMap("f", 1.0, X, Y, np.zeros(16))
+    touching, apart = (draw(tmp_path, flat, example=(side, side)) for side in (20.0, 10.0))
+    examples = [(picture[:, 540:840] != PAPER).any(axis=-1).sum() for picture in (touching, apart)]
+    assert examples[1] < examples[0] / 2
+
+
 def test_a_few_extreme_values_leave_the_others_apart(tmp_path):
     tame, wild = np.arange(16.0), np.arange(16.0)
     wild[15] = 1e30
@@ -107,7 +129,9 @@ def test_any_extent_is_drawn(tmp_path, box):
     west, south, _, east, north, _ = box
     x = np.array([west + 0.25 * (east - west), west + 0.75 * (east - west)])
     y = np.full(2, (south + north) / 2)
-    picture = draw(tmp_path, FeatureMap("f", 1.0, x, y, np.array([1.0, 2.0])), box=box)
+    example = (0.5 * (east - west), north - south)
+    one = FeatureMap("f", 1.0, x, y, np.array([1.0, 2.0]))
+    picture = draw(tmp_path, one, box=box, example=example)
     assert picture.shape[0] < 1600
     assert len(colours(picture)) > 2
 

@@ -164,12 +164,12 @@ def test_files_that_are_not_there_or_no_grids(con, tmp_path):
     assert "no file matches this pattern" in message
     (tmp_path / "text.tif").write_text("this is no grid")
     there = f"FROM pops_features('{tmp_path}/text.tif')"
-    assert "cannot be read by GDAL" in refused(con, there)
+    assert f"pops_features: '{tmp_path}/text.tif': cannot be read by" in refused(con, there)
 
 
 def test_a_rotated_file_is_refused(con, tmp_path, hill):
     path = write(tmp_path / "turned.tif", hill, (2.0, 0.5, 100.0, 0.5, -2.0, 300.0))
-    sentence = f"'{path}': is rotated: its rows do not run along x"
+    sentence = f"pops_features: '{path}': is rotated: its rows do not run along x"
     assert sentence in refused(con, f"FROM pops_features('{path}', {FILE})")
 
 
@@ -207,14 +207,14 @@ def test_options_that_do_not_fit_a_file_are_refused_before_it_is_read(con, tmp_p
     query = f"FROM pops_features('{path}', scales := [3], example_scale := 10)"
     assert "scales must be from 4, two cells along x" in refused(con, f"EXPLAIN {query}")
     query = f"FROM pops_features('{path}', band := 2)"
-    assert f"band must be 1 to 1 for '{path}', got 2" in refused(con, query)
+    assert f"pops_features: band must be 1 to 1 for '{path}', got 2" in refused(con, query)
 
 
 def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
     hill[3, 4] = -9999
     path = write(tmp_path / "hill.tif", hill)
     query = f"SELECT min(min) FROM pops_features('{path}', methods := ['stat'], {FILE}"
-    with pytest.warns(FileWarning, match="nodata := -9999"):
+    with pytest.warns(FileWarning, match="pops_features: .* nodata := -9999"):
         assert con.sql(f"{query})").fetchall()[0][0] < -2000
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -253,7 +253,9 @@ def test_run_grid(options, sentence):
     ("columns", "sentence"),
     [
         ({"z": np.zeros(3)}, "pops_features: the columns must be one-dimensional, of one length"),
-        ({"x": [], "y": [], "z": []}, "pops_features: there must be cells, got none"),
+        ({"x": np.ma.masked_equal([0, 0, 1, 1], 1)}, "pops_features: x must have all its values, "),
+        ({"y": np.ma.masked_equal([0, 1, 0, 1], 0)}, "pops_features: y must have all its values, "),
+        ({"x": [], "y": [], "z": [], "scales": []}, "pops_features: scales must be one or more, "),
         ({"point_id": [0, 1, 2, 3]}, "run: pops_features is a function of grids, it takes x, y"),
     ],
 )

@@ -165,6 +165,9 @@ def test_an_empty_table_gives_an_empty_result(con, function):
     relation = con.sql(f"FROM {function}(nothing)")
     assert relation.columns == list(MODULES[function].UDF.returns)
     assert relation.fetchall() == []
+    found = spatialq.run(function, [], [], [])
+    assert list(found) == relation.columns
+    assert {values.shape for values in found.values()} == {(0,)}
 
 
 def test_the_log_and_the_plan(con):
@@ -341,13 +344,22 @@ def test_each_of_several_files_is_a_grid_of_its_own(con, tmp_path):
     z = np.random.default_rng(8).normal(size=(ROWS, COLUMNS)).astype(np.float32)
     for name, part in (("a", z), ("b", z[10:, 5:])):
         write(tmp_path / f"{name}.tif", part, NORTH_UP)
-    found = con.sql(f"FROM pops_features('{tmp_path}/*.tif', {SIZES})")
-    assert found.columns == [*pops_features.UDF.returns, "file_name"]
-    rows = found.fetchall()
-    for name in "ab":
-        path = f"{tmp_path}/{name}.tif"
-        alone = con.sql(f"FROM pops_features('{path}', {SIZES})").fetchall()
-        assert [row[:-1] for row in rows if row[-1] == path] == alone
+    for pattern, names in (("*.tif", "ab"), ("b.*", "b")):
+        found = con.sql(f"FROM pops_features('{tmp_path}/{pattern}', {SIZES})")
+        assert found.columns == [*pops_features.UDF.returns, "file_name"]
+        rows = found.fetchall()
+        expected = []
+        for name in names:
+            path = f"{tmp_path}/{name}.tif"
+            alone = con.sql(f"FROM pops_features('{path}', {SIZES})").fetchall()
+            expected += [(*row, path) for row in alone]
+        assert rows == expected
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_one_file(con, tmp_path):
+    write(tmp_path / "a[1].tif", GRID.z, NORTH_UP)
+    found = con.sql(f"FROM pops_features('{tmp_path}/a[1].tif', {SIZES})")
+    assert found.columns == list(pops_features.UDF.returns)
 
 
 REAL = {
@@ -424,6 +436,14 @@ def test_run_grid_and_run_give_what_sql_gives(con, function):
     assert rows_from(function, found) == expected
 
 
+def test_run_takes_masked_heights():
+    x, y, z = cells_of(GRID)
+    masked = np.ma.masked_invalid(z).copy()
+    masked.data[masked.mask] = 7.0
+    found = spatialq.run("pops_features", x, y, masked, **SCALES)
+    assert rows_from("pops_features", found) == kernel("pops_features", **SCALES)
+
+
 def test_run_grid_takes_integers_masks_and_rows_from_the_north():
     z = np.random.default_rng(7).integers(0, 99, (30, 30))
     masked = np.ma.masked_equal(z, 5)
@@ -452,6 +472,16 @@ def test_run_grid_on_the_gpu_gives_what_the_cpu_gives(device, function, monkeypa
                 assert isinstance(found[name], type(z))
                 there = found[name] if device.xp is np else device.download(found[name])
                 np.testing.assert_allclose(there, values, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_values_become_pythons_own():
+    given = {
+        "example_scale": np.float32(20),
+        "min_points": np.int8(4),
+        "quantiles": np.str_("linear"),
+    }
+    chosen = pops_features.UDF.choose(given)
+    assert [type(getattr(chosen, name)) for name in given] == [float, int, str]
 
 
 def test_lists_become_tuples():
