@@ -45,7 +45,7 @@ def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> S
         return own[method].features
     if method in FEATURES:
         return FEATURES[method]
-    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *own])}"
+    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
     raise ValueError(message)
 
 
