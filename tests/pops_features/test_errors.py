@@ -97,6 +97,7 @@ OFF = "{} is not regularly spaced: {} cells off, with cells {}"
         ("x * x AS x", "x is not regularly spaced"),
         ("random() AS x, random() AS y", " is not regularly spaced: "),
         ("if(x = 104 AND y = 202, 103, x) AS x", "cell must be there once, got x = 103.0, y = 2"),
+        ("if(x = 111, 6e9, x) AS x", "apart, with a gap from x = 110.0 to x = 6000000000.0"),
         ("100 AS x", "the grid must have two rows and two columns or more, got x = 100.0 in all "),
         ("7 AS y", "the grid must have two rows and two columns or more, got y = 7.0 in all cells"),
         ("if(x > 105, NULL, x) AS x", "x must not be NULL, got 60 of them"),
@@ -176,9 +177,8 @@ def test_a_rotated_file_is_refused(con, tmp_path, hill):
 def test_infinite_cells_of_a_file_are_refused(con, tmp_path, hill):
     hill[19, 4] = np.inf  # the southernmost row
     path = write(tmp_path / "odd.tif", hill)
-    sentence = (
-        f"pops_features: '{path}': z must be finite or missing, got inf at x = 109.0, y = 261"
-    )
+    must = "z must be from -1e+60 to 1e+60, or missing"
+    sentence = f"pops_features: '{path}': {must}, got inf at x = 109.0, y = 261"
     assert sentence in refused(con, f"FROM pops_features('{path}', {FILE})")
 
 
@@ -237,6 +237,14 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
         ({"scale": 3}, "pops_features: no option 'scale'; there is example_scale, example_step"),
         ({"z": np.zeros(5)}, "pops_features: z must be numbers [rows, columns], got float64 of "),
         ({"z": np.array([["a"]])}, "pops_features: z must be numbers [rows, columns], got <U1 of "),
+        ({"dx": "60"}, "pops_features: dx must be > 0, got '60'"),
+        ({"dx": None}, "pops_features: dx must be > 0, got None"),
+        ({"dy": [60.0]}, "pops_features: dy must be > 0, got [60.0]"),
+        ({"y0": "a"}, "pops_features: y0 must be finite, got 'a'"),
+        ({"z": np.eye(9) * 1j}, "pops_features: z must be numbers [rows, columns], got complex"),
+        ({"z": np.eye(9) * 1e61}, "pops_features: z must be from -1e+60 to 1e+60, or missing, got"),
+        ({"z": np.eye(9)[:1]}, "pops_features: the grid must have two rows and two columns or mor"),
+        ({"z": np.eye(9)[:0]}, "pops_features: the grid must have two rows and two columns or mor"),
         ({"z": np.full((9, 9), np.nan)}, "pops_features: the grid has no value: all 81 cells are "),
         ({"function": "owm_ground"}, "run_grid: owm_ground is no function of grids: use"),
         ({"function": "pops"}, "run_grid: no spatial function 'pops'; there is classify_ground"),
@@ -253,6 +261,10 @@ def test_run_grid(options, sentence):
     ("columns", "sentence"),
     [
         ({"z": np.zeros(3)}, "pops_features: the columns must be one-dimensional, of one length"),
+        ({"z": list("1234")}, "pops_features: z must be numbers, got <U1"),
+        ({"z": [1j] * 4}, "pops_features: z must be numbers, got complex128"),
+        ({"z": [1, [2], 3, 4]}, "pops_features: z must be numbers, got setting an array element "),
+        ({"z": [1, 2, 3, 2e60]}, "pops_features: z must be from -1e+60 to 1e+60, or missing, got "),
         ({"x": np.ma.masked_equal([0, 0, 1, 1], 1)}, "pops_features: x must have all its values, "),
         ({"y": np.ma.masked_equal([0, 1, 0, 1], 0)}, "pops_features: y must have all its values, "),
         ({"x": [], "y": [], "z": [], "scales": []}, "pops_features: scales must be one or more, "),
