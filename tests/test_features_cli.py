@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 from spatialq.udfs.pops_features import Options
+from spatialq.udfs.pops_features.methods import OWN
 
 import spatialq
+from spatialq import cli, features
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
 
@@ -33,15 +35,31 @@ def write_grid(path, *, crs="EPSG:25832", rows=45, columns=70):
     return path
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", "features", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Call the command from the folder of the test, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["spatialq", "features", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code
+        return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
+
+    yield call
+    OWN.clear()  # methods of the user's last as long as the process
 
 
 def test_one_command_gives_tables_and_a_picture(tmp_path):
+    """In a process of its own, as users call it."""
     source = write_grid(tmp_path / "a.tif")
     targets = [tmp_path / name for name in ("f.parquet", "f.csv", "f.json", "f.png")]
-    result = run(source, *(f"-o{each}" for each in targets), *FLAGS, "--json")
+    command = [sys.executable, "-m", "spatialq", "features", source, *FLAGS, "--json"]
+    command += [f"-o{each}" for each in targets]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     (done,) = json.loads(result.stdout, parse_constant=pytest.fail)
     assert done["outputs"] == list(map(str, targets))
@@ -69,9 +87,9 @@ def test_one_command_gives_tables_and_a_picture(tmp_path):
         assert len(picture.convert("P", palette=Image.Palette.ADAPTIVE).getcolors()) > 50
 
 
-def test_without_outputs_it_prints_the_features(tmp_path):
+def test_without_outputs_it_prints_the_features(command, tmp_path):
     source = write_grid(tmp_path / "a.tif")
-    result = run(source, *FLAGS, "--methods", "pca")
+    result = command(source, *FLAGS, "--methods", "pca")
     assert result.returncode == 0, result.stderr
     for word in ("pca1", "pca2", "4.0", "6.0", "examples", "lowest", "middle", "highest"):
         assert word in result.stdout
@@ -79,9 +97,9 @@ def test_without_outputs_it_prints_the_features(tmp_path):
     assert list(tmp_path.iterdir()) == [source]
 
 
-def test_with_outputs_it_says_what_it_did(tmp_path):
+def test_with_outputs_it_says_what_it_did(command, tmp_path):
     write_grid(tmp_path / "a.tif")
-    result = run("a.tif", "-o", "f.csv", *FLAGS, cwd=tmp_path)
+    result = command("a.tif", "-o", "f.csv", *FLAGS)
     assert result.returncode == 0, result.stderr
     for word in ("cells", "examples", "device", "f.csv"):
         assert word in result.stdout
@@ -94,9 +112,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq import cli, features
-
+def test_every_option_is_a_flag(command, monkeypatch):
     assert set(OPTIONS) == set(Options.__dataclass_fields__)
     given = []
     nothing = {"features": [], "outputs": []}
@@ -107,9 +123,8 @@ def test_every_option_is_a_flag(monkeypatch, capsys):
              for word in (f"--{name.replace('_', '-')}", text)]  # fmt: skip
     reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1, q1"]
     for more in ([*flags, *reader], []):
-        monkeypatch.setattr(sys, "argv", ["spatialq", "features", "a.tif", *more])
-        cli.main()
-    assert "(no rows)" in capsys.readouterr().out
+        result = command("a.tif", *more)
+        assert (result.returncode, result.stdout.strip()) == (0, "(no rows)")
     full, plain = given
     assert {name: full[name] for name in OPTIONS} == OPTIONS
     assert (full["nodata"], full["band"], full["device"]) == (-9999.0, 2, "cpu")
@@ -141,12 +156,12 @@ def test_progress_is_in_cells(tmp_path, monkeypatch):
     assert set(done[:-1]) & {70 * 10 * k for k in (1, 2, 3, 4)}
 
 
-def test_degrees_are_warned_about(tmp_path):
+def test_degrees_are_warned_about(command, tmp_path):
     source = write_grid(tmp_path / "a.tif", crs="EPSG:4326", rows=20, columns=30)
     with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
         done = spatialq.write_features(source, **SMALL)
     assert done["examples"] == 6
-    assert "warning: features: '" in run(source, *FLAGS).stderr
+    assert "warning: features: '" in command(source, *FLAGS).stderr
 
 
 def test_a_grid_with_a_hole_of_an_example(tmp_path):
@@ -170,7 +185,7 @@ def test_a_grid_with_a_hole_of_an_example(tmp_path):
         (["f.csv"], {"methods": ("pcb",)}, "pops_features: no method 'pcb'; there is pca, stat,"),
         (["f.csv"], {"device": "tpu"}, "pops_features: device must be 'auto', 'cpu' or 'gpu'"),
         (["f.csv"], {"radius": 1.0}, "pops_features: no option 'radius'; there is"),
-        (["f.csv"], {"band": 2}, "read_grid: band must be 1 to 1 for"),
+        (["f.csv"], {"band": 2}, "features: band must be 1 to 1 for"),
         (["f.png"], {"show": ["pca3"]}, "features: show must be of pca1, pca2, mean, .*got 'pca3'"),
         (["f.png"], {"show": ["q1", "q3", "min", "max", "pca1"]}, "show must be at most 4 feat"),
     ],
@@ -201,10 +216,10 @@ def m(z, dx, dy, out):
 """
 
 
-def test_a_method_of_ones_own(tmp_path):
+def test_a_method_of_ones_own(command, tmp_path):
     (tmp_path / "m.py").write_text(METHOD)
     write_grid(tmp_path / "a.tif")
-    result = run("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json", cwd=tmp_path)
+    result = command("a.tif", "--define", "m.py", "--methods", "stat,m", *FLAGS, "--json")
     assert result.returncode == 0, result.stderr
     (row,) = json.loads(result.stdout)
     names = [(each["method"], each["feature"]) for each in row["features"]]
@@ -230,11 +245,11 @@ def test_a_method_of_ones_own(tmp_path):
         ([], 2, "error: Missing argument 'grid'"),
     ],
 )
-def test_errors_are_one_line(tmp_path, arguments, code, message):
+def test_errors_are_one_line(command, tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
     (tmp_path / "m.py").write_text(METHOD.replace("dx, dy, ", ""))
     write_grid(tmp_path / "a.tif")
-    result = run(*arguments, cwd=tmp_path)
+    result = command(*arguments)
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert result.stderr.count("\n") == 1

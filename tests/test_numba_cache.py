@@ -65,46 +65,30 @@ def package(tmp_path):
     return call
 
 
-def test_a_kernel_is_compiled_once(package):
+def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp_path):
+    """Each change is on top of those before; what was compiled before it is overwritten."""
     assert package() == (26, 0)
+    (tmp_path / "pack/cost.py").write_text("RATE = 1")  # nothing of which is in the kernel
     assert package() == (26, 1)
-
-
-def test_a_function_that_a_kernel_calls_changes_in_another_file(package):
-    assert package(increment=10) == (26, 0)
-    assert package(increment=11) == (28, 0)
-
-
-def test_a_constant_that_a_kernel_uses_changes_in_another_file(package):
-    assert package(factor=2) == (26, 0)
-    assert package(factor=3) == (39, 0)
-
-
-def test_a_constant_comes_from_a_file_beyond_another(package):
-    assert package(number=0) == (26, 0)
-    assert package(number=1) == (39, 0)
-
-
-def test_a_file_that_a_kernel_has_nothing_of_may_change(package, tmp_path):
-    for rate in (1, 2):
-        (tmp_path / "pack/cost.py").write_text(f"RATE = {rate}")
-        assert package() == (26, rate - 1)
-
-
-@pytest.mark.parametrize(("ending", "length"), [("nbi", 0), ("nbi", 30), ("nbc", 300)])
-def test_damaged_files_are_written_again(package, tmp_path, ending, length):
-    assert package() == (26, 0)
-    for path in tmp_path.glob(f"cache/**/*.{ending}"):
-        path.write_bytes(path.read_bytes()[:length])
-    assert package() == (26, 0)
-    assert package() == (26, 1)
-
-
-def test_what_was_compiled_from_older_sources_is_overwritten(package, tmp_path):
-    for lines in range(3):
-        assert package(lines=lines) == (26, 0)
+    now = {"increment": 11}  # of a function that the kernel calls, in another file
+    assert package(**now) == (28, 0)
+    now["factor"] = 3  # a constant of another file
+    assert package(**now) == (42, 0)
+    now["number"] = 1  # a constant of a file beyond another
+    assert package(**now) == (56, 0)
+    now["lines"] = 1  # the kernel is further down in its own file
+    assert package(**now) == (56, 0)
     kept = sorted(path.name for path in tmp_path.glob("cache/**/*.nb?"))
     assert len(kept) == 4, kept  # an index and the code, for each function
+
+
+def test_damaged_files_are_written_again(package, tmp_path):
+    assert package() == (26, 0)
+    for ending, length in (("nbi", 0), ("nbi", 30), ("nbc", 300)):
+        for path in tmp_path.glob(f"cache/**/*.{ending}"):
+            path.write_bytes(path.read_bytes()[:length])
+        assert package() == (26, 0)
+    assert package() == (26, 1)
 
 
 def test_all_kernels_are_kept_so():

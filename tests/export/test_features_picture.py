@@ -31,15 +31,29 @@ def draw(tmp_path, *maps, terrain=HILL, box=BOX, example=(20.0, 20.0)):
 
 def colours(picture):
     """Those of large areas."""
-    found, counts = np.unique(picture.reshape(-1, 3), axis=0, return_counts=True)
-    return {tuple(colour) for colour, n in zip(found.tolist(), counts, strict=True) if n > 500}
+    found, counts = np.unique(picture @ [1 << 16, 1 << 8, 1], return_counts=True)
+    return {tuple(int(each).to_bytes(3)) for each in found[counts > 500]}
 
 
 @pytest.mark.parametrize("ramp", [FEATURE_RAMP, HEIGHT_RAMP])
-def test_ramps_are_colours(ramp):
-    assert _ramp(ramp).shape == (256, 3)
-    assert (_ramp(ramp) >= 0).all()
-    assert (_ramp(ramp) <= 255).all()
+def test_ramps_are_the_colours_of_their_knots(ramp):
+    """Back in OKLab (Ottosson 2020), as no colour is that a screen does not have."""
+    srgb = _ramp(ramp) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    cones = linear @ np.transpose([
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ])  # fmt: skip
+    lightness, a, b = np.transpose([
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]).T @ np.cbrt(cones).T  # fmt: skip
+    at, knots = np.linspace(0, len(ramp) - 1, 256), range(len(ramp))
+    expected = [np.interp(at, knots, column) for column in zip(*ramp, strict=True)]
+    np.testing.assert_allclose(lightness, expected[0], atol=0.005)
+    np.testing.assert_allclose(np.hypot(a, b), expected[1], atol=0.005)
 
 
 def test_the_ramp_of_features_gets_lighter_all_the_way():

@@ -180,6 +180,10 @@ CASES = {
     "steps beyond the example": (Grid(single(TERRAIN)), SMALL | {
         "scales": (3.0, 5.0), "steps": (100.0, 1e6),
     }),
+    "steps without end": (Grid(single(TERRAIN), dx=0.9), SMALL | {
+        "scales": (3.0, 5.0), "steps": (1e30, 1e308), "example_scale": 11.0,
+        "example_step": 1e300,
+    }),
     "an example that is the grid": (Grid(single(terrain(17, 17))), SMALL),
     "a patch that is the example": (Grid(single(TERRAIN)), SMALL | {"scales": (17.0,)}),
     "one point": (Grid(single(holed(terrain(9, 12), 0.8))), SMALL | {

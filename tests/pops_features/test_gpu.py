@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import gpu
-from spatialq.udfs.pops_features.division import divide
+from spatialq.udfs.pops_features import gpu, layout
 
 from spatialq.grid import Grid
 from spatialq.udf import Text, catalog
@@ -36,10 +35,22 @@ def run_both(function, grid, **options):
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
-def test_every_case_is_as_on_the_cpu(function, case):
+def test_features_of_every_case_are_as_on_the_cpu(case):
     grid, options = CASES[case]
-    assert_same(*run_both(function, grid, **options))
+    assert_same(*run_both("pops_features", grid, **options))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("case", [
+    "terrain", "terrain, each method alone", "terrain, methods the other way round",
+    "holes, float64", "the paper's scales, with holes", "overlapping examples",
+    "gaps between patches", "scales in no order", "seventeen scales", "cells that are no squares",
+    "a narrow grid",
+])  # fmt: skip
+def test_patches_are_as_on_the_cpu(case):
+    """Of the same kernels as features, put in their places."""
+    grid, options = CASES[case]
+    assert_same(*run_both("pops_patches", grid, **options))
 
 
 SHAPES = {
@@ -56,6 +67,12 @@ SHAPES = {
         "scales": (2.5, 3.0, 4.0, 6.0), "steps": (1.0,) * 4, "example_scale": 30.0,
     },
     "narrow patches": {"scales": (2.5, 40.0), "steps": (1.0, 9.0), "example_scale": 60.0},
+    "parts in which no patch of a scale starts": {
+        "scales": (6.0, 10.0), "steps": (20.0, 5.0), "example_scale": 42.0,
+    },
+    "the paper's small scales on cells of 20 m": {
+        "scales": (15.0, 20.0, 25.0), "example_scale": 100.0,
+    },
 }  # fmt: skip
 
 
@@ -67,6 +84,25 @@ def test_superpatches_are_as_on_the_cpu(shape, share, dtype):
     cells = int(SHAPES[shape]["example_scale"])
     z = holed(terrain(cells, cells + 2), share).astype(dtype)
     assert_same(*run_both("pops_features", Grid(z, dy=1.25), methods=ALL, **SHAPES[shape]))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("seed", range(6))
+def test_any_division_is_as_on_the_cpu(seed):
+    """Examples of one or more superpatches, up to the border of the grid."""
+    draw = np.random.default_rng(seed)
+    side, dx, dy = draw.integers(34, 101), *draw.choice([0.75, 1.0, 1.5], 2)
+    scales = np.unique(draw.integers(3, side // 2, 3)).astype(float)
+    options = {
+        "scales": tuple(scales),
+        "steps": tuple(np.maximum(3.0, np.round(scales * draw.uniform(0.3, 2.5, scales.size)))),
+        "example_scale": float(side),
+        "example_step": float(draw.integers(20, 60)),
+        "quantiles": str(draw.choice(["median_unbiased", "linear"])),
+    }
+    z = terrain(int(side / dy) + int(draw.integers(0, 25)), int(side / dx), seed)
+    z = holed(z, draw.choice([0.0, 0.01])).astype(draw.choice([np.float32, np.float64]))
+    assert_same(*run_both("pops_features", Grid(z, dx=dx, dy=dy), methods=ALL, **options))
 
 
 @pytest.mark.usefixtures("device")
@@ -117,17 +153,6 @@ def test_a_grid_of_the_gpu_stays_there(device, function):
 def test_numbers_of_the_source():
     found = re.findall(r"^#define ([A-Z]\w+) (\d+)(?![\dx.])", gpu.SOURCE.read_text(), re.MULTILINE)
     kinds = {f"SORTED_{kind.upper()}": most for kind, most in gpu.SORTED.items()}
-    ours = {name: getattr(gpu, name) for name in ("SIDE", "SCALES", "ROOM", "SORTER_BYTES")}
+    ours = {name: getattr(layout, name) for name in ("SIDE", "SCALES", "ROOM")}
+    ours["SORTER_BYTES"] = gpu.SORTER_BYTES
     assert {name: int(value) for name, value in found} == {**ours, **kinds, "FIVE": 5}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("room", [None, 1200, 1600])
-def test_superpatches_have_room(shape, room):
-    options = catalog()["pops_features"].options(**SHAPES[shape])
-    division = divide(Grid(np.zeros((97, 98), np.float32)), options)
-    (x, wide, widest), (y, deep, deepest) = gpu.superpatches(division, division.scales, room)
-    cells = max(min(x.size, wide + widest - 1), min(y.size, deep + deepest - 1))
-    assert cells <= gpu.SIDE or wide < widest or deep < deepest
-    for scale in division.scales:
-        assert room is None or gpu._columns(scale, wide, deep) <= room

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import own_gpu
+from spatialq.udfs.pops_features import cpu, own_gpu
 from spatialq.udfs.pops_features.methods import OWN
 
 import spatialq
@@ -36,6 +36,21 @@ def no_methods_of_another_test():
     OWN.clear()
     yield
     OWN.clear()
+
+
+@pytest.fixture(scope="module")
+def compiled_slope():
+    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+    return OWN["slope"]
+
+
+@pytest.fixture
+def of_slope(compiled_slope):
+    """The method 'slope', compiled once for all tests."""
+    OWN["slope"] = compiled_slope
+
+
+uses_slope = pytest.mark.usefixtures("of_slope")
 
 
 def slope(z, dx, dy, out):
@@ -70,18 +85,19 @@ def terrain(holes=0.1, dtype=np.float64):
     return Grid(z, dx=DX, dy=DY)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [4.0, 8.0])
-def test_a_method_gets_each_patch_with_enough_values(scale, dtype):
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
+@uses_slope
+@pytest.mark.parametrize(("dtype", "columns"), [(np.float32, 1), (np.float64, 30)])
+def test_a_method_gets_each_patch_with_enough_values(monkeypatch, dtype, columns):
+    """Examples are divided among threads, or two of them are taken together."""
+    monkeypatch.setattr(cpu, "RUN", columns)
     grid = terrain(dtype=dtype)
-    found = patches(grid, {**OPTIONS, "scales": (scale,), "methods": ("slope",)})
+    found = patches(grid, {**OPTIONS, "scales": (6.0, 8.0), "methods": ("slope",)})
     _, wests = oracle.windows(50, 12.0, None, DX)
     _, souths = oracle.windows(40, 12.0, None, DY)
-    sx, lefts = oracle.windows(12, scale, scale / 2, DX)
-    sy, lows = oracle.windows(6, scale, scale / 2, DY)
-    known = 0
-    for (i, west), (j, south) in product(enumerate(wests), enumerate(souths)):
+    known = dict.fromkeys((6.0, 8.0), 0)
+    for scale, (i, west), (j, south) in product(known, enumerate(wests), enumerate(souths)):
+        sx, lefts = oracle.windows(12, scale, scale / 2, DX)
+        sy, lows = oracle.windows(6, scale, scale / 2, DY)
         for (px, left), (py, low) in product(enumerate(lefts), enumerate(lows)):
             z = grid.z[south + low :, west + left :][:sy, :sx].astype(np.float64)
             out = np.full(2, np.nan)
@@ -90,9 +106,9 @@ def test_a_method_gets_each_patch_with_enough_values(scale, dtype):
             for feature, expected in zip(("mean_slope", "max_slope"), out, strict=True):
                 value = found.pop((i * len(souths) + j, "slope", scale, px, py, feature))
                 assert value == pytest.approx(expected, rel=1e-12, nan_ok=True)
-                known += np.isfinite(expected)
+                known[scale] += np.isfinite(expected)
     assert not found
-    assert known > 0 or scale == 4.0  # whose patches are two rows high
+    assert min(known.values()) > 100
 
 
 def test_rows_run_north_and_columns_east():
@@ -131,22 +147,28 @@ def test_features_are_aggregated_beside_those_of_other_methods():
             assert patch_count == 0
 
 
-@pytest.mark.parametrize("bad", ["raises", "nan", "infinite"])
-def test_what_is_no_number_is_null(bad):
+def test_what_is_no_number_is_null():
+    @pops_method("height", features=["height", "one"])
     def height(z, dx, dy, out):
+        out[0], out[1] = z[0, 0], 1.0
+        if z[0, 0] > 1020:
+            raise ValueError
         if z[0, 0] > 1000:
-            if bad == "raises":
-                raise ValueError
-            out[0] = math.nan if bad == "nan" else math.inf
-        else:
-            out[0] = z[0, 0]
+            out[0] = math.nan if z[0, 0] > 1010 else math.inf
 
-    pops_method("height", features=["height"])(height)
     grid = terrain(holes=0)
-    found = patches(grid, {**OPTIONS, "methods": ("height",)})
-    values = np.array(list(found.values()))
-    assert 0.3 < np.isnan(values).mean() < 0.7
-    assert np.nanmax(values) <= 1000
+    found = patches(grid, {**OPTIONS, "methods": ("height",), "scales": (4.0,), "steps": (4.0,)})
+    seen = set()
+    for (example, *_, px, py, feature), value in found.items():
+        column, row = divmod(example, 40 // 6)
+        corner = grid.z[6 * row + 2 * py, 12 * column + 4 * px]
+        seen.add(min(int(corner // 10), 102))
+        if feature == "one":
+            expected = math.nan if corner > 1020 else 1.0
+        else:
+            expected = math.nan if corner > 1000 else corner
+        assert value == pytest.approx(expected, rel=0, nan_ok=True), (corner, feature)
+    assert {99, 100, 101, 102} <= seen
 
 
 def test_a_better_function_takes_the_name():
@@ -167,8 +189,8 @@ def test_the_function_stays_what_it_is():
     assert pops_method("slope", features=["a", "b"])(slope) is slope
 
 
+@uses_slope
 def test_bands_are_the_whole():
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     grid = terrain()
     options = {**OPTIONS, "methods": ("slope",)}
     whole = features(grid, options)
@@ -181,9 +203,9 @@ def test_bands_are_the_whole():
         }
 
 
+@uses_slope
 def test_it_is_a_name_in_sql():
     con = spatialq.connect()
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     y, x = np.mgrid[:40, :50]
     con.register("cells", {"x": x.ravel() * DX, "y": y.ravel() * DY, "z": 3.0 * x.ravel()})
     found = con.sql(
@@ -294,19 +316,19 @@ def test_functions_that_cannot_be_methods(function, sentence):
     assert "m" not in OWN
 
 
+@uses_slope
 def test_a_name_that_is_none():
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     with pytest.raises(ValueError, match=r"no method 'aspect'; there is pca, .*, slope$"):
         catalog()["pops_features"].choose({"methods": ["aspect"]})
 
 
+@uses_slope
 def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
     sentence = "no GPU has this"
 
     def refuse(*_, **__):
         raise TypeError(sentence)
 
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     udf = catalog()["pops_features"]
     assert udf.cpu_only(udf.choose({})) == ""
     options = udf.choose({"methods": ["pca", "slope"]})
@@ -321,8 +343,8 @@ def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
     own_gpu.problem.cache_clear()
 
 
+@uses_slope
 def test_a_name_that_is_given_again_during_a_call():
-    pops_method("slope", features=["mean_slope", "max_slope"])(slope)
     udf = catalog()["pops_features"]
     options = udf.choose({**OPTIONS, "methods": ("slope",)})
     pops_method("slope", features=list("abcde"))(corners)

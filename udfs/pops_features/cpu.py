@@ -131,7 +131,7 @@ def raw_features(
             x = left + step * np.arange(examples)[:, None, None]
             x = x + scale.x.step * np.arange(stop - first)[:, None]
             y = row + scale.y.step * np.arange(scale.y.count)
-            x, y = (each.ravel() for each in np.broadcast_arrays(x, y))
+            x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
             fill_cpu(
                 own, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
                 raw[starts[name] : starts[name] + len(own.features)],

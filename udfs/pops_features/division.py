@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 
     from . import Options
 
-NEAR = 1e-6
-"""Cells within which a length is a whole or half number of them: spacings are rounded."""
+NEAR = 0.02
+"""Cells by which a length may miss a whole or half number of them: coordinates are rounded, by up
+to a hundredth of a cell at either end of a grid, and so is the spacing that follows from them."""
+
+ROUNDING = 1e-6
+"""Of cells, when a share of them is counted."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Scale:
 
     def least(self, options: "Options") -> int:
         """Cells of a patch that must have a value."""
-        least = max(options.min_points, ceil(options.min_valid * self.cells - NEAR))
+        least = max(options.min_points, ceil(options.min_valid * self.cells - ROUNDING))
         return min(least, self.cells + 1)  # as many as no patch has
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from spatialq import cuda
 
-from .division import Axis, Division, Scale, divide
+from .division import Division, Scale, divide
+from .layout import ROOM, SCALES, lay_out
 from .methods import STATISTICS, first_rows
 from .table import features_table, series_of
 
@@ -25,7 +26,7 @@ RAW_BYTES = 1 << 30
 """Memory for raw features: so many rows of examples at a time."""
 
 # as kernels.cu has them
-SIDE, SCALES, ROOM, SORTER_BYTES = 33, 16, 4800, 512
+SORTER_BYTES = 512
 SORTED = {"float32": 64, "float64": 49}
 
 THREADS = 256
@@ -180,23 +181,11 @@ class Kernels:
         """Launch a kernel over the superpatches of all examples, for some of the scales."""
         for first in range(0, len(scales), SCALES):
             some = scales[first : first + SCALES]
-            sides, parts = [], 1
-            for side, stride, largest in superpatches(self.division, some, room):
-                count = -(-side.size // stride)
-                sides += [side.size, side.step, stride, stride + largest - 1, count]
-                parts *= count
-            examples = raw.shape[1] * raw.shape[2]
-            head = [z.shape[1], examples, raw.shape[2], self.patches, len(some), *sides]
-            sweep = np.concatenate([head, *map(self._row, some)]).astype(np.int32)
-            there = self.device.upload_small(sweep)
-            name, blocks = f"pops_{kernel}_{z.dtype}", (examples * parts,)
-            self.device.launch(SOURCE, name, blocks, threads, z, there, *numbers, raw, *rows)
-
-    def _row(self, scale: Scale) -> list[int]:
-        """Describe a scale to a kernel."""
-        first = self.firsts[self.division.scales.index(scale)]
-        axes = [size for axis in (scale.x, scale.y) for size in (axis.size, axis.step, axis.count)]
-        return [*axes, first, scale.least(self.options)]
+            places, sweep = lay_out(self.division, some, self.grid, self.options, room)
+            there, deep = self.device.upload_small(sweep), np.int32(raw.shape[2])
+            name, blocks = f"pops_{kernel}_{z.dtype}", (raw.shape[1] * raw.shape[2] * places,)
+            arguments = z, there, deep, *numbers, raw, *rows
+            self.device.launch(SOURCE, name, blocks, threads, *arguments)
 
     def aggregate(self, raw: Any) -> tuple[Any, Any]:
         """Take the statistics of raw features over the patches of each example.
@@ -215,7 +204,8 @@ class Kernels:
             (each.feature, self.firsts[each.scale], self.division.scales[each.scale].patches, k)
             for k, each in enumerate(self.series)
         ]
-        least, linear = self.options.min_patches, self.options.quantiles == "linear"
+        least = min(self.options.min_patches, self.patches + 1)  # as many as no example has
+        linear = self.options.quantiles == "linear"
 
         def launch(kernel: str, some: list[Any], threads: int, lanes: int, *rest: Any) -> None:
             if some:
@@ -231,48 +221,3 @@ class Kernels:
         launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
         launch("select_series", long, THREADS, 32, *choice)
         return statistics, patches
-
-
-def superpatches(
-    division: Division, scales: Sequence[Scale], room: int | None
-) -> list[tuple[Axis, int, int]]:
-    """Say in how large a part of an example the patches start that a block takes.
-
-    It is halved until its columns have room in shared memory, and its cells as well, unless it is
-    smaller than a patch by then. Of patches that are too wide for that the columns are not kept.
-
-    Parameters
-    ----------
-    division : Division
-    scales : sequence of Scale
-    room : int, optional
-        Columns of all rows of patches of a scale, for which there is room.
-
-    Returns
-    -------
-    list of side, stride, largest
-        For x and y: examples, cells in which patches start, cells of the largest one.
-    """
-    sides = division.x, division.y
-    largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
-
-    def fits(*strides: int) -> bool:
-        axes = list(zip(sides, strides, largest, strict=True))
-        is_tile = all(min(side.size, n + most - 1) <= SIDE for side, n, most in axes)
-        if not is_tile and all(n >= most for _, n, most in axes):
-            return False
-        return room is None or all(
-            scale.x.size > room or _columns(scale, *strides) <= room for scale in scales
-        )
-
-    strides = sides[0].size, sides[1].size
-    while max(strides) > 1 and not fits(*strides):
-        strides = (strides[0] + 1) // 2, (strides[1] + 1) // 2
-    return list(zip(sides, strides, largest, strict=True))
-
-
-def _columns(scale: Scale, wide: int, deep: int) -> int:
-    """Count the columns of all rows of patches that start in so many cells, at most."""
-    across = min(scale.x.count, -(-wide // scale.x.step))
-    up = min(scale.y.count, -(-deep // scale.y.step))
-    return up * ((across - 1) * scale.x.step + scale.x.size)

@@ -26,29 +26,42 @@ typedef long long i64;
 
 // ---- what is where                                                             (division.py)
 
-struct Windows {
-    int size, step, count;
+// The patches of one scale that start in a superpatch.
+struct Part {
+    double a, c;                 // sums of squares of x and y about their means, over a patch
+    double per_column, per_row;  // 1 / how many a patch has
+    i64 at;                      // of the first patch, among those of its example
+    int wide, deep;              // cells of a patch
+    int across, up;              // how many patches
+    int step_x, step_y;          // cells from one to the next
+    int left, low;               // of the first one, in the superpatch
+    int width, columns;          // columns of a row of patches, of all rows
+    u32 inverse;                 // 2^32 / width, rounded up
+    int slot;                    // of the first column among those that are kept; -1: not kept
+    int least;                   // cells of a patch that must have a value
+    int along;                   // patches of the example from a column of them to the next
+
+    __device__ int patches() const { return across * up; }
+    __device__ int cells() const { return wide * deep; }
 };
 
-struct Scale {
-    Windows x, y;
-    int first;  // of its patches among those of an example
-    int least;  // cells of a patch that must have a value
+// A part of an example: its cells, and whose patches start in it.
+struct Place {
+    int west, south, wide, deep;
 };
 
-// An axis of the examples: cells of one, from one to the next; and of its superpatches.
-struct Side {
-    int size, step, stride, reach, count;
-};
-
-// What a launch goes through; its scales lie behind.
+// What a launch goes through; behind it its superpatches, then their parts, place by place.
 struct Sweep {
-    int columns;         // of the grid
-    int examples, rows;  // all there are, rows of them
-    int patches, n_scales;
-    Side x, y;
+    int pitch;           // columns of the grid
+    int step_x, step_y;  // cells from an example to the next
+    int places, parts;   // superpatches of an example; scales
+    int patches;         // of an example
+    int rounds;          // in which columns are kept
+    int ends[SCALES];    // of the scales of each round
+    int unused;
 
-    __device__ const Scale* scales() const { return (const Scale*)(this + 1); }
+    __device__ const Place* place() const { return (const Place*)(this + 1); }
+    __device__ const Part* part() const { return (const Part*)(place() + places + places % 2); }
 };
 
 // Cells as a block sees them, in shared memory or not.
@@ -62,96 +75,64 @@ struct Cells {
     }
 };
 
-// The patches of one scale in a superpatch.
-struct Part {
-    Windows x, y;       // as many as start in the superpatch
-    int left, low;      // of the first patch, in the superpatch
-    int width, columns; // of a row of patches; of all rows
-    u32 inverse;        // 2^32 / width, rounded up
-    int least;          // cells of a patch that must have a value
-    int along;          // patches of the example from a column of them to the next one
-    i64 at;             // of the first patch, in a series of raw features
-    double xx, yy;      // sums of squares of x and y about their means, over a patch
-    double per_column, per_row;  // 1 / how many a patch has
-
-    __device__ int patches() const { return x.count * y.count; }
-    __device__ int cells() const { return x.size * y.size; }
-};
-
 // The k-th patch of a part: y is fastest, as in the results.
 struct Patch {
-    int px, py;  // in its part
+    int px, py;
     int column, row;
     i64 at;
 
     __device__ Patch(const Part& part, u32 k) {
-        px = k / (u32)part.y.count;
-        py = k % (u32)part.y.count;
-        column = part.left + px * part.x.step;
-        row = part.low + py * part.y.step;
+        px = k / (u32)part.up;
+        py = k % (u32)part.up;
+        column = part.left + px * part.step_x;
+        row = part.low + py * part.step_y;
         at = part.at + px * part.along + py;
     }
 };
 
-// How many windows start before a cell.
-__device__ int starts_before(const Windows& windows, int cell) {
-    const int n = (cell + windows.step - 1) / windows.step;
-    return n < windows.count ? n : windows.count;
-}
+__device__ bool fits(const Place& place) { return place.wide <= SIDE && place.deep <= SIDE; }
 
-__device__ Part part_of(const Scale& scale, const Side& x, const Side& y, int west, int south) {
-    const int px = starts_before(scale.x, west), py = starts_before(scale.y, south);
-    Part part = {scale.x, scale.y};
-    part.x.count = starts_before(scale.x, west + x.stride) - px;
-    part.y.count = starts_before(scale.y, south + y.stride) - py;
-    part.left = px * scale.x.step - west;
-    part.low = py * scale.y.step - south;
-    part.width = part.x.count > 0 ? (part.x.count - 1) * scale.x.step + scale.x.size : 0;
-    part.columns = part.width * part.y.count;
-    part.inverse = part.width > 1 ? 0xFFFFFFFFu / part.width + 1 : 0;
-    part.least = scale.least;
-    part.along = scale.y.count;
-    part.at = scale.first + (i64)px * scale.y.count + py;
-    const i64 n = part.cells();
-    part.xx = (double)(n * ((i64)scale.x.size * scale.x.size - 1)) / 12.0;
-    part.yy = (double)(n * ((i64)scale.y.size * scale.y.size - 1)) / 12.0;
-    part.per_column = 1.0 / scale.x.size;
-    part.per_row = 1.0 / scale.y.size;
-    return part;
-}
-
-// What a block has: the cells of a superpatch, and its patches by scale.
-template <typename T>
-struct Superpatch {
-    Cells<T> cells;
-    const Part* parts;
-    int n_parts;
-};
-
-// Lays out the superpatch of this block: its cells are in the tile, if they fit into it.
-template <typename T>
-__device__ Superpatch<T> lay_out(const T* z, const Sweep& sweep, T* tile, Part* parts) {
-    const u32 example = blockIdx.x % sweep.examples, here = blockIdx.x / sweep.examples;
-    const u32 column = example / sweep.rows, row = example % sweep.rows;
-    const int west = here % sweep.x.count * sweep.x.stride;
-    const int south = here / sweep.x.count * sweep.y.stride;
-    Cells<T> cells = {z + ((i64)row * sweep.y.step + south) * sweep.columns +
-                          (i64)column * sweep.x.step + west,
-                      sweep.columns};
-    for (int s = threadIdx.x; s < sweep.n_scales; s += blockDim.x) {
-        parts[s] = part_of(sweep.scales()[s], sweep.x, sweep.y, west, south);
-        parts[s].at += (i64)example * sweep.patches;
-    }
-    const int wide = min(sweep.x.reach, sweep.x.size - west);
-    const int deep = min(sweep.y.reach, sweep.y.size - south);
-    if (wide <= SIDE && deep <= SIDE) {
-        for (int r = threadIdx.x / 32; r < deep; r += blockDim.x / 32)
-            for (int c = threadIdx.x % 32; c < wide; c += 32) tile[r * SIDE + c] = cells(r, c);
-        cells = {tile, SIDE};
-    }
+// Lays out the superpatch of this block: its parts, and its cells in the tile if they fit into it.
+// Returns the cells where they are in the grid.
+template <typename T, typename S>
+__device__ Cells<T> lay_out(const T* z, const Sweep& sweep, int rows, S* tile, Part* parts) {
+    const u32 examples = gridDim.x / sweep.places;
+    const u32 example = blockIdx.x % examples, here = blockIdx.x / examples;
+    const u32 column = example / rows, row = example % rows;
+    const Place place = sweep.place()[here];
+    const Cells<T> cells = {z + ((i64)row * sweep.step_y + place.south) * sweep.pitch +
+                                (i64)column * sweep.step_x + place.west,
+                            sweep.pitch};
+    const int words = sweep.parts * (int)(sizeof(Part) / sizeof(i64));
+    const i64* from = (const i64*)(sweep.part() + here * sweep.parts);
+    for (int k = threadIdx.x; k < words; k += blockDim.x) ((i64*)parts)[k] = from[k];
+    if (fits(place))
+        for (int r = threadIdx.x / 32; r < place.deep; r += blockDim.x / 32)
+            for (int c = threadIdx.x % 32; c < place.wide; c += 32) tile[r * SIDE + c] = cells(r, c);
     __syncthreads();
-    return {cells, parts, sweep.n_scales};
+    return cells;
 }
+
+// Deals the tasks of several parts to threads, or to warps, in turn: a flat list, so that nobody
+// rests while there is work of any scale.
+struct Dealer {
+    int next, by;
+    int part, before;  // the part of the next task, and the tasks of those before it
+
+    __device__ Dealer(int first, int by, int part) : next(first), by(by), part(part), before(0) {}
+
+    // Whether there is a task; then part is its part, and task() its place there.
+    template <typename Count>
+    __device__ bool find(int end, Count count) {
+        while (part < end && next - before >= count(part)) before += count(part++);
+        return part < end;
+    }
+    __device__ int task() {
+        const int k = next - before;
+        next += by;
+        return k;
+    }
+};
 
 // Raw features: a series of all patches of all examples each.
 struct Raw {
@@ -159,28 +140,8 @@ struct Raw {
     i64 patches;
 
     __device__ Raw(double* values, const Sweep& sweep)
-        : values(values), patches((i64)sweep.examples * sweep.patches) {}
+        : values(values), patches((i64)(gridDim.x / sweep.places) * sweep.patches) {}
     __device__ double& operator()(int series, i64 at) const { return values[series * patches + at]; }
-};
-
-// Deals tasks to threads, or to warps, in turn: each deal goes on where the last one ended, so
-// that nobody rests while there is work in any scale. Threads of a warp do not work on two scales.
-struct Dealer {
-    int next, by, together;
-
-    __device__ static Dealer of_threads() {
-        return {(int)threadIdx.x, (int)blockDim.x, 32};
-    }
-    __device__ static Dealer of_warps() {
-        return {(int)threadIdx.x / 32, (int)blockDim.x / 32, 1};
-    }
-    template <typename Task>
-    __device__ void deal(int n, Task task) {
-        const int all = (n + together - 1) / together * together;
-        for (; next < all; next += by)
-            if (next < n) task(next);
-        next -= all;
-    }
 };
 
 // ---- moments                                                                    (moments.py)
@@ -192,14 +153,15 @@ struct Column {
 // Moments of a patch, and the sums of squares and products of x and y.
 struct Moments {
     double base, mean;  // one of its heights, the mean from it
-    double m2, m3, m4, mx, my, xx, xy, yy;
-    int n;       // cells that are there
-    bool whole;  // whether all are
+    double m2, m3, m4, mx, my;
+    double xx, xy, yy;  // in cells, where one is missing
+    int n;              // cells that are there
+    bool whole;         // whether all are
 };
 
 template <typename T>
 __device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int column) {
-    const int size = part.y.size;
+    const int size = part.deep;
     const T* at = &z.corner[(i64)row * z.pitch + column];
     const double first = *at;
     double total = 0.0, squares = 0.0, cubes = 0.0, fourths = 0.0, tilt = 0.0;
@@ -222,8 +184,8 @@ __device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int c
 // Merges the columns of a patch without missing cells; the mean is NaN if one is missing.
 template <typename ColumnAt>
 __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
-    const int columns = part.x.size;
-    const double rows = part.y.size;
+    const int columns = part.wide;
+    const double rows = part.deep;
     const Column west = column_at(0);
     double a1 = 0.0, a2 = 0.0, a3 = 0.0, a4 = 0.0;  // about the mean of the first column
     Moments sums = {west.first, west.mean};
@@ -247,8 +209,6 @@ __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
     sums.m3 = a3 - shift * (3.0 * a2 - 2.0 * shift * a1);
     sums.m4 = a4 - shift * (4.0 * a3 - shift * (6.0 * a2 - 3.0 * shift * a1));
     sums.mx = rows * sums.mx;
-    sums.xx = part.xx;
-    sums.yy = part.yy;
     sums.n = part.cells();
     sums.whole = true;
     return sums;
@@ -289,15 +249,6 @@ __device__ __noinline__ Moments sum_cells(Cells<T> z, int row, int left, int row
     return sums;
 }
 
-// Sums up a patch, whose columns are summed up already if none of their cells is missing.
-template <typename T, typename ColumnAt>
-__device__ Moments sum_patch(const Cells<T>& cells, const Part& part, const Patch& patch,
-                             ColumnAt column_at) {
-    const Moments sums = merge_columns(part, column_at);
-    if (sums.mean == sums.mean) return sums;
-    return sum_cells(cells, patch.row, patch.column, part.y.size, part.x.size);
-}
-
 // Numbers about the columns of a block: mean, squares; cubes and fourth powers, or the tilt.
 template <bool HIGHER>
 struct Columns {
@@ -321,56 +272,51 @@ struct Columns {
 // Columns are summed once for all patches of a scale side by side, for as many scales at a time as
 // there is room for; those of a patch too wide for that, when they are needed.
 template <bool HIGHER, typename T, typename Finish>
-__device__ void each_moments(const T* z, const Sweep& sweep, Finish finish) {
-    __shared__ T tile[SIDE * SIDE];
+__device__ void each_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
+    __shared__ double tile[SIDE * SIDE];
     __shared__ Part parts[SCALES];
     __shared__ double words[ROOM];
     const Columns<HIGHER> columns = {words};
-    const Superpatch<T> here = lay_out(z, sweep, tile, parts);
-    auto go = [&](const Cells<T>& cells) {
-        for (int s = 0, from = 0; s < here.n_parts; from = s) {
-            Dealer threads = Dealer::of_threads();
-            for (int total = 0; s < here.n_parts; ++s) {
-                const Part& part = parts[s];
-                if (total + part.columns > Columns<HIGHER>::MOST) break;
-                threads.deal(part.columns, [&](int k) {
-                    const int py = (u64)k * part.inverse >> 32;
-                    const int row = part.low + py * part.y.step;
-                    const int column = part.left + k - py * part.width;
-                    columns.put(total + k, sum_column(cells, part, row, column));
-                });
-                total += part.columns;
+    const Cells<T> there = lay_out(z, sweep, rows, tile, parts);
+    const u32 examples = gridDim.x / sweep.places;
+    const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
+    auto go = [&](auto cells) {
+        for (int round = 0, start = 0; round < sweep.rounds; start = sweep.ends[round++]) {
+            const int end = sweep.ends[round];
+            Dealer dealer(threadIdx.x, blockDim.x, start);
+            while (dealer.find(end, [&](int s) { return parts[s].slot < 0 ? 0 : parts[s].columns; })) {
+                const Part& part = parts[dealer.part];
+                const int k = dealer.task(), py = (u64)k * part.inverse >> 32;
+                const int row = part.low + py * part.step_y;
+                const int column = part.left + k - py * part.width;
+                columns.put(part.slot + k, sum_column(cells, part, row, column));
             }
             __syncthreads();
-            threads = Dealer::of_threads();
-            for (int k = from, total = 0; k < s; ++k) {
-                const Part& part = parts[k];
-                threads.deal(part.patches(), [&](int k) {
-                    const Patch patch(part, k);
-                    const int start = total + patch.py * part.width + patch.column - part.left;
-                    const Moments sums = sum_patch(cells, part, patch, [&](int c) {
-                        return columns.get(start + c, cells(patch.row, patch.column + c));
+            dealer = Dealer(threadIdx.x, blockDim.x, start);
+            while (dealer.find(end, [&](int s) { return parts[s].patches(); })) {
+                const Part& part = parts[dealer.part];
+                const Patch patch(part, dealer.task());
+                Moments sums;
+                if (part.slot >= 0) {
+                    const int slot = part.slot + patch.py * part.width + patch.px * part.step_x;
+                    sums = merge_columns(part, [&](int c) {
+                        return columns.get(slot + c, cells(patch.row, patch.column + c));
                     });
-                    finish(part, sums, patch.at);
-                });
-                total += part.columns;
-            }
-            if (s == from) {
-                const Part& part = parts[s++];
-                threads.deal(part.patches(), [&](int k) {
-                    const Patch patch(part, k);
-                    const Moments sums = sum_patch(cells, part, patch, [&](int c) {
+                } else {
+                    sums = merge_columns(part, [&](int c) {
                         return sum_column(cells, part, patch.row, patch.column + c);
                     });
-                    finish(part, sums, patch.at);
-                });
+                }
+                if (sums.mean != sums.mean)  // a cell is missing
+                    sums = sum_cells(cells, patch.row, patch.column, part.deep, part.wide);
+                finish(part, sums, first + patch.at);
             }
             __syncthreads();
         }
     };
     // twice, so that the compiler knows where they are
-    if (here.cells.corner == tile) go({tile, SIDE});
-    else go(here.cells);
+    if (fits(sweep.place()[blockIdx.x / examples])) go(Cells<double>{tile, SIDE});
+    else go(there);
 }
 
 // ---- features                                                                  (features.py)
@@ -383,19 +329,23 @@ __device__ __noinline__ void eigenvalues(double xx, double xy, double xz, double
 }
 
 // Explained variance ratios, or where they are in the published triangle.
-__device__ void write_pca(const Moments& sums, double dx, double dy, const Raw& raw, i64 at, int pca,
-                          int ternary) {
-    const double a = dx * dx * sums.xx, b = dx * dy * sums.xy, c = dy * dy * sums.yy;
+__device__ void write_pca(const Part& part, const Moments& sums, double dx, double dy,
+                          const Raw& raw, i64 at, int pca, int ternary) {
     const double p = dx * sums.mx, q = dy * sums.my, m = sums.m2;
     double low, middle, high, total, beyond;
-    if (sums.whole && a == c) {
-        const double g = p * p + q * q, h = 0.5 * (a - m), d = sqrt(h * h + g);
+    if (sums.whole && part.a == part.c) {
+        const double a = part.a, g = p * p + q * q, h = 0.5 * (a - m), d = sqrt(h * h + g);
         total = a + a + m;
         high = 0.5 * (a + m) + d;
-        low = (a * m - g) / high;
-        beyond = h > 0.0 ? g / (d + h) : d - h;
         middle = a;
+        if (ternary >= 0) {
+            low = (a * m - g) / high;
+            beyond = h > 0.0 ? g / (d + h) : d - h;
+        }
     } else {
+        const double a = sums.whole ? part.a : dx * dx * sums.xx;
+        const double b = sums.whole ? 0.0 : dx * dy * sums.xy;
+        const double c = sums.whole ? part.c : dy * dy * sums.yy;
         double values[3];
         eigenvalues(a, b, p, c, q, m, values);
         low = values[0];
@@ -433,11 +383,11 @@ __device__ void forget(const Raw& raw, i64 at, int first, int n) {
 }
 
 template <typename T>
-__device__ void pca_of(const T* z, const Sweep& sweep, double dx, double dy, const Raw& raw, int pca,
+__device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, double dy, const Raw& raw, int pca,
                        int ternary) {
-    each_moments<false>(z, sweep, [&](const Part& part, const Moments& sums, i64 at) {
+    each_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n >= part.least) {
-            write_pca(sums, dx, dy, raw, at, pca, ternary);
+            write_pca(part, sums, dx, dy, raw, at, pca, ternary);
         } else {
             forget(raw, at, pca, 2);
             forget(raw, at, ternary, 2);
@@ -447,8 +397,8 @@ __device__ void pca_of(const T* z, const Sweep& sweep, double dx, double dy, con
 
 // Where heights about the mean are wanted, the order statistics are there already, as heights.
 template <typename T>
-__device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat, int centred) {
-    each_moments<true>(z, sweep, [&](const Part& part, const Moments& sums, i64 at) {
+__device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw, int stat, int centred) {
+    each_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n < part.least) {
             forget(raw, at, stat, 4);
             forget(raw, at, centred, 3);
@@ -471,30 +421,30 @@ __device__ void stat_of(const T* z, const Sweep& sweep, const Raw& raw, int stat
     });
 }
 
-// pops_pca: eigenvalue ratios of the patches.                          (section 4.1, equation 1)
+// pops_pca: eigenvalue ratios of the patches.                          (section 4.2)
 // block    a superpatch; thread: a column, then a patch
 // writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, double dx, double dy, double* __restrict__ raw, int pca,
+    pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
-    pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
+    pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_pca_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, double dx, double dy, double* __restrict__ raw, int pca,
+    pops_pca_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
-    pca_of(z, *sweep, dx, dy, Raw(raw, *sweep), pca, ternary);
+    pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
 
 // pops_stat: mean, variance, skewness and kurtosis of the patches.     (section 4.2)
 // block    as of pops_pca
 // writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, double* __restrict__ raw, int stat, int centred) {
-    stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
+    pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
+    stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }
 extern "C" __global__ void __launch_bounds__(256, 4)
-    pops_stat_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, double* __restrict__ raw, int stat, int centred) {
-    stat_of(z, *sweep, Raw(raw, *sweep), stat, centred);
+    pops_stat_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
+    stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }
 
 // ---- order statistics                                                             (order.py)
@@ -772,66 +722,67 @@ __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, i
 
 // Calls use(cells, part, at) for each patch of the block that is dealt to this thread or warp.
 template <typename T, typename Use>
-__device__ void each_patch(const T* z, const Sweep& sweep, Dealer dealer, Use use) {
+__device__ void each_patch(const T* z, const Sweep& sweep, int rows, Dealer dealer, Use use) {
     __shared__ T tile[SIDE * SIDE];
     __shared__ Part parts[SCALES];
-    const Superpatch<T> here = lay_out(z, sweep, tile, parts);
-    for (int s = 0; s < here.n_parts; ++s) {
-        const Part& part = parts[s];
-        dealer.deal(part.patches(), [&](int k) {
-            const Patch patch(part, k);
-            const int pitch = here.cells.pitch;
-            const T* corner = &here.cells.corner[(i64)patch.row * pitch + patch.column];
-            use(Cells<T>{corner, pitch}, part, patch.at);
-        });
+    const Cells<T> there = lay_out(z, sweep, rows, tile, parts);
+    const u32 examples = gridDim.x / sweep.places;
+    const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
+    const bool here = fits(sweep.place()[blockIdx.x / examples]);
+    const Cells<T> cells = here ? Cells<T>{tile, SIDE} : there;
+    while (dealer.find(sweep.parts, [&](int s) { return parts[s].patches(); })) {
+        const Part& part = parts[dealer.part];
+        const Patch patch(part, dealer.task());
+        const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
+        use(Cells<T>{corner, cells.pitch}, part, first + patch.at);
     }
 }
 
 template <typename T>
-__device__ void sort_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
-                        int centred) {
-    auto use = [&](const Cells<T>& cells, const Part& part, i64 at) {
-        const Five five = five_by_thread(cells, part.x.size, part.cells(), part.least, linear);
+__device__ void sort_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
+                        int stat, int centred) {
+    const Dealer threads(threadIdx.x, blockDim.x, 0);
+    each_patch(z, sweep, rows, threads, [&](const Cells<T>& cells, const Part& part, i64 at) {
+        const Five five = five_by_thread(cells, part.wide, part.cells(), part.least, linear);
         write_five(five, raw, at, stat, centred);
-    };
-    each_patch(z, sweep, Dealer::of_threads(), use);
+    });
 }
 
 template <typename T>
-__device__ void select_of(const T* z, const Sweep& sweep, bool linear, const Raw& raw, int stat,
-                          int centred) {
-    auto use = [&](const Cells<T>& cells, const Part& part, i64 at) {
-        const Five five = five_by_warp(cells, part.x.size, part.cells(), part.least, linear);
+__device__ void select_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
+                          int stat, int centred) {
+    const Dealer warps(threadIdx.x / 32, blockDim.x / 32, 0);
+    each_patch(z, sweep, rows, warps, [&](const Cells<T>& cells, const Part& part, i64 at) {
+        const Five five = five_by_warp(cells, part.wide, part.cells(), part.least, linear);
         if (threadIdx.x % 32 == 0) write_five(five, raw, at, stat, centred);
-    };
-    each_patch(z, sweep, Dealer::of_warps(), use);
+    });
 }
 
 // pops_sort: least, quartiles and greatest of patches of few cells.
 // block    a superpatch; SORTERS threads, each a patch
 // writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing where these are -1
 extern "C" __global__ void __launch_bounds__(128, 5)
-    pops_sort_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
+    pops_sort_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                       int centred) {
-    sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+    sort_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
 extern "C" __global__ void __launch_bounds__(64, 5)
-    pops_sort_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
+    pops_sort_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                       int centred) {
-    sort_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+    sort_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
 
 // pops_select: the same of larger patches.
 // block    a superpatch; warp: a patch
 extern "C" __global__ void __launch_bounds__(256, 3)
-    pops_select_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
+    pops_select_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                         int centred) {
-    select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+    select_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
 extern "C" __global__ void __launch_bounds__(256, 3)
-    pops_select_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int linear, double* __restrict__ raw, int stat,
+    pops_select_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                         int centred) {
-    select_of(z, *sweep, linear, Raw(raw, *sweep), stat, centred);
+    select_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
 
 // ---- aggregation                                                            (aggregation.py)
