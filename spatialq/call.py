@@ -333,6 +333,9 @@ def call(
                 raise
             device, reason = "cpu", f"the GPU ran out of memory: {full}"
             return udf.kernel(device)(**arguments, options=options), device
+    except MemoryError as full:
+        error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
+        raise MemoryError(error) from full
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
@@ -349,6 +352,14 @@ def call(
                 error=error,
             )
         )
+
+
+def _for_rows(udf: Udf, arguments: dict[str, Any], options: Any) -> str:
+    """Say how much the result of a function of grids is."""
+    if not udf.takes_grid:
+        return ""
+    windows = udf.windows(arguments["grid"], options)
+    return f" for a result of {windows.count * windows.results} rows"
 
 
 def _rows(udf: Udf, arguments: dict[str, Any]) -> int:

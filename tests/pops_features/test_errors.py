@@ -85,8 +85,9 @@ def test_options(con, function, arguments, sentence):
 
 def test_the_grid_must_be_named(con):
     assert "pops_features: grid must not be NULL" in refused(con, "FROM pops_features(NULL)")
-    sentence = "Table with name nothing does not exist"
-    assert sentence in refused(con, "FROM pops_features('nothing')")
+    for grid, name in (("'nothing'", "nothing"), ("5", "5")):
+        sentence = f"Table with name {name} does not exist"
+        assert sentence in refused(con, f"FROM pops_features({grid})")
 
 
 OFF = "{} is not regularly spaced: {} cells off, with cells {}"
@@ -210,8 +211,9 @@ def test_options_that_do_not_fit_a_file_are_refused_before_it_is_read(con, tmp_p
     path = write(tmp_path / "hill.tif", hill)
     query = f"FROM pops_features('{path}', scales := [3], example_scale := 10)"
     assert "scales must be from 4, two cells along x" in refused(con, f"EXPLAIN {query}")
-    query = f"FROM pops_features('{path}', band := 2)"
-    assert f"pops_features: band must be 1 to 1 for '{path}', got 2" in refused(con, query)
+    for band in (2, 99999999999):
+        query = f"FROM pops_features('{path}', band := {band})"
+        assert f"pops_features: band must be 1 to 1 for '{path}', got {band}" in refused(con, query)
 
 
 def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
@@ -259,6 +261,16 @@ def test_run_grid(options, sentence):
     with pytest.raises(ValueError) as error:  # noqa: PT011 (the sentence is below)
         spatialq.run_grid(**arguments)
     assert str(error.value).startswith(sentence)
+
+
+def test_a_result_that_has_no_room_in_memory():
+    z, large = np.broadcast_to(np.float32(1), (2000, 1000)), {"scales": [2], "steps": [1]}
+    options = {"example_scale": 200, "example_step": 1, "methods": ["stat"], **large}
+    sentence = (
+        r"^pops_patches: not enough memory for a result of 514155979809 rows: Unable to allocate"
+    )
+    with pytest.raises(MemoryError, match=sentence):
+        spatialq.run_grid("pops_patches", z, dx=1, **options)
 
 
 @pytest.mark.parametrize(

@@ -350,8 +350,9 @@ def test_a_name_that_is_given_again_during_a_call():
     pops_method("slope", features=list("abcde"))(corners)
     result = udf.kernel("cpu")(terrain(holes=0), options)
     assert set(result["feature"].names) == {"mean_slope", "max_slope"}
-    assert np.all(result["min"] > 0)
-    assert np.all(result["max"] < 100)  # corners would be heights of about 1000
+    assert (
+        0 < np.nanmin(result["min"]) < np.nanmax(result["max"]) < 100
+    )  # corners would be heights of about 1000
 
 
 @pytest.mark.parametrize("beyond", ["row", "column", "out"])
