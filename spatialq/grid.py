@@ -103,8 +103,10 @@ def count_values(whose: str, grid: Grid) -> int:
         If a value is infinite, or so large that its moments would be.
     """
     xp = cuda.device().xp if cuda.on_gpu(grid.z) else np
-    largest = grid.z.dtype.type(min(LARGEST, float(np.finfo(grid.z.dtype).max)))
-    beyond = xp.abs(grid.z) > largest
+    if grid.z.dtype == np.float32:  # which has no other so large
+        beyond = xp.isinf(grid.z)
+    else:
+        beyond = (grid.z > LARGEST) | (grid.z < -LARGEST)
     if beyond.any():
         row, column = divmod(int(beyond.argmax()), grid.columns)
         x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
