@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,7 +124,7 @@ def write_features(
     _warn_about_degrees(grid)
     frame = grid.frame
     division = divide(frame, chosen)
-    given = {**vars(chosen), "nodata": nodata, "band": int(band), "device": device}
+    given = {**asdict(chosen), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory
