@@ -1,5 +1,6 @@
 // Enough of CUDA to run kernels on the host: one block after the other, its threads as contexts
 // that take turns where they synchronise. For the tests; blocks of up to 1024 threads.
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <random>
 #include <vector>
@@ -35,12 +37,14 @@ namespace host {
 enum State { READY, AT_BLOCK, AT_WARP, DONE };
 const size_t STACK = 64 * 1024;
 struct Thread {
-    ucontext_t context;
+    ucontext_t start;
+    jmp_buf place;  // where it pauses; a jump there asks nothing of the operating system
     State state;
+    bool started;
     std::vector<char> stack;
 };
-inline ucontext_t scheduler;
-inline std::vector<Thread> threads;
+inline jmp_buf scheduler;
+inline std::deque<Thread> threads;  // a context must stay where it is
 inline unsigned current, n_threads;
 inline unsigned long long deposits[1024];
 inline std::function<void()> body;
@@ -49,13 +53,20 @@ inline std::mt19937 dice(1);
 inline void pause(State state) {
     Thread& me = threads[current];
     me.state = state;
-    swapcontext(&me.context, &scheduler);
+    if (_setjmp(me.place) == 0) _longjmp(scheduler, 1);
 }
 
 inline void entry() {
     body();
-    threads[current].state = DONE;
-    swapcontext(&threads[current].context, &scheduler);
+    pause(DONE);
+}
+
+// Run a thread until it pauses.
+[[gnu::noinline]] inline void go_on(Thread& thread) {
+    if (_setjmp(scheduler) != 0) return;
+    if (thread.started) _longjmp(thread.place, 1);
+    thread.started = true;
+    setcontext(&thread.start);
 }
 
 // Let go those that wait for each other, once nobody of them is still on the way.
@@ -82,13 +93,16 @@ namespace host {
 inline void run_block() {
     for (unsigned t = 0; t < n_threads; ++t) {
         Thread& thread = threads[t];
-        thread.stack.resize(STACK);
+        if (thread.stack.empty()) {
+            thread.stack.resize(STACK);
+            getcontext(&thread.start);
+            thread.start.uc_stack.ss_sp = thread.stack.data();
+            thread.start.uc_stack.ss_size = STACK;
+            thread.start.uc_link = nullptr;
+        }
         thread.state = READY;
-        getcontext(&thread.context);
-        thread.context.uc_stack.ss_sp = thread.stack.data();
-        thread.context.uc_stack.ss_size = STACK;
-        thread.context.uc_link = nullptr;
-        makecontext(&thread.context, entry, 0);
+        thread.started = false;
+        makecontext(&thread.start, entry, 0);
     }
     std::vector<unsigned> turn(n_threads);
     for (unsigned t = 0; t < n_threads; ++t) turn[t] = t;
@@ -98,7 +112,7 @@ inline void run_block() {
             if (threads[t].state != READY) continue;
             current = t;
             threadIdx = {t, 0, 0};
-            swapcontext(&scheduler, &threads[t].context);
+            go_on(threads[t]);
         }
         for (unsigned w = 0; w < n_threads; w += 32)
             release(w, std::min(w + 32, n_threads), AT_WARP);
@@ -139,6 +153,18 @@ inline T exchange(T value, unsigned from) {
     pause(AT_WARP);
     return other;
 }
+
+// What the lanes of a warp have, put together.
+template <typename Together>
+inline unsigned reduce(unsigned value, Together together) {
+    const unsigned first = current / 32 * 32;
+    deposits[current] = value;
+    pause(AT_WARP);
+    unsigned all = deposits[first];
+    for (unsigned lane = 1; lane < 32; ++lane) all = together(all, (unsigned)deposits[first + lane]);
+    pause(AT_WARP);
+    return all;
+}
 }  // namespace host
 
 inline void __syncthreads() { host::pause(host::AT_BLOCK); }
@@ -164,21 +190,15 @@ inline T __shfl_down_sync(unsigned, T value, int by) {
     return host::exchange(value, lane + by < 32 ? lane + by : lane);
 }
 inline unsigned __ballot_sync(unsigned, int flag) {
-    unsigned bits = 0;
-    for (int k = 0; k < 32; ++k)
-        if (host::exchange(flag ? 1 : 0, k)) bits |= 1u << k;
-    return bits;
+    return host::reduce(flag ? 1u << host::current % 32 : 0u, std::bit_or<unsigned>());
 }
 inline int __any_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) != 0; }
 inline int __all_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) == ~0u; }
-inline int __reduce_add_sync(unsigned mask, int value) {
-    for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(mask, value, away);
-    return value;
+inline int __reduce_add_sync(unsigned, int value) {
+    return host::reduce(value, std::plus<unsigned>());
 }
-inline int __reduce_min_sync(unsigned mask, int value) {
-    for (int away = 16; away > 0; away /= 2)
-        value = std::min(value, __shfl_xor_sync(mask, value, away));
-    return value;
+inline int __reduce_min_sync(unsigned, int value) {
+    return host::reduce(value, [](int a, int b) { return std::min(a, b); });
 }
 
 template <typename T>

@@ -138,14 +138,12 @@ def raw_features(
             )  # fmt: skip
         return raw
 
-    shape = total, examples, scale.patches
     if division.x.size <= RUN:
-        return fill(0, scale.x.count).reshape(shape)
-    raw = np.empty(shape)
+        return fill(0, scale.x.count).reshape(total, examples, scale.patches)
+    raw = np.empty((total, examples, scale.x.count, scale.y.count))
 
     def part(span: tuple[int, int]) -> None:
-        first, stop = span
-        raw[:, 0, first * scale.y.count : stop * scale.y.count] = fill(first, stop)
+        raw[:, :, slice(*span)] = fill(*span).reshape(total, examples, -1, scale.y.count)
 
     in_threads(part, scale.x.count)
-    return raw
+    return raw.reshape(total, examples, scale.patches)

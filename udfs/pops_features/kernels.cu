@@ -113,24 +113,28 @@ __device__ Cells<T> lay_out(const T* z, const Sweep& sweep, int rows, S* tile, P
     return cells;
 }
 
-// Deals the tasks of several parts to threads, or to warps, in turn: a flat list, so that nobody
-// rests while there is work of any scale.
+// Deals the tasks of several parts to threads, or to warps, in turn: each part goes on where the last
+// one ended, so that nobody rests while there is work of any scale. The threads of a warp work on
+// one part, whose numbers they share: mixed warps were slower, though fewer.
 struct Dealer {
-    int next, by;
+    int next, by, together;
     int part, before;  // the part of the next task, and the tasks of those before it
 
-    __device__ Dealer(int first, int by, int part) : next(first), by(by), part(part), before(0) {}
-
-    // Whether there is a task; then part is its part, and task() its place there.
-    template <typename Count>
-    __device__ bool find(int end, Count count) {
-        while (part < end && next - before >= count(part)) before += count(part++);
-        return part < end;
+    __device__ static Dealer of_threads(int part) {
+        return {(int)threadIdx.x, (int)blockDim.x, 32, part, 0};
     }
-    __device__ int task() {
-        const int k = next - before;
-        next += by;
-        return k;
+    __device__ static Dealer of_warps(int part) {
+        return {(int)threadIdx.x / 32, (int)blockDim.x / 32, 1, part, 0};
+    }
+    // Calls task(part, k) for each task k of the parts up to `end` that is for this thread.
+    template <typename Count, typename Task>
+    __device__ void deal(int end, Count count, Task task) {
+        for (; part < end; ++part) {
+            const int n = count(part), all = (n + together - 1) / together * together;
+            for (; next - before < all; next += by)
+                if (next - before < n) task(part, next - before);
+            before += all;
+        }
     }
 };
 
@@ -268,11 +272,49 @@ struct Columns {
     }
 };
 
-// Calls finish(part, moments, at) for each patch of the block; at is in a series of raw features.
+// Calls finish(part, moments, at) for each patch of the block; at is among those of its example.
 // Columns are summed once for all patches of a scale side by side, for as many scales at a time as
 // there is room for; those of a patch too wide for that, when they are needed.
 template <bool HIGHER, typename T, typename Finish>
-__device__ void each_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
+__device__ void each_moments(const Cells<T>& cells, const Sweep& sweep, const Part* parts,
+                             const Columns<HIGHER>& columns, Finish finish) {
+    for (int round = 0, start = 0; round < sweep.rounds; start = sweep.ends[round++]) {
+        const int end = sweep.ends[round];
+        auto kept = [&](int s) { return parts[s].slot < 0 ? 0 : parts[s].columns; };
+        Dealer::of_threads(start).deal(end, kept, [&](int s, int k) {
+            const Part& part = parts[s];
+            const int py = (u64)k * part.inverse >> 32;
+            const int row = part.low + py * part.step_y;
+            const int column = part.left + k - py * part.width;
+            columns.put(part.slot + k, sum_column(cells, part, row, column));
+        });
+        __syncthreads();
+        auto started = [&](int s) { return parts[s].patches(); };
+        Dealer::of_threads(start).deal(end, started, [&](int s, int k) {
+            const Part& part = parts[s];
+            const Patch patch(part, k);
+            Moments sums;
+            if (part.slot >= 0) {
+                const int slot = part.slot + patch.py * part.width + patch.px * part.step_x;
+                sums = merge_columns(part, [&](int c) {
+                    return columns.get(slot + c, cells(patch.row, patch.column + c));
+                });
+            } else {
+                sums = merge_columns(part, [&](int c) {
+                    return sum_column(cells, part, patch.row, patch.column + c);
+                });
+            }
+            if (sums.mean != sums.mean)  // a cell is missing
+                sums = sum_cells(cells, patch.row, patch.column, part.deep, part.wide);
+            finish(part, sums, patch.at);
+        });
+        __syncthreads();
+    }
+}
+
+// The same for the cells of this block; at is in a series of raw features.
+template <bool HIGHER, typename T, typename Finish>
+__device__ void with_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
     __shared__ double tile[SIDE * SIDE];
     __shared__ Part parts[SCALES];
     __shared__ double words[ROOM];
@@ -280,43 +322,12 @@ __device__ void each_moments(const T* z, const Sweep& sweep, int rows, Finish fi
     const Cells<T> there = lay_out(z, sweep, rows, tile, parts);
     const u32 examples = gridDim.x / sweep.places;
     const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
-    auto go = [&](auto cells) {
-        for (int round = 0, start = 0; round < sweep.rounds; start = sweep.ends[round++]) {
-            const int end = sweep.ends[round];
-            Dealer dealer(threadIdx.x, blockDim.x, start);
-            while (dealer.find(end, [&](int s) { return parts[s].slot < 0 ? 0 : parts[s].columns; })) {
-                const Part& part = parts[dealer.part];
-                const int k = dealer.task(), py = (u64)k * part.inverse >> 32;
-                const int row = part.low + py * part.step_y;
-                const int column = part.left + k - py * part.width;
-                columns.put(part.slot + k, sum_column(cells, part, row, column));
-            }
-            __syncthreads();
-            dealer = Dealer(threadIdx.x, blockDim.x, start);
-            while (dealer.find(end, [&](int s) { return parts[s].patches(); })) {
-                const Part& part = parts[dealer.part];
-                const Patch patch(part, dealer.task());
-                Moments sums;
-                if (part.slot >= 0) {
-                    const int slot = part.slot + patch.py * part.width + patch.px * part.step_x;
-                    sums = merge_columns(part, [&](int c) {
-                        return columns.get(slot + c, cells(patch.row, patch.column + c));
-                    });
-                } else {
-                    sums = merge_columns(part, [&](int c) {
-                        return sum_column(cells, part, patch.row, patch.column + c);
-                    });
-                }
-                if (sums.mean != sums.mean)  // a cell is missing
-                    sums = sum_cells(cells, patch.row, patch.column, part.deep, part.wide);
-                finish(part, sums, first + patch.at);
-            }
-            __syncthreads();
-        }
-    };
+    auto use = [&](const Part& part, const Moments& sums, i64 at) { finish(part, sums, first + at); };
     // twice, so that the compiler knows where they are
-    if (fits(sweep.place()[blockIdx.x / examples])) go(Cells<double>{tile, SIDE});
-    else go(there);
+    if (fits(sweep.place()[blockIdx.x / examples]))
+        each_moments(Cells<double>{tile, SIDE}, sweep, parts, columns, use);
+    else
+        each_moments(there, sweep, parts, columns, use);
 }
 
 // ---- features                                                                  (features.py)
@@ -385,7 +396,7 @@ __device__ void forget(const Raw& raw, i64 at, int first, int n) {
 template <typename T>
 __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, double dy, const Raw& raw, int pca,
                        int ternary) {
-    each_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
+    with_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n >= part.least) {
             write_pca(part, sums, dx, dy, raw, at, pca, ternary);
         } else {
@@ -398,7 +409,7 @@ __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, doub
 // Where heights about the mean are wanted, the order statistics are there already, as heights.
 template <typename T>
 __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw, int stat, int centred) {
-    each_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
+    with_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
         if (sums.n < part.least) {
             forget(raw, at, stat, 4);
             forget(raw, at, centred, 3);
@@ -730,19 +741,18 @@ __device__ void each_patch(const T* z, const Sweep& sweep, int rows, Dealer deal
     const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
     const bool here = fits(sweep.place()[blockIdx.x / examples]);
     const Cells<T> cells = here ? Cells<T>{tile, SIDE} : there;
-    while (dealer.find(sweep.parts, [&](int s) { return parts[s].patches(); })) {
-        const Part& part = parts[dealer.part];
-        const Patch patch(part, dealer.task());
+    auto started = [&](int s) { return parts[s].patches(); };
+    dealer.deal(sweep.parts, started, [&](int s, int k) {
+        const Patch patch(parts[s], k);
         const T* corner = &cells.corner[(i64)patch.row * cells.pitch + patch.column];
-        use(Cells<T>{corner, cells.pitch}, part, first + patch.at);
-    }
+        use(Cells<T>{corner, cells.pitch}, parts[s], first + patch.at);
+    });
 }
 
 template <typename T>
 __device__ void sort_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
                         int stat, int centred) {
-    const Dealer threads(threadIdx.x, blockDim.x, 0);
-    each_patch(z, sweep, rows, threads, [&](const Cells<T>& cells, const Part& part, i64 at) {
+    each_patch(z, sweep, rows, Dealer::of_threads(0), [&](const Cells<T>& cells, const Part& part, i64 at) {
         const Five five = five_by_thread(cells, part.wide, part.cells(), part.least, linear);
         write_five(five, raw, at, stat, centred);
     });
@@ -751,8 +761,7 @@ __device__ void sort_of(const T* z, const Sweep& sweep, int rows, bool linear, c
 template <typename T>
 __device__ void select_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
                           int stat, int centred) {
-    const Dealer warps(threadIdx.x / 32, blockDim.x / 32, 0);
-    each_patch(z, sweep, rows, warps, [&](const Cells<T>& cells, const Part& part, i64 at) {
+    each_patch(z, sweep, rows, Dealer::of_warps(0), [&](const Cells<T>& cells, const Part& part, i64 at) {
         const Five five = five_by_warp(cells, part.wide, part.cells(), part.least, linear);
         if (threadIdx.x % 32 == 0) write_five(five, raw, at, stat, centred);
     });
