@@ -61,7 +61,7 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
     return (
         SqlFunction(
             f"{udf.name}_sql",
-            ("VARCHAR", "DOUBLE", "INTEGER", "VARCHAR"),
+            ("VARCHAR", "DOUBLE", "BIGINT", "VARCHAR"),
             "VARCHAR",
             query,
             volatile=False,

@@ -2,6 +2,8 @@
 
 import time
 from datetime import UTC, datetime
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -92,7 +94,7 @@ def run(
             return call(udf, {**columns, **given}, udf.choose(options), "gpu")[0]
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
-        columns[name] = np.asarray(columns[name], np.float64)
+        columns[name] = _floats(udf, name, columns[name])
     n = columns["x"].size
     columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
     shapes = {name: values.shape for name, values in columns.items()}
@@ -115,12 +117,8 @@ def _run_cells(
 
     for name in "xy":
         _refuse_masked(udf, name, cells[name])
-    filled = np.ma.filled(np.ma.asarray(cells["z"], np.float64), np.nan)
-    columns = {
-        name: np.ascontiguousarray(values, np.float64)
-        for name, values in {**cells, "z": filled}.items()
-    }
-    shapes = {name: np.shape(values) for name, values in cells.items()}
+    columns = {name: _floats(udf, name, values) for name, values in cells.items()}
+    shapes = {name: values.shape for name, values in columns.items()}
     if set(shapes.values()) != {(columns["x"].size,)}:
         message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
@@ -129,6 +127,24 @@ def _run_cells(
         return udf.no_rows()
     result, _ = call(udf, {"grid": grid_of(udf.name, **columns)}, chosen, device)
     return _with_texts(result)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and isfinite(value)
+
+
+def _floats(udf: Udf, name: str, values: Any) -> Any:
+    """Make contiguous float64 of numbers; NaN where they are masked."""
+    got: Any
+    try:
+        array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+        if array.dtype.kind in "fiubO":
+            return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
+        got = array.dtype
+    except (TypeError, ValueError) as error:
+        got = error
+    message = f"{udf.name}: {name} must be numbers, got {got}"
+    raise ValueError(message)
 
 
 def _refuse_masked(udf: Udf, name: str, values: Any) -> None:
@@ -194,7 +210,7 @@ def run_grid(
     dy = dx if dy is None else dy
     for name, value in {"x0": x0, "y0": y0, "dx": dx, "dy": dy}.items():
         must = "> 0" if name.startswith("d") else "finite"
-        if not (np.isfinite(value) and (value > 0 or must == "finite")):
+        if not (_is_finite(value) and (value > 0 or must == "finite")):
             message = f"{function}: {name} must be {must}, got {value!r}"
             raise ValueError(message)
     if on_gpu(z):
@@ -317,6 +333,9 @@ def call(
                 raise
             device, reason = "cpu", f"the GPU ran out of memory: {full}"
             return udf.kernel(device)(**arguments, options=options), device
+    except MemoryError as full:
+        error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
+        raise MemoryError(error) from full
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
@@ -333,6 +352,14 @@ def call(
                 error=error,
             )
         )
+
+
+def _for_rows(udf: Udf, arguments: dict[str, Any], options: Any) -> str:
+    """Say how much the result of a function of grids is."""
+    if not udf.takes_grid:
+        return ""
+    windows = udf.windows(arguments["grid"], options)
+    return f" for a result of {windows.count * windows.results} rows"
 
 
 def _rows(udf: Udf, arguments: dict[str, Any]) -> int:

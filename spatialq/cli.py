@@ -452,9 +452,12 @@ def devices(*, as_json: Json = False) -> None:
 def main() -> None:
     """Run the command line; errors of the user's making are one line and exit status 1.
 
-    SIGTERM ends it as Ctrl-C does.
+    SIGTERM ends it as Ctrl-C does: after what is under way, such as a part of a kernel's work. The
+    second one does not wait for that.
     """
     import duckdb
+
+    from spatialq.parallel import STOPPED
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
@@ -463,16 +466,20 @@ def main() -> None:
     compiler.addHandler(COMPILING)
     stopped_by = signal.SIGINT
 
-    def terminate(*_: Any) -> None:
+    def end(number: int, _: Any) -> None:
         nonlocal stopped_by
-        stopped_by = signal.SIGTERM
+        stopped_by = signal.Signals(number)
+        STOPPED.set()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
         raise KeyboardInterrupt
 
     def interrupted() -> NoReturn:
         _note("interrupted: nothing was half written")
         sys.exit(128 + stopped_by)
 
-    signal.signal(signal.SIGTERM, terminate)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     try:
         # typer gives the status of a Ctrl-C back instead of raising it
         if app(standalone_mode=False):

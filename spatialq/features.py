@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -154,7 +155,7 @@ def write_features(
             raise FileError.of(COMMAND, path, "is no grid")
         grids.append(open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND))
         divide(grids[-1].frame, chosen)
-    given = {**vars(chosen), "nodata": nodata, "band": int(band), "device": device}
+    given = {**asdict(chosen), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory

@@ -7,6 +7,8 @@ import numpy as np
 
 from spatialq import cuda
 
+LARGEST = 1e60
+"""Of a height: the fourth powers of larger ones, which moments are of, are infinite."""
 EQUAL = 1e-10
 """Relative difference of spacings that comes from rounding: cells are square then."""
 
@@ -98,26 +100,30 @@ def count_values(whose: str, grid: Grid) -> int:
     Raises
     ------
     ValueError
-        If a value is infinite.
+        If a value is infinite, or so large that its moments would be.
     """
     xp = cuda.device().xp if cuda.on_gpu(grid.z) else np
-    infinite = xp.isinf(grid.z)
-    if infinite.any():
-        row, column = divmod(int(infinite.argmax()), grid.columns)
+    if grid.z.dtype == np.float32:  # which has no other so large
+        beyond = xp.isinf(grid.z)
+    else:
+        beyond = (grid.z > LARGEST) | (grid.z < -LARGEST)
+    if beyond.any():
+        row, column = divmod(int(beyond.argmax()), grid.columns)
         x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
         value = float(grid.z[row, column])
-        message = f"{whose}: z must be finite or missing, got {value!r} at x = {x!r}, y = {y!r}"
+        must = f"from {-LARGEST:g} to {LARGEST:g}, or missing"
+        message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"
         raise ValueError(message)
     return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
 
 
 def require_values(whose: str, grid: Grid) -> None:
-    """Refuse a grid without a value, or with one that is infinite.
+    """Refuse a grid without a value, or with one that is infinite or as good as that.
 
     Raises
     ------
     ValueError
     """
-    if not count_values(whose, grid):
+    if not count_values(whose, grid) and grid.z.size:
         message = f"{whose}: the grid has no value: all {grid.z.size} cells are missing"
         raise ValueError(message)

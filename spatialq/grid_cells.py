@@ -14,6 +14,8 @@ from spatialq.parallel import n_threads, spans
 
 NEAR = 0.01
 """Cells that a coordinate may lie off its place: those from text are rounded."""
+EXACT = 1e-6
+"""Cells that arithmetic leaves coordinates off their places, at most."""
 SPARSE = 100
 """Places of a grid for each cell that is there, at most: points that are no grid need more."""
 MOST_DIFFERENT = 1 << 20
@@ -91,13 +93,17 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
     for share in (1e-9, 0.1):
         along_x, along_y = _axis(xs, share), _axis(ys, share)
         near = max(along_x.off(xs).max(), along_y.off(ys).max()) <= NEAR
-        if near and along_x.places * along_y.places <= SPARSE * x.size:
+        places = along_x.places * along_y.places
+        # beside a very wide gap cells of several places seem to be of one, which has no room then
+        all_apart = along_x.places >= xs.size and along_y.places >= ys.size
+        if near and (all_apart or x.size <= places) and places <= SPARSE * x.size:
             return along_x, along_y
     _require_near(function, "x", xs, along_x)
     _require_near(function, "y", ys, along_y)
     message = (
         f"{function}: x and y must be those of a grid's cells, got {x.size} in {along_x.places} x "
-        f"{along_y.places} places {along_x.spacing:g} x {along_y.spacing:g} apart"
+        f"{along_y.places} places {along_x.spacing:g} x {along_y.spacing:g} apart, with a gap "
+        f"{_widest_gap(xs, ys)}"
     )
     raise ValueError(message)
 
@@ -130,7 +136,24 @@ def _axis(values: NDArray[Any], share: float) -> Axis:
     usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
-    return Axis(first, extent / steps, steps + 1)
+    ends = Axis(first, extent / steps, steps + 1)
+    if ends.off(values).max() <= EXACT:
+        return ends
+    # the ends are rounded as well: a line through all is less off
+    spacing, start = np.polyfit(np.rint((values - first) / ends.spacing), values - first, 1)
+    line = Axis(first + float(start), float(spacing), steps + 1)
+    return line if line.off(values).max() <= NEAR else ends
+
+
+def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
+    """Say where the gap is that is widest, beside the usual one of its axis."""
+    found = []
+    for axis, values in (("x", xs), ("y", ys)):
+        gaps = np.diff(values)
+        at = int(gaps.argmax())
+        ends = " to ".join(f"{axis} = {float(value)!r}" for value in values[at : at + 2])
+        found.append((gaps[at] / np.median(gaps), f"from {ends}"))
+    return max(found)[1]
 
 
 def _require_near(function: str, axis: str, values: NDArray[Any], places: Axis) -> None:

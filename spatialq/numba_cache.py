@@ -67,8 +67,13 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def load_overload(self, *wanted: Any) -> Any:
-        """Load if there is one; what is missing is compiled next."""
-        found = super().load_overload(*wanted)
+        """Load if possible; what is missing, cut off or of something else is compiled next."""
+        try:
+            found = super().load_overload(*wanted)
+        except Exception:  # pickle raises all kinds of them
+            found = None
+            with suppress(OSError):
+                self.flush()
         if found is None:
             LOGGER.info("compiling %s", self._py_func.__qualname__)
         return found

@@ -8,10 +8,13 @@ aborting the process, and the others need a library that not every machine has.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 TURNS = 16
 """Parts of uneven work for each thread."""
+STOPPED = Event()
+"""Set when the process is to end: no more parts are begun."""
 
 
 def n_threads() -> int:
@@ -30,7 +33,19 @@ def spans(size: int, parts: int) -> list[tuple[int, int]]:
 
 
 def in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
-    """Call work with runs of range(size), in several threads; a run may take long, or not."""
+    """Call work with runs of range(size), in several threads; a run may take long, or not.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the process is to end.
+    """
     threads = n_threads()
+
+    def part(span: tuple[int, int]) -> None:
+        if STOPPED.is_set():  # DuckDB calls from threads that a signal does not reach
+            raise KeyboardInterrupt
+        work(span)
+
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, spans(size, min(size, TURNS * threads))))
+        list(pool.map(part, spans(size, min(size, TURNS * threads))))

@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO pops_features(
 ) AS TABLE
 FROM query(
     pops_features_sql(
-        grid,
+        grid::VARCHAR,
         nodata,
         band,
         to_json({

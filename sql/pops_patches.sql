@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO pops_patches(
 ) AS TABLE
 FROM query(
     pops_patches_sql(
-        grid,
+        grid::VARCHAR,
         nodata,
         band,
         to_json({

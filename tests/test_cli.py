@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import spatialq
@@ -196,3 +197,34 @@ def test_what_stops_the_writing_leaves_no_file(tmp_path, number, code):
     assert process.returncode == code, errors
     assert "interrupted: nothing was half written" in errors
     assert list(tmp_path.iterdir()) == [source]
+
+
+ENDLESS = """
+import spatialq
+
+@spatialq.pops_method("endless", features=["a"])
+def endless(z, dx, dy, out):
+    print("at work")
+    while z[0, 0] == z[0, 0]:
+        out[0] += 1
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_what_does_not_end(tmp_path, number):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    np.save(tmp_path / "a.npy", np.ones((9, 9)))
+    options = "--define endless.py --methods endless --scales 3 --example-scale 9"
+    command = [sys.executable, "-u", "-m", "spatialq", "features", "a.npy", *options.split()]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **pipes) as process:
+        try:
+            assert process.stdout.readline() == "at work\n"
+            process.send_signal(number)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1)
+            process.send_signal(number)
+            assert process.wait(10) == -number
+        finally:
+            process.kill()

@@ -82,6 +82,15 @@ def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp
     assert len(kept) == 4, kept  # an index and the code, for each function
 
 
+def test_damaged_files_are_written_again(package, tmp_path):
+    assert package() == (26, 0)
+    for ending, length in (("nbi", 0), ("nbi", 30), ("nbc", 300)):
+        for path in tmp_path.glob(f"cache/**/*.{ending}"):
+            path.write_bytes(path.read_bytes()[:length])
+        assert package() == (26, 0)
+    assert package() == (26, 1)
+
+
 def test_all_kernels_are_kept_so():
     """Numba's own `njit` would not see a change elsewhere, nor ours what a function imports."""
     kernels = 0

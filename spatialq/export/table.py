@@ -1,5 +1,6 @@
 """Query results to Parquet, CSV or JSON; those that are grids to GeoTIFF or PNG as well."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,19 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
         except duckdb.IOException as error:
             if partial.name not in str(error):  # it is about a file that the query reads
                 raise
-            reason = f"cannot be written: {str(error).replace(str(partial), str(path))}"
+            reason = f"cannot be written: {_said(error).replace(str(partial), str(path))}"
             raise FileError.of(WRITER, path, reason) from error
     return int(rows)
+
+
+def _said(error: Exception) -> str:
+    """Give DuckDB's sentence, which is in JSON where a thread that writes meets the error."""
+    text = str(error)
+    start = text.find('{"exception_type"')
+    if start < 0:
+        return text
+    said: str = json.JSONDecoder().raw_decode(text, start)[0]["exception_message"]
+    return said
 
 
 def require_table(path: Path) -> None:

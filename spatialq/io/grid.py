@@ -264,6 +264,14 @@ class GridSource:
             self._block = dataset.block_shapes[self._band - 1]
             self._transform = tuple(dataset.transform)[:6]
             self._declared = dataset.nodatavals[self._band - 1] is not None
+            kind = dataset.dtypes[self._band - 1]
+            if kind.startswith("complex"):
+                reason = f"must hold real numbers, got {kind}"
+                raise FileError.of(self._reader, self.path, reason)
+            a, b, _, d, e, _ = self._transform
+            if not (np.isfinite(self._transform).all() and a * e != b * d):
+                reason = f"has no usable georeference: {self._transform}"
+                raise FileError.of(self._reader, self.path, reason)
             if dataset.transform.is_identity:
                 self.warnings = ["has no georeference: x and y count cells"]
             if dataset.crs:
@@ -300,8 +308,12 @@ class GridSource:
         """Compare in the type of the values: -3.4e38 as a double is no single."""
         if self._nodata is None:
             return np.zeros(values.shape, np.bool_)
-        is_float = values.dtype.kind == "f"
-        value = values.dtype.type(self._nodata) if is_float else self._nodata
+        value = self._nodata
+        if values.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                value = values.dtype.type(value)
+            if np.isinf(value) and not np.isinf(self._nodata):
+                value = np.nan  # more than the type holds: no cell has it
         found: NDArray[np.bool_] = np.equal(values, value)
         return found
 

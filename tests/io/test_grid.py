@@ -1,5 +1,7 @@
 """Grids against rasterio and NumPy read directly."""
 
+import warnings
+
 import duckdb
 import numpy as np
 import pytest
@@ -15,10 +17,11 @@ from ..conftest import real_file
 QUERY = "SELECT count(*), count(z), min(z), max(z), min(x), max(x), min(y), max(y)"
 
 
-def write_tif(path, z, *, nodata=None, crs="EPSG:25832", size=2.0, **options):
+def write_tif(path, z, *, nodata=None, crs="EPSG:25832", size=2.0, transform=None, **options):
+    place = transform or (size, 0, 500000.0, 0, -size, 5600000.0)
     with rasterio.open(
         path, "w", driver="GTiff", height=z.shape[0], width=z.shape[1], count=1, dtype=z.dtype,
-        crs=crs, transform=Affine(size, 0, 500000.0, 0, -size, 5600000.0), nodata=nodata, **options,
+        crs=crs, transform=Affine(*place), nodata=nodata, **options,
     ) as file:  # fmt: skip
         file.write(z, 1)
     return path
@@ -99,6 +102,15 @@ def test_a_nodata_value_that_no_file_declares(con, tmp_path, hill):
         assert other.sql(f"SELECT count(z) FROM read_grid('{path}')").fetchall() == [(hill.size,)]
 
 
+def test_a_nodata_value_that_no_cell_can_have(con, tmp_path, hill):
+    hill[0, 0] = np.inf
+    path = write_tif(tmp_path / "a.tif", hill)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = con.sql(f"SELECT count(z), max(z) FROM read_grid('{path}', nodata := 1e300)")
+        assert found.fetchall() == [(hill.size, np.inf)]
+
+
 def test_numpy_files(con, tmp_path):
     z = np.array([[1.0, 2.0, np.nan], [4.0, 5.0, 6.0]])
     np.save(tmp_path / "z.npy", z)
@@ -129,14 +141,21 @@ def test_a_crs_in_no_utf_8_is_no_crash(con, tmp_path, hill):
         ("words.npy", np.array([["a", "b"]]), "must hold numbers in two dimensions"),
         ("empty.npy", np.zeros((0, 3)), "must hold numbers in two dimensions"),
         ("cut.tif", "cut", "cannot be read by GDAL"),
+        ("complex.tif", np.ones((3, 3), np.complex64), "must hold real numbers, got complex64"),
+        ("flat.tif", (2.0, 0, 100.0, 0, 0, 300.0), r"has no usable georeference: \(2.0, 0.0, 10"),
+        ("nan.tif", (2.0, 0, 100.0, 0, np.nan, 300.0), r"has no usable georeference: \(2.0, 0.0"),
     ],
 )
 def test_files_that_are_no_grids(con, tmp_path, hill, name, write, message):
     path = tmp_path / name
     if isinstance(write, bytes):
         path.write_bytes(write)
-    elif isinstance(write, np.ndarray):
+    elif path.suffix == ".npy":
         np.save(path, write)
+    elif isinstance(write, np.ndarray):
+        write_tif(path, write)
+    elif isinstance(write, tuple):
+        write_tif(path, hill, transform=write)
     elif write == "cut":
         whole = write_tif(tmp_path / "whole.tif", hill).read_bytes()
         path.write_bytes(whole[: len(whole) // 2])

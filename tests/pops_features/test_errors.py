@@ -85,8 +85,9 @@ def test_options(con, function, arguments, sentence):
 
 def test_the_grid_must_be_named(con):
     assert "pops_features: grid must not be NULL" in refused(con, "FROM pops_features(NULL)")
-    sentence = "Table with name nothing does not exist"
-    assert sentence in refused(con, "FROM pops_features('nothing')")
+    for grid, name in (("'nothing'", "nothing"), ("5", "5")):
+        sentence = f"Table with name {name} does not exist"
+        assert sentence in refused(con, f"FROM pops_features({grid})")
 
 
 OFF = "{} is not regularly spaced: {} cells off, with cells {}"
@@ -101,6 +102,7 @@ OFF = "{} is not regularly spaced: {} cells off, with cells {}"
         ("x * x AS x", "x is not regularly spaced"),
         ("random() AS x, random() AS y", " is not regularly spaced: "),
         ("if(x = 104 AND y = 202, 103, x) AS x", "cell must be there once, got x = 103.0, y = 2"),
+        ("if(x = 111, 6e9, x) AS x", "apart, with a gap from x = 110.0 to x = 6000000000.0"),
         ("100 AS x", "the grid must have two rows and two columns or more, got x = 100.0 in all "),
         ("7 AS y", "the grid must have two rows and two columns or more, got y = 7.0 in all cells"),
         ("if(x > 105, NULL, x) AS x", "x must not be NULL, got 60 of them"),
@@ -200,9 +202,8 @@ def test_a_rotated_file_is_refused(con, tmp_path, hill):
 def test_infinite_cells_of_a_file_are_refused(con, tmp_path, hill):
     hill[19, 4] = np.inf  # the southernmost row
     path = write(tmp_path / "odd.tif", hill)
-    sentence = (
-        f"pops_features: '{path}': z must be finite or missing, got inf at x = 109.0, y = 261"
-    )
+    must = "z must be from -1e+60 to 1e+60, or missing"
+    sentence = f"pops_features: '{path}': {must}, got inf at x = 109.0, y = 261"
     assert sentence in refused(con, f"FROM pops_features('{path}', {FILE})")
 
 
@@ -230,8 +231,9 @@ def test_options_that_do_not_fit_a_file_are_refused_before_it_is_read(con, tmp_p
     path = write(tmp_path / "hill.tif", hill)
     query = f"FROM pops_features('{path}', scales := [3], example_scale := 10)"
     assert "scales must be from 4, two cells along x" in refused(con, f"EXPLAIN {query}")
-    query = f"FROM pops_features('{path}', band := 2)"
-    assert f"pops_features: band must be 1 to 1 for '{path}', got 2" in refused(con, query)
+    for band in (2, 99999999999):
+        query = f"FROM pops_features('{path}', band := {band})"
+        assert f"pops_features: band must be 1 to 1 for '{path}', got {band}" in refused(con, query)
 
 
 def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
@@ -261,6 +263,14 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
         ({"scale": 3}, "pops_features: no option 'scale'; there is example_scale, example_step"),
         ({"z": np.zeros(5)}, "pops_features: z must be numbers [rows, columns], got float64 of "),
         ({"z": np.array([["a"]])}, "pops_features: z must be numbers [rows, columns], got <U1 of "),
+        ({"dx": "60"}, "pops_features: dx must be > 0, got '60'"),
+        ({"dx": None}, "pops_features: dx must be > 0, got None"),
+        ({"dy": [60.0]}, "pops_features: dy must be > 0, got [60.0]"),
+        ({"y0": "a"}, "pops_features: y0 must be finite, got 'a'"),
+        ({"z": np.eye(9) * 1j}, "pops_features: z must be numbers [rows, columns], got complex"),
+        ({"z": np.eye(9) * 1e61}, "pops_features: z must be from -1e+60 to 1e+60, or missing, got"),
+        ({"z": np.eye(9)[:1]}, "pops_features: the grid must have two rows and two columns or mor"),
+        ({"z": np.eye(9)[:0]}, "pops_features: the grid must have two rows and two columns or mor"),
         ({"z": np.full((9, 9), np.nan)}, "pops_features: the grid has no value: all 81 cells are "),
         (
             {"dy": 0.5, "example_scale": 5.0},
@@ -281,10 +291,24 @@ def test_run_grid(options, sentence):
     assert str(error.value).startswith(sentence)
 
 
+def test_a_result_that_has_no_room_in_memory():
+    z, large = np.broadcast_to(np.float32(1), (2000, 1000)), {"scales": [2], "steps": [1]}
+    options = {"example_scale": 200, "example_step": 1, "methods": ["stat"], **large}
+    sentence = (
+        r"^pops_patches: not enough memory for a result of 514155979809 rows: Unable to allocate"
+    )
+    with pytest.raises(MemoryError, match=sentence):
+        spatialq.run_grid("pops_patches", z, dx=1, **options)
+
+
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
         ({"z": np.zeros(3)}, "pops_features: the columns must be one-dimensional, of one length"),
+        ({"z": list("1234")}, "pops_features: z must be numbers, got <U1"),
+        ({"z": [1j] * 4}, "pops_features: z must be numbers, got complex128"),
+        ({"z": [1, [2], 3, 4]}, "pops_features: z must be numbers, got setting an array element "),
+        ({"z": [1, 2, 3, 2e60]}, "pops_features: z must be from -1e+60 to 1e+60, or missing, got "),
         ({"x": np.ma.masked_equal([0, 0, 1, 1], 1)}, "pops_features: x must have all its values, "),
         ({"y": np.ma.masked_equal([0, 1, 0, 1], 0)}, "pops_features: y must have all its values, "),
         ({"x": [], "y": [], "z": [], "scales": []}, "pops_features: scales must be one or more, "),

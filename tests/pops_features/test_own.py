@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 from spatialq.udfs.pops_features import cpu, own_gpu
 from spatialq.udfs.pops_features.methods import OWN
-from spatialq.udfs.pops_features.own import fill_cpu
 
 import spatialq
 from spatialq import pops_method
@@ -242,6 +242,8 @@ def test_the_methods_of_the_page():
         ("", ["a"], "name must be an identifier such as 'slope', got ''"),
         (None, ["a"], "name must be an identifier such as 'slope', got None"),
         ("pca", ["a"], "name must be none of pca, stat, pca_ternary, stat_centred, got 'pca'"),
+        ("class", ["a"], "name must be an identifier such as 'slope', got 'class'"),
+        ("m", ["None"], "features must be one or more identifiers, all different"),
         ("m", [], r"features must be one or more identifiers, all different, got \[\]"),
         ("m", "mean", "features must be one or more identifiers, all different, got 'mean'"),
         ("m", ["a", "a"], "features must be one or more identifiers, all different"),
@@ -270,6 +272,18 @@ def writes(z, dx, dy, out):
     z[0, 0] = 0
 
 
+def returns_a_literal(z, dx, dy, out):
+    return 3
+
+
+def calls_what_is_not_compiled(z, dx, dy, out):
+    slope(z, dx, dy, out)
+
+
+def has_a_height_of_two_kinds(z, dx, dy, out):
+    out[0] = len(1 if dx > 2 else "b")
+
+
 def reads_files(z, dx, dy, out):
     with open("heights") as file:  # noqa: PTH123
         out[0] = float(file.read())
@@ -296,6 +310,9 @@ def adds_text(z, dx, dy, out):
         (unknown_name, r"does not compile: name 'nothing_of_the_kind' is not defined \(line \d+\)"),
         (two_arguments, r"must take \(z, dx, dy, out\), got \(z, out\)"),
         (returns, "must fill in out and return nothing, got int64"),
+        (returns_a_literal, "must fill in out and return nothing, got int"),
+        (calls_what_is_not_compiled, r"does not compile: Numba cannot call 'slope' \(line \d+\)"),
+        (has_a_height_of_two_kinds, r"does not compile: Cannot unify [^,]* \(line \d+\)"),
         (writes, r"does not compile: Cannot modify readonly array .*\(line \d+\)"),
         (reads_files, r"does not compile: The 'with .*' construct is not supported."),
         (
@@ -304,7 +321,8 @@ def adds_text(z, dx, dy, out):
         ),
         (changes_type, r"does not compile: Cannot unify .* for 'most.*', .* \(line \d+\)"),
         (adds_text, r"does not compile: there is no add\(.*\) \(line \d+\)"),
-        (3, "is no function: 3 is not a callable object"),
+        (3, "must be a plain function, got 3"),
+        (partial(slope, dx=1), r"must be a plain function, got functools.partial\(.*\)"),
     ],
 )
 def test_functions_that_cannot_be_methods(function, sentence):
@@ -342,12 +360,31 @@ def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
 
 
 @uses_slope
-def test_features_that_change_during_a_call_are_refused():
-    none = np.empty(0, np.int64)
-    with pytest.raises(ValueError, match="slope got other features while it was at work"):
-        fill_cpu(
-            OWN["slope"], np.zeros((3, 3)), none, none, 2, 2, 1.0, 1.0, none > 0, np.empty((1, 0))
-        )
+def test_a_name_that_is_given_again_during_a_call():
+    udf = catalog()["pops_features"]
+    options = udf.choose({**OPTIONS, "methods": ("slope",)})
+    pops_method("slope", features=list("abcde"))(corners)
+    result = udf.kernel("cpu")(terrain(holes=0), options)
+    assert set(result["feature"].names) == {"mean_slope", "max_slope"}
+    assert (
+        0 < np.nanmin(result["min"]) < np.nanmax(result["max"]) < 100
+    )  # corners would be heights of about 1000
+
+
+@pytest.mark.parametrize("beyond", ["row", "column", "out"])
+def test_an_index_beyond_is_null(beyond):
+    def reads(z, dx, dy, out):
+        if z[0, 0] > 1000:
+            row, column = (beyond == "row") * z.shape[0], (beyond == "column") * z.shape[1]
+            out[(beyond == "out") * 1] = z[row, column]
+        else:
+            out[0] = z[0, 0]
+
+    pops_method("reads", features=["a"])(reads)
+    found = patches(terrain(holes=0), {**OPTIONS, "methods": ("reads",)})
+    values = np.array(list(found.values()))
+    assert 0.3 < np.isnan(values).mean() < 0.7
+    assert np.nanmax(values) <= 1000
 
 
 ON_GPU = """

@@ -1,14 +1,19 @@
 """Multi-scale terrain features of a grid (POPS): signature, options, limits."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from spatialq.udf import Choices, Udf
 
 from .bands import feature_windows
 from .cost import work
-from .methods import STATISTICS, cpu_only, features_of
+from .methods import OWN, STATISTICS, cpu_only, features_of
+
+if TYPE_CHECKING:
+    from .own import Own
 
 Quantiles = Literal["median_unbiased", "linear"]
 
@@ -72,7 +77,7 @@ class Options(Choices):
         ):
             self.refuse("example_step", "> 0 or NULL")
         for method in self.methods:
-            features_of(self.FUNCTION, method)
+            features_of(self.FUNCTION, method, self.own)
         if not 0 <= self.min_valid <= 1:
             self.refuse("min_valid", ">= 0 and <= 1")
         if not self.min_points >= 1:
@@ -81,6 +86,17 @@ class Options(Choices):
             self.refuse("min_patches", ">= 1")
         if self.quantiles not in get_args(Quantiles):
             self.refuse("quantiles", " or ".join(map(repr, get_args(Quantiles))))
+
+    @cached_property
+    def features(self) -> Mapping[str, Sequence[str]]:
+        """The features of each method, in the order of the methods."""
+        return {name: features_of(self.FUNCTION, name, self.own) for name in self.methods}
+
+    @cached_property
+    def own(self) -> "Mapping[str, Own]":
+        """The user's own methods as the call began: their names may be given again meanwhile."""
+        known = OWN.copy()
+        return {name: known[name] for name in self.methods if name in known}
 
 
 UDF = Udf(

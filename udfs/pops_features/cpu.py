@@ -10,7 +10,7 @@ from spatialq.parallel import in_threads
 
 from .aggregation import NINE, aggregate
 from .division import Division, divide
-from .methods import BUILT_IN, OWN, first_rows
+from .methods import BUILT_IN, first_rows
 from .order import exchanges
 from .own import fill_cpu
 from .patches import fill_patches
@@ -109,7 +109,7 @@ def raw_features(
     float64[features of all methods, examples, patches]
         NaN for a patch with too few values.
     """
-    scale, (starts, total) = division.scales[k], first_rows(options.FUNCTION, options.methods)
+    scale, (starts, total) = division.scales[k], first_rows(options)
     z = grid.z.view()
     z.flags.writeable = False  # of any grid, so that the code is compiled for one kind of array
     row = piece.row * division.y.step - grid.first_row
@@ -127,16 +127,15 @@ def raw_features(
             stop - first, scale.y.count, grid.dx, grid.dy, least, rows,
             *exchanges(scale.cells, linear), linear, raw, counts,
         )  # fmt: skip
-        for name in options.methods:
-            if name in OWN:
-                x = left + step * np.arange(examples)[:, None, None]
-                x = x + scale.x.step * np.arange(stop - first)[:, None]
-                y = row + scale.y.step * np.arange(scale.y.count)
-                x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
-                fill_cpu(
-                    OWN[name], z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy,
-                    counts >= least, raw[starts[name] : starts[name] + len(OWN[name].features)],
-                )  # fmt: skip
+        for name, own in options.own.items():
+            x = left + step * np.arange(examples)[:, None, None]
+            x = x + scale.x.step * np.arange(stop - first)[:, None]
+            y = row + scale.y.step * np.arange(scale.y.count)
+            x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
+            fill_cpu(
+                own, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
+                raw[starts[name] : starts[name] + len(own.features)],
+            )  # fmt: skip
         return raw
 
     if division.x.size <= RUN:

@@ -84,9 +84,13 @@ def divide(grid: "Grid", options: "Options") -> Division:
     Raises
     ------
     ValueError
-        If a scale is less than two cells or more than an example, or an example more than the
-        grid.
+        If a scale is less than two cells or more than an example, an example more than the grid,
+        or the grid a row or a column.
     """
+    if min(grid.rows, grid.columns) < 2:
+        must = "the grid must have two rows and two columns or more"
+        message = f"{options.FUNCTION}: {must}, got {grid.rows} x {grid.columns}"
+        raise ValueError(message)
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
     coarse, wide, _ = max(spacings, key=lambda each: each[1])
     least = f"from {2 * wide:g}, two cells along {coarse},"

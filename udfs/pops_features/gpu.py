@@ -13,7 +13,7 @@ from spatialq import cuda
 
 from .division import Division, Scale, divide
 from .layout import ROOM, SCALES, lay_out
-from .methods import OWN, STATISTICS, first_rows
+from .methods import STATISTICS, first_rows
 from .table import features_table, series_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Kernels:
     @cached_property
     def starts(self) -> dict[str, int]:
         """First raw feature of each method."""
-        return first_rows(self.options.FUNCTION, self.options.methods)[0]
+        return first_rows(self.options)[0]
 
     @cached_property
     def firsts(self) -> list[int]:
@@ -128,7 +128,7 @@ class Kernels:
         raw : float64[features of all methods, columns of examples, rows of examples, patches]
             On the device; the patches scale by scale, y is fastest.
         """
-        _, features = first_rows(self.options.FUNCTION, self.options.methods)
+        _, features = first_rows(self.options)
         columns, y = self.division.x.count, self.division.y
         n = max(1, RAW_BYTES // (8 * features * columns * self.patches))
         for start in range(0, len(self.rows), n):
@@ -162,9 +162,8 @@ class Kernels:
             self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
             self._sweep("select", large, None, THREADS["select"], z, raw, (linear,), (stat, centred))
             self._sweep("stat", scales, ROOM // 4, THREADS["stat"], z, raw, (), (stat, centred))
-        for name in self.options.methods:
-            if name in OWN:
-                self._fill_own(OWN[name], z, raw)
+        for own in self.options.own.values():
+            self._fill_own(own, z, raw)
 
     def _fill_own(self, method: Any, z: Any, raw: Any) -> None:
         """Fill in the raw features of a method of the user's."""

@@ -1,6 +1,6 @@
 """What is taken of a patch: the methods by name, ours and those of the user."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,16 +25,24 @@ OWN: "dict[str, Own]" = {}
 """Methods of `spatialq.pops_method`."""
 
 
-def features_of(function: str, method: str) -> Sequence[str]:
+def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> Sequence[str]:
     """List the features of a method.
+
+    Parameters
+    ----------
+    function : str
+        Whose errors they are.
+    method : str
+    own : mapping, optional
+        Methods of the user's own; by default all that there are by now.
 
     Raises
     ------
     ValueError
         If there is no such method.
     """
-    if method in OWN:
-        return OWN[method].features
+    if method in own:
+        return own[method].features
     if method in FEATURES:
         return FEATURES[method]
     message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
@@ -43,19 +51,18 @@ def features_of(function: str, method: str) -> Sequence[str]:
 
 def cpu_only(options: "Options") -> str:
     """Say which of the methods cannot run on the GPU, and why, or nothing."""
-    for method in options.methods:
-        if method in OWN:
-            from .own_gpu import problem
+    for name, method in options.own.items():
+        from .own_gpu import problem
 
-            if why := problem(OWN[method].function):
-                return f"the method {method!r}{why}"
+        if why := problem(method.function):
+            return f"the method {name!r}{why}"
     return ""
 
 
-def first_rows(function: str, methods: Sequence[str]) -> tuple[dict[str, int], int]:
+def first_rows(options: "Options") -> tuple[dict[str, int], int]:
     """Give the place of each method's first feature among those of all, and how many there are."""
     starts, total = {}, 0
-    for method in methods:
+    for method, features in options.features.items():
         starts[method] = total
-        total += len(features_of(function, method))
+        total += len(features)
     return starts, total

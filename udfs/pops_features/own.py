@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
+from inspect import isfunction, signature
+from keyword import iskeyword
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +53,8 @@ def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Func
 
     Notes
     -----
-    The function is called only for patches with enough values (`min_valid`, `min_points`). Numba
-    does not check indices: those beyond the patch give anything. While a function is being
-    written, `NUMBA_BOUNDSCHECK=1` in the environment makes them an error, and so its features NULL.
+    The function is called only for patches with enough values (`min_valid`, `min_points`). An
+    index beyond the patch, or `out`, raises on the CPU; on the GPU it is not checked.
 
     Examples
     --------
@@ -98,37 +98,34 @@ class Own:
 
     def check(self) -> None:
         """Compile the function for the CPU; a ValueError says in a sentence why it cannot be."""
-        with self._compiling("is no function"):
-            given = signature(self.function)
+        if not isfunction(self.function):
+            message = f"pops_method: {self.name} must be a plain function, got {self.function!r}"
+            raise ValueError(message)
+        given = signature(self.function)
         if len(given.parameters) != 4:
             message = f"pops_method: {self.name} must take (z, dx, dy, out), got {given}"
             raise ValueError(message)
         for real in (types.float32, types.float64):
             z = types.Array(real, 2, "A", readonly=True)
-            with self._compiling("does not compile"):
+            with self._compiling():
                 self.on_cpu.compile((z, types.float64, types.float64, types.float64[::1]))
         result = self.on_cpu.nopython_signatures[0].return_type
         if result != types.none:
-            message = f"pops_method: {self.name} must fill in out and return nothing, got {result}"
-            raise ValueError(message)
-
-    def expect(self, n: int) -> None:
-        """Refuse to write more features than a call had room for when it began."""
-        if n != len(self.features):
-            message = f"pops_method: {self.name} got other features while it was at work"
+            got = re.sub(r"Literal\[(\w+)\]", r"\1", str(result)).partition("(")[0]
+            message = f"pops_method: {self.name} must fill in out and return nothing, got {got}"
             raise ValueError(message)
 
     @cached_property
     def on_cpu(self) -> Any:
         """The function for the CPU."""
-        return numba.njit(error_model="numpy")(self.function)
+        return numba.njit(error_model="numpy", boundscheck=True)(self.function)
 
     @contextmanager
-    def _compiling(self, problem: str) -> "Iterator[None]":
+    def _compiling(self) -> "Iterator[None]":
         try:
             yield
         except Exception as error:  # Numba raises all kinds of them
-            message = f"pops_method: {self.name} {problem}: {reason(error)}"
+            message = f"pops_method: {self.name} does not compile: {reason(error)}"
             raise ValueError(message) from None
 
 
@@ -154,7 +151,6 @@ def fill_cpu(
     out : float64[features, patches]
         Out: NaN where there is none.
     """
-    own.expect(len(out))
     found = np.empty(len(own.features))
     _fill(own.on_cpu, z, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
 
@@ -180,12 +176,13 @@ def _fill(
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and value.isidentifier()
+    return isinstance(value, str) and value.isidentifier() and not iskeyword(value)
 
 
 def reason(error: Exception) -> str:
     """Find the sentence that matters in what Numba says."""
-    text = re.sub(r"\x1b\[\d*m|Failed in \w+ mode pipeline .*\n", "", str(error))
+    text = re.sub(r"\x1b\[\d*m|^Failed in .* mode pipeline .*\n", "", str(error))
+    text = re.sub(r"^Untyped global name ('.*'): .*", r"Numba cannot call \1", text)
     call = re.search(r">>> (.+)", text)
     cause = re.search(r"^\s*\w+Error: (?!No implementation)(.+)", text, re.MULTILINE)
     if cause:
@@ -193,6 +190,6 @@ def reason(error: Exception) -> str:
     elif call:
         reason = f"there is no {call[1]}"
     else:
-        reason = text.partition(". Raised from ")[0].strip().partition("\n")[0]
+        reason = re.split(r"\. Raised from |, defined at |\n", text.strip())[0]
     line = getattr(getattr(error, "loc", None), "line", None)
     return f"{reason} (line {line})" if line else reason

@@ -48,7 +48,6 @@ def fill_gpu(
     out : float64[features, columns of examples, rows of examples, patches of all scales]
         Out, for this scale: y of the patches is fastest; NaN where there is none.
     """
-    own.expect(len(out))
     blocks = -(-out.shape[1] * out.shape[2] * scale.patches // THREADS)
     _kernel(own.function, len(own.features))[max(blocks, FEWEST_BLOCKS), THREADS](
         z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,

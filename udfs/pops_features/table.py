@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.udf import Text
 
-from .methods import STATISTICS, features_of, first_rows
+from .methods import STATISTICS, first_rows
 
 if TYPE_CHECKING:
     from spatialq.grid import Grid
@@ -28,7 +28,7 @@ class Series(NamedTuple):
 
 def series_of(division: "Division", options: "Options") -> list[Series]:
     """List the rows of an example: method by method, in it scale by scale."""
-    starts, total = first_rows(options.FUNCTION, options.methods)
+    starts, total = first_rows(options)
     return [
         Series(m, k, f)
         for m, (start, stop) in enumerate(pairwise([*starts.values(), total]))
@@ -91,7 +91,7 @@ def room_for_patches(
     parts : list of float64[features of all methods, columns of examples, rows of examples, patches]
         Views of it, one for each scale; y of the patches is fastest.
     """
-    _, features = first_rows(options.FUNCTION, options.methods)
+    _, features = first_rows(options)
     shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     value = xp.empty(ends[-1])
@@ -120,7 +120,7 @@ def patches_table(
     xp : module
         As for `features_table`.
     """
-    n, counts = len(value), [len(features_of(options.FUNCTION, name)) for name in options.methods]
+    n, counts = len(value), [len(names) for names in options.features.values()]
     of_method = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     feature = np.arange(len(of_method), dtype=np.int32)[:, None, None, None]
     example = xp.arange(division.x.count)[:, None, None] * division.y.count
@@ -155,7 +155,7 @@ def patches_table(
 
 
 def _names(options: "Options") -> list[str]:
-    return [name for method in options.methods for name in features_of(options.FUNCTION, method)]
+    return [name for names in options.features.values() for name in names]
 
 
 def _centre(origin: float, spacing: float, axis: "Axis", index: Any) -> Any:

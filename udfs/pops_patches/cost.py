@@ -6,7 +6,6 @@ from typing import Any
 from spatialq.udf import Work
 
 from ..pops_features.cost import work as features
-from ..pops_features.methods import features_of
 
 CELLS = 5
 """Along the smallest patch, as in the paper: a grid of so many cells may have any spacing."""
@@ -20,6 +19,6 @@ def work(rows: int, options: Any) -> Work:
     cell = min(options.scales) / CELLS
     steps = options.steps or [scale / 2 for scale in options.scales]
     patches = sum((cell / max(step, cell)) ** 2 for step in steps)
-    found = sum(len(features_of(options.FUNCTION, method)) for method in options.methods)
+    found = sum(map(len, options.features.values()))
     bytes_out = round(BYTES_ROW * found * patches * rows)
     return replace(features(rows, options), bytes_out=bytes_out)
