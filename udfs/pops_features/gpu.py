@@ -160,7 +160,9 @@ class Kernels:
             large = [scale for scale in scales if scale.cells > most]
             sorters = SORTER_BYTES // z.dtype.itemsize
             self._sweep("sort", small, None, sorters, z, raw, (linear,), (stat, centred))
-            self._sweep("select", large, None, THREADS["select"], z, raw, (linear,), (stat, centred))
+            self._sweep(
+                "select", large, None, THREADS["select"], z, raw, (linear,), (stat, centred)
+            )
             self._sweep("stat", scales, ROOM // 4, THREADS["stat"], z, raw, (), (stat, centred))
         for own in self.options.own.values():
             self._fill_own(own, z, raw)
