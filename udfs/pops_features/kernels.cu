@@ -192,20 +192,22 @@ __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
     const double rows = part.deep;
     const Column west = column_at(0);
     double a1 = 0.0, a2 = 0.0, a3 = 0.0, a4 = 0.0;  // about the mean of the first column
+    double tilt = 0.0, own = 0.0;
     Moments sums = {west.first, west.mean};
-    double weight = -0.5 * (columns - 1);
     for (int c = 0; c < columns; ++c) {
         const Column column = column_at(c);
         const double e = (column.first - west.first) + (column.mean - west.mean);
-        const double ee = rows * (e * e);
+        const double square = e * e, ee = rows * square;
         a1 += e;
-        a2 += column.squares + ee;
+        tilt += a1;  // a column counts in all totals from its own on
+        sums.my += column.tilt;
+        own += column.squares;
+        a2 += square;
         a3 += column.cubes + e * (3.0 * column.squares + ee);
         a4 += column.fourths + e * (4.0 * column.cubes + e * (6.0 * column.squares + ee));
-        sums.mx += weight * e;
-        sums.my += column.tilt;
-        weight += 1.0;
     }
+    a2 = own + rows * a2;
+    sums.mx = 0.5 * (columns + 1) * a1 - tilt;
     const double shift = a1 * part.per_column;
     a1 *= rows;
     sums.mean += shift;
@@ -435,12 +437,12 @@ __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw
 // pops_pca: eigenvalue ratios of the patches.                          (section 4.2)
 // block    a superpatch; thread: a column, then a patch
 // writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
-extern "C" __global__ void __launch_bounds__(192, 5)
+extern "C" __global__ void __launch_bounds__(256, 4)
     pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
 }
-extern "C" __global__ void __launch_bounds__(192, 5)
+extern "C" __global__ void __launch_bounds__(256, 4)
     pops_pca_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
     pca_of(z, *sweep, rows, dx, dy, Raw(raw, *sweep), pca, ternary);
@@ -449,11 +451,11 @@ extern "C" __global__ void __launch_bounds__(192, 5)
 // pops_stat: mean, variance, skewness and kurtosis of the patches.     (section 4.2)
 // block    as of pops_pca
 // writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
-extern "C" __global__ void __launch_bounds__(192, 5)
+extern "C" __global__ void __launch_bounds__(256, 4)
     pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }
-extern "C" __global__ void __launch_bounds__(192, 5)
+extern "C" __global__ void __launch_bounds__(256, 4)
     pops_stat_float64(const double* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
 }

@@ -96,20 +96,23 @@ def merge_columns(sums, left, columns, rows, higher, moments, at):
     at : int
     """
     first, mean = sums[0, left], sums[1, left]
-    a1, a2, a3, a4, mx, my = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a1, a2, a3, a4, tilt, my, own = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(columns):
         k = left + c
         e = (sums[0, k] - first) + (sums[1, k] - mean)
-        ee = rows * (e * e)
+        square = e * e
         a1 += e
-        mx += (c - 0.5 * (columns - 1)) * e
+        tilt += a1  # a column counts in all totals from its own on
         my += sums[5, k]
         squares = sums[2, k]
-        a2 += squares + ee
+        own += squares
+        a2 += square
         if higher:
-            cubes = sums[3, k]
+            cubes, ee = sums[3, k], rows * square
             a3 += cubes + e * (3.0 * squares + ee)
             a4 += sums[4, k] + e * (4.0 * cubes + e * (6.0 * squares + ee))
+    a2 = own + rows * a2
+    mx = 0.5 * (columns + 1) * a1 - tilt
     shift = a1 * (1.0 / columns)
     a1 *= rows
     moments[BASE, at] = first
