@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from . import Options
 
-RUN = 1024
-"""Columns of a run of examples, more or less: its sums and features stay in the cache."""
+RUN = 4096
+"""Columns of a run of examples, more or less: enough for a task to be worth its start, few enough
+for its sums and features to stay near the processor."""
 
 
 def run(grid: "Grid", options: "Options") -> dict[str, Any]:
@@ -54,14 +55,16 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     shape = division.x.count, len(rows), len(series)
     statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
     linear = options.quantiles == "linear"
+    of_scale: list[list[int]] = [[] for _ in division.scales]
+    for at, each in enumerate(series):
+        of_scale[each.scale].append(at)
 
     def work(piece: "Run", k: int) -> None:
         raw = raw_features(grid, division, options, piece, k)
         flat = raw.reshape(-1, raw.shape[2])
         nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
         aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
-        of_scale = [at for at, each in enumerate(series) if each.scale == k]
-        place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale
+        place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
         statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
         patches[place] = m.reshape(len(raw), -1).T
 
