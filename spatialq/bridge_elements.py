@@ -297,13 +297,11 @@ def _row_by_row(udf: Udf, firsts: Any, seconds: Any, options: Any) -> Any:
     each = options.to_pylist()
     for chosen in {tuple(each[row].items()) for row in asked}:
         rows = np.array([row for row in asked if tuple(each[row].items()) == chosen])
-        settings = dict(chosen)
-        settings.pop("device")
-        choose(udf, settings)
+        settings, _ = choose(udf, dict(chosen))  # one by one, always on the CPU
         found = udf.kernel("cpu")(
             _meshes(f"{udf.name}: the first argument", firsts.take(pa.array(rows))),
             _meshes(f"{udf.name}: the second argument", seconds.take(pa.array(rows))),
-            options=udf.options(**settings),
+            options=settings,
             pairs=(np.arange(len(rows)), np.arange(len(rows))),
         )
         result["found"][rows[found["a"]]] = True

@@ -91,27 +91,26 @@ def write_ground(
         raise ValueError(message)
     cloud = open_cloud(COMMAND, path, targets, ENDINGS)
     terrains = [target for target in targets if target.suffix.lower() in (*TERRAIN, *RELIEF)]
-    surface_options = {
-        "source": "points", "resolution": resolution, "method": method, "thin": True,
-    }  # fmt: skip
-    catalog()["ground_surface"].options(**surface_options)  # refused before the work is done
+    surface = catalog()["ground_surface"].choose(
+        {"source": "points", "resolution": resolution, "method": method, "thin": True}
+    )  # refused before the work is done
     crs = cloud.crs if crs is None else crs_text.from_text(crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
     options.setdefault("unit", unit)
-    catalog()["classify_ground"].choose(options)
+    chosen = catalog()["classify_ground"].choose(options)
     x, y, z, classes = read_columns(cloud, tick)
     rows = np.flatnonzero(~np.isin(classes, NOISE))
     level = height_unit / unit  # heights in the units of x and y
     heights = z[rows] if level == 1 else z[rows] * level
     columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
-    found, used = call(catalog()["classify_ground"], columns, options, device)
+    found, used = call(catalog()["classify_ground"], columns, chosen, device)
     is_ground = np.zeros(classes.size, np.bool_)
     found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground[rows] = found["is_ground"]
     if terrains:
         ground = [values[is_ground] for values in (x, y, z)]
-        raster = _terrain(ground, surface_options, crs, device)
+        raster = _terrain(ground, surface, crs, device)
         raster = covering(raster, (x.min(), x.max()), (y.min(), y.max()))
         for target in terrains:
             is_relief = target.suffix.lower() in RELIEF
@@ -133,7 +132,7 @@ def write_ground(
 
 
 def _terrain(
-    ground: "list[NDArray[np.float64]]", options: dict[str, Any], crs: str | None, device: str
+    ground: "list[NDArray[np.float64]]", options: Any, crs: str | None, device: str
 ) -> "Raster":
     from spatialq.call import call
     from spatialq.export.raster import Raster, from_cells
@@ -142,7 +141,7 @@ def _terrain(
     columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
     cells, _ = call(catalog()["ground_surface"], columns, options, device)
     if cells["z"].size == 0:
-        return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options["resolution"], crs)
+        return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     return from_cells(cells["x"], cells["y"], cells["z"], crs)
 
 

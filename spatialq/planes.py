@@ -114,7 +114,9 @@ def write_planes(
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
     if any(target.suffix.lower() not in TABLE for target in targets):
-        points, _ = call(catalog()["plane_points"], {**columns, "point_id": rows}, chosen, device)
+        udf = catalog()["plane_points"]
+        chosen = udf.choose(options)
+        points, _ = call(udf, {**columns, "point_id": rows}, chosen, device)
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets:
         ending = target.suffix.lower()
