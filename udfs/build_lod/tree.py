@@ -1,0 +1,113 @@
+"""The octree that both kernels build, and the cube around its points."""
+
+from dataclasses import dataclass
+from typing import Any
+
+BITS = 53
+"""Of a coordinate within the cube: as many as a float64 in [0, 1) has."""
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The root: a cube whose lowest corner is that of the points' bounding box.
+
+    A point's place in it is the integer ``min(floor((x - x0) / size * 2**53), 2**53 - 1)`` for
+    each axis (0 where size is 0), from float64 arithmetic; its cell at a level is the place's
+    `level` highest bits. Everything else about the tree is arithmetic of integers.
+    """
+
+    x0: float
+    y0: float
+    z0: float
+    size: float
+
+    @classmethod
+    def around(cls, least: Any, greatest: Any) -> "Cube":
+        """Lay the cube around a bounding box: its side is the longest of the box."""
+        low = [float(each) for each in least]
+        size = max(float(high) - each for each, high in zip(low, greatest, strict=True))
+        return cls(*low, size)
+
+
+@dataclass(frozen=True)
+class Root:
+    """The cell that a tree begins with: all of the cube, or a tile of it."""
+
+    level: int = 0
+    cell: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points as the kernels take them.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    colour : uint16[n, 4]
+        Red, green, blue, intensity.
+    point_id : int64[n]
+        Ascending: the first of several points is the one of the lowest position.
+    """
+
+    x: Any
+    y: Any
+    z: Any
+    colour: Any
+    point_id: Any
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes breadth first, those of a level in Morton order: by child numbers 4 x + 2 y + z.
+
+    A cell with more than `max_points` points, not all of one place, is an inner node; its cells
+    that hold a point are its children; children that are no inner nodes are leaves.
+
+    Parameters
+    ----------
+    level : int32[nodes]
+    cell : uint64[nodes, 3]
+        Place of the node in the grid of its level.
+    parent : int32[nodes]
+        -1 of the first.
+    first_child : int32[nodes]
+        -1 of a leaf; the children of a node follow one another.
+    children : uint8[nodes]
+        Bit c is set where there is child number c; 0 of a leaf.
+    first, points : int64[nodes]
+        The points under the node are ``order[first : first + points]``.
+    order : uint32[n]
+        Positions of the points, leaf after leaf in Morton order, ascending in a leaf.
+    voxel_first : int64[nodes + 1]
+        The voxels of node k are ``voxel_first[k] : voxel_first[k + 1]``; a leaf has none.
+    code : uint32[voxels]
+        Cell of the node's grid as a Morton code, x the highest bit of each three; ascending.
+    colour : uint16[voxels, 4]
+    mass : uint32[voxels]
+        Points in the voxel.
+    representative : uint32[voxels]
+        Position of a point in the voxel: of 'random' the drawn one, else the lowest.
+    """
+
+    level: Any
+    cell: Any
+    parent: Any
+    first_child: Any
+    children: Any
+    first: Any
+    points: Any
+    order: Any
+    voxel_first: Any
+    code: Any
+    colour: Any
+    mass: Any
+    representative: Any
+
+    def names(self) -> list[str]:
+        """Name the nodes as Potree does: 'r', and the number of the child at each level."""
+        found: list[str] = []
+        for parent, cell in zip(self.parent.tolist(), self.cell.tolist(), strict=True):
+            x, y, z = (each & 1 for each in cell)
+            found.append("r" if parent < 0 else f"{found[parent]}{4 * x + 2 * y + z}")
+        return found
