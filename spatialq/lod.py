@@ -5,19 +5,13 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from spatialq.io.las import LasSource
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -75,6 +69,7 @@ def write_lod(
     FileWarning
         If x and y are degrees; and about each oddity of a file that is read all the same.
     """
+    from spatialq.bridge_cloud import read_clouds
     from spatialq.call import call
     from spatialq.export.atomic import require_outputs
     from spatialq.io import crs as crs_text
@@ -106,7 +101,7 @@ def write_lod(
             "voxels are no cubes in space; reproject it first, or give the right crs"
         )
         warnings.warn(message, FileWarning, stacklevel=2)
-    columns = _read(clouds, udf.carries, progress or (lambda *_: None))
+    columns = read_clouds(udf, clouds, progress)
     nodes, used = call(udf, columns, chosen, device)
     for target in targets:
         if target.suffix.lower() in TABLE:
@@ -129,30 +124,6 @@ def write_lod(
         "seconds": time.perf_counter() - began,
         "outputs": [str(target) for target in targets],
     }
-
-
-def _read(
-    clouds: "Sequence[LasSource]", carried: Mapping[str, Any], tick: Progress
-) -> dict[str, Any]:
-    """Read the files into one cloud: a column that some lack is masked there, None where all do."""
-    rows = sum(cloud.rows for cloud in clouds)
-    columns: dict[str, Any] = dict.fromkeys(carried)
-    columns["point_id"] = np.arange(rows)
-    first = 0
-    for cloud in clouds:
-        names = [name for name in ("x", "y", "z", *carried) if name in cloud.schema.names]
-        done = first
-        for batch in cloud.batches(names):
-            span = slice(done, done + batch.num_rows)
-            for name, values in zip(names, batch.columns, strict=True):
-                if columns.get(name) is None:
-                    kind = values.type.to_pandas_dtype()
-                    columns[name] = np.ma.masked_all(rows, kind)
-                columns[name][span] = values.to_numpy(zero_copy_only=False)
-            done = span.stop
-            tick(cloud.path, done - first, cloud.rows)
-        first = done
-    return columns
 
 
 def _write_table(nodes: Mapping[str, Any], known: Mapping[str, str], target: Path) -> None:
