@@ -25,8 +25,7 @@ SHOWN = (0.1, 99.9)  # percentiles of the root's voxels that the picture reaches
 EDGE = 1.06  # of what it reaches
 CLOSER = 6.0  # how much larger a part is shown
 MOST_SAMPLES = 4_000_000  # of a level
-BLOCK = 8 * FINE  # side in pixels of the squares that tell how densely points lie
-MOST_SPLAT = 5 * FINE  # pixels of a point
+SPLAT = 1.7  # diameter of a point, where 1 is how far points of a flat surface are apart
 LIGHT = (0.74, 0.87, 1.0)  # of the faces of a voxel across x, y and z
 BRIGHT = (1.0, 99.0)  # percentiles of the colours that become dark and bright
 TONES = (14.0, 244.0)  # these, of 255
@@ -37,7 +36,7 @@ class Level(NamedTuple):
 
     level: int
     place: "FloatArray"
-    """float64[n, 3]"""
+    """float64[3, n]"""
     colour: "Bytes"
     """uint8[n, 3]"""
     edge: "FloatArray"
@@ -82,7 +81,8 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
     levels = [_cut(nodes, each, dark, bright) for each in sorted({0, deepest // 2, deepest})]
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
-    overview, part = _windows(levels[0].place @ axes.T, _densest(nodes) @ axes.T)
+    apart = _apart(nodes)
+    overview, part = _windows(axes @ levels[0].place, axes @ _densest(nodes))
 
     canvas = Image.new(
         "RGB",
@@ -101,7 +101,7 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
         draw.text((left, top + 26), note, FAINT, ImageFont.load_default(16))
         for window, at in ((overview, top + CAPTION), (part, top + CAPTION + overview.tall + GAP)):
             size = (window.wide, window.tall)
-            panel = Image.fromarray(_paint(level, axes, window))
+            panel = Image.fromarray(_paint(level, axes, window, apart))
             canvas.paste(panel.resize(size, Image.Resampling.BOX), (left, at))
             draw.rectangle((left, at, left + window.wide - 1, at + window.tall - 1), outline=FAINT)
         x, y = np.array([left, top + CAPTION]) + _places(part.middle, overview)
@@ -117,7 +117,7 @@ def _caption(level: Level) -> tuple[str, str]:
     points = level.edge.size - voxels
     if not voxels:
         return "all points", f"{points:,} points"
-    parts = [f"{voxels:,} voxels of {level.edge.max():.3g}"]
+    parts = [f"{voxels:,} voxels, {level.edge.max():.3g} wide"]
     if points:
         parts.append(f"{points:,} points")
     return f"level {level.level}", ", ".join(parts)
@@ -149,12 +149,12 @@ def _cut(nodes: Mapping[str, Any], level: int, dark: float, bright: float) -> Le
     edge = np.repeat(nodes["spacing"][chosen], nodes["count"][chosen])[::step]
     share = (_colours(nodes, rows) - dark) / ((bright - dark) or 1.0)
     colour = np.clip(TONES[0] + share * (TONES[1] - TONES[0]), 0, 255).astype(np.uint8)
-    return Level(level, np.column_stack([columns[axis][rows] for axis in "xyz"]), colour, edge)
+    return Level(level, np.array([columns[axis][rows] for axis in "xyz"]), colour, edge)
 
 
 def _windows(seen: "FloatArray", spot: "FloatArray") -> tuple[Window, Window]:
     """Lay one panel around what is seen, and one around a spot in it."""
-    low, high = np.percentile(seen[:, :2], SHOWN, axis=0) if len(seen) else np.zeros((2, 2))
+    low, high = np.percentile(seen[:2], SHOWN, axis=1) if seen.size else np.zeros((2, 2))
     wide, tall = EDGE * (high - low)
     scale = PANEL / (max(wide, tall) or 1.0)
     overview = Window((low + high) / 2, scale, PANEL, max(PANEL // 3, math.ceil(tall * scale)))
@@ -177,26 +177,27 @@ def _places(seen: "FloatArray", window: Window) -> "FloatArray":
     return corner + (seen - window.middle) * window.scale
 
 
-def _paint(level: Level, axes: "FloatArray", window: Window) -> "Bytes":
-    """Paint voxels as cubes and points as squares, the nearest in front."""
-    scale = FINE * window.scale
-    seen = level.place @ axes.T
-    places = FINE * _places(seen[:, :2], window)
-    away = seen[:, 2] * scale
-    tall, wide = FINE * window.tall, FINE * window.wide
-    depth = np.full((tall, wide), np.inf, np.float32)
-    pixels = np.full((tall, wide, 3), PAPER, np.uint8)
+def _apart(nodes: Mapping[str, Any]) -> float:
+    """How far points lie apart if they fill a surface through the voxels of the root."""
+    if not len(nodes["count"]):
+        return 1.0
+    voxels, points, width = (float(nodes[name][0]) for name in ("count", "points", "spacing"))
+    return width * math.sqrt(voxels / points)
+
+
+def _paint(level: Level, axes: "FloatArray", window: Window, apart: float) -> "Bytes":
+    """Paint voxels as cubes and points as balls, the nearest in front."""
+    fine = Window(window.middle, FINE * window.scale, FINE * window.wide, FINE * window.tall)
+    seen = axes @ level.place
+    x, y = _places(seen[:2].T, fine).T
+    away = seen[2] * fine.scale
+    depth = np.full((fine.tall, fine.wide), np.inf, np.float32)
+    pixels = np.full((fine.tall, fine.wide, 3), PAPER, np.uint8)
     for edge in np.unique(level.edge):
-        mine = level.edge == edge
-        stamp = _cube(axes, edge * scale) if edge else _square(places[mine], (wide, tall))
-        _press(
-            np.ascontiguousarray(places[mine].T),
-            away[mine],
-            np.ascontiguousarray(level.colour[mine]),
-            *stamp,
-            depth,
-            pixels,
-        )
+        width = (edge or SPLAT * apart) * fine.scale
+        stamp = _cube(axes, width) if edge else _ball(width)
+        mine = np.flatnonzero(level.edge == edge)
+        _press(x[mine], y[mine], away[mine], level.colour[mine], *stamp, depth, pixels)
     return pixels
 
 
@@ -205,7 +206,7 @@ Stamp = tuple[Any, Any, Any, Any]
 
 
 def _cube(axes: "FloatArray", edge: float) -> Stamp:
-    """Make the stamp of a cube: for each pixel where the line of sight enters it, and by which face."""
+    """Make the stamp of a cube: where the line of sight enters it, and by which face."""
     half = (edge + 1) / 2  # pixels, and a little, since stamps lie on whole pixels
     reach = math.ceil(half * math.sqrt(3))
     down, right = (each.ravel() for each in np.mgrid[-reach : reach + 1, -reach : reach + 1])
@@ -220,19 +221,21 @@ def _cube(axes: "FloatArray", edge: float) -> Stamp:
     return right[hit], down[hit], near[hit].astype(np.float32), light[hit].astype(np.float32)
 
 
-def _square(places: "FloatArray", size: tuple[int, int]) -> Stamp:
-    """Make the stamp of points, as large as they are apart: a square at one depth."""
-    inside = places[((places >= 0) & (places < size)).all(axis=1)]
-    blocks = len(np.unique(inside // BLOCK, axis=0))
-    apart = BLOCK * math.sqrt(blocks / max(len(inside), 1))
-    side = min(max(round(1.4 * apart), FINE), MOST_SPLAT)
-    down, right = (each.ravel() - side // 2 for each in np.mgrid[:side, :side])
-    return right, down, np.zeros(side * side, np.float32), np.ones(side * side, np.float32)
+def _ball(diameter: float) -> Stamp:
+    """Make the stamp of a point: as a ball, so that it ends where the next one is as near."""
+    radius = max(diameter, FINE) / 2
+    reach = math.ceil(radius)
+    down, right = (each.ravel() for each in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    squared = right**2 + down**2
+    hit = squared <= radius**2
+    near = -np.sqrt(radius**2 - squared[hit])
+    return right[hit], down[hit], near.astype(np.float32), np.ones(near.size, np.float32)
 
 
 @njit(cache=True, nogil=True)
 def _press(
-    places: Any,
+    x: Any,
+    y: Any,
     away: Any,
     colour: Any,
     right: Any,
@@ -245,9 +248,9 @@ def _press(
     """Press a stamp at each place, where nothing nearer is."""
     tall, wide = depth.shape
     for i in range(away.size):
-        x, y = int(np.floor(places[0, i])), int(np.floor(places[1, i]))
+        left, top = int(np.floor(x[i])), int(np.floor(y[i]))
         for k in range(right.size):
-            column, row = x + right[k], y + down[k]
+            column, row = left + right[k], top + down[k]
             if 0 <= column < wide and 0 <= row < tall:
                 at = np.float32(away[i]) + behind[k]
                 if at < depth[row, column]:
