@@ -19,6 +19,7 @@ MAX_DEPTH = 8  # of the first grid
 FINER = 4  # levels of the grids laid in cells that are too full
 CELLS = 1 << 24  # of a round, unless its grids are of a single level
 MAX_POINTS = (1 << 31) - 1  # a word of a cell has a bit for itself
+MAX_CELLS = 1 << 32  # of all rounds
 ALL = 2**64 - 1
 
 # as split.cu has them
@@ -249,7 +250,7 @@ def _count(
         while depth > 1 and count << 3 * depth > CELLS:
             depth -= 1
         start = grids.start + grids.finest
-        if start + (count << 3 * depth) > 1 << 32:
+        if start + (count << 3 * depth) > MAX_CELLS:
             message = f"{options.FUNCTION}: the GPU cannot number as many cells as the points need"
             raise MemoryError(message)
         differs = device.filled(0, 4 * count).view(np.uint32)
