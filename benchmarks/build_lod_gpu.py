@@ -6,8 +6,9 @@ python benchmarks/build_lod_gpu.py --commit HASH [--json FOLDER] [--sizes N ...]
 The cloud of lod_cloud.py as packed points of 16 bytes that are on the device. Times are medians
 between events on the device, gaps in which it waits for the host included: of the split, of the
 voxels, and of both in one. `copied_bytes` of a point are what a copy of the points moves in the
-same time; it reads and writes 32. *Canonical* is what the ascending order in leaves costs, which a
-table has and a tree on the device need not. With --columns also the function from columns on the
+same time; it reads and writes 32. *With representatives* 'average' and 'weighted' find a point of
+each voxel, too, which a table names. *Canonical* is what the ascending order in leaves costs, which
+a table has and a tree on the device need not. With --columns also the function from columns on the
 host to columns on the host, as the planner wants to know it.
 """
 
@@ -24,15 +25,15 @@ import cupy as cp
 import numpy as np
 from lod_cloud import SIDE, cloud
 from spatialq.udfs import build_lod
-from spatialq.udfs.build_lod import Options, Strategy, cpu, split_gpu, voxels_gpu
+from spatialq.udfs.build_lod import Options, Strategy, cpu, gpu, split_gpu
+from spatialq.udfs.build_lod.split_gpu import Cloud
 from spatialq.udfs.build_lod.tree import Cube, Points
+from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from spatialq import cuda
 from spatialq.parallel import n_threads
 
 CUBE = Cube(0.0, 0.0, 0.0, SIDE)
-WITH_POINTS = ("first", "random")
-"""Strategies whose voxels know their points anyway; the others are spared finding one."""
 
 
 def timed(work, repeat):
@@ -95,16 +96,16 @@ def peak(work):
 
 
 def split(records, options):
-    return split_gpu.split(cuda.device(), split_gpu.Cloud.packed(records), CUBE, options)
+    return split_gpu.split(cuda.device(), Cloud.packed(records), CUBE, options)
 
 
-def fill(found, options):
-    needs_points = options.strategy in WITH_POINTS
-    return voxels_gpu.voxels(cuda.device(), found, CUBE, options, None, needs_points)
+def fill(records, found, options):
+    device, there = cuda.device(), Cloud.packed(records)
+    return voxels(device, there, found, CUBE, options, None, representatives=False)
 
 
-def both(records, options):
-    return fill(split(records, options), options)
+def build(records, options, *, representatives=False):
+    return gpu.build(records, CUBE, options, representatives=representatives)
 
 
 def points_of(records):
@@ -117,21 +118,15 @@ def points_of(records):
 
 
 def assert_as_on_the_cpu(records, options):
-    """Nodes, voxels and the points of leaves."""
-    tree = cpu.build(points_of(cp.asnumpy(records)), CUBE, options)
-    found = split(records, options)
-    for name in ("level", "cell", "parent", "first_child", "children", "first", "points"):
-        ours = cp.asnumpy(getattr(found.nodes, name))
-        np.testing.assert_array_equal(ours, getattr(tree, name), err_msg=name)
-    order = split_gpu.ascending(cuda.device(), found)
-    np.testing.assert_array_equal(cp.asnumpy(order), tree.order, err_msg="order")
-    voxels = fill(found, options)
-    np.testing.assert_array_equal(voxels.first_on_host, tree.voxel_first, err_msg="voxel_first")
-    for name in ("code", "mass"):
-        ours = cp.asnumpy(getattr(voxels, name))
-        np.testing.assert_array_equal(ours, getattr(tree, name), err_msg=name)
-    colour = cp.asnumpy(voxels.colour).view(np.uint8).reshape(-1, 4)
-    np.testing.assert_array_equal(colour[:, :3], tree.colour[:, :3], err_msg="colour")
+    """Compare all of a tree."""
+    expected = cpu.build(points_of(cp.asnumpy(records)), CUBE, options)
+    tree = build(records, options, representatives=True)
+    found = {name: cp.asnumpy(values) for name, values in vars(tree).items()}
+    found["order"] = cp.asnumpy(gpu.ascending(tree))
+    found["colour"] = found["colour"].view(np.uint8).reshape(-1, 4)[:, :3]
+    for name, values in vars(expected).items():
+        values = values[:, :3] if name == "colour" else values
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
 def measure(n, order, repeat, check):
@@ -142,41 +137,41 @@ def measure(n, order, repeat, check):
             assert_as_on_the_cpu(some, Options(strategy=strategy))
         del some
     records = cloud(n, order, cp)
-    target = cp.empty_like(records)
-    copy_ms = timed(lambda: cp.copyto(target, records), repeat)
-    del target
-    found = split(records, Options())
+    copy_ms = timed(partial(cp.copyto, cp.empty_like(records), records), repeat)
+    tree, found = build(records, Options()), split(records, Options())
     split_ms = timed(lambda: split(records, Options()), repeat)
-    levels = cp.asnumpy(found.nodes.level)
     report = {
         "cloud": f"lod_cloud, {order} order",
         "points": n,
         "same_as_cpu_of": check,
-        "nodes": len(levels),
-        "inner": int((found.nodes.children > 0).sum()),
-        "deepest_level": int(levels[-1]),
+        "nodes": len(tree.level),
+        "inner": int((tree.children > 0).sum()),
+        "deepest_level": int(tree.level[-1]),
+        "voxels": len(tree.code),
         "copy_ms": copy_ms,
         "copy_GB_per_s": 32e-6 * n / copy_ms,
         "split_ms": split_ms,
         "split_copied_bytes": 32 * split_ms / copy_ms,
         "split_peak_bytes_a_point": peak(partial(split, records, Options())) / n,
         "split_kernels": by_kernel(partial(split, records, Options())),
-        "canonical_ms": timed(lambda: split_gpu.ascending(cuda.device(), found), repeat),
+        "canonical_ms": timed(partial(gpu.ascending, tree), repeat),
         "strategies": {},
     }
+    del tree
     print(json.dumps(report, indent=1), flush=True)
     for strategy in get_args(Strategy):
         options = Options(strategy=strategy)
-        total_ms = timed(partial(both, records, options), repeat)
-        voxels_ms = timed(partial(fill, found, options), repeat)
+        total_ms = timed(partial(build, records, options), repeat)
         figures = {
-            "voxels": len(fill(found, options).code),
             "total_ms": total_ms,
-            "voxels_ms": voxels_ms,
+            "with_representatives_ms": timed(
+                partial(build, records, options, representatives=True), repeat
+            ),
+            "voxels_ms": timed(partial(fill, records, found, options), repeat),
             "M_points_per_s": n / total_ms / 1e3,
             "copied_bytes": 32 * total_ms / copy_ms,
-            "peak_bytes_a_point": peak(partial(both, records, options)) / n,
-            "kernels": by_kernel(partial(fill, found, options)),
+            "peak_bytes_a_point": peak(partial(build, records, options)) / n,
+            "kernels": by_kernel(partial(fill, records, found, options)),
         }
         report["strategies"][strategy] = figures
         print(strategy, json.dumps(figures, indent=1), flush=True)
