@@ -1,12 +1,13 @@
 """Split of a cloud into the leaves of its octree on the GPU: a counting sort, see split.cu."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..owm_ground.gpu import from_ordered
+from .nodes import Nodes
 from .tree import BITS, Cube, Root
 
 if TYPE_CHECKING:
@@ -29,36 +30,6 @@ SLOT_STRIDE = 8
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes of a tree, on the device: the fields of `Tree` of the same names."""
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-
-    @classmethod
-    def room(cls, device: Any, n: int) -> "Nodes":
-        """Make room for so many."""
-        empty = device.xp.empty
-        return cls(
-            empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self.level)
-
-    def arrays(self) -> list[Any]:
-        """Give the arrays in the order in which kernels take them."""
-        return [getattr(self, each.name) for each in fields(self)]
-
-
-@dataclass(frozen=True)
 class Split:
     """Points in their leaves, on the device.
 
@@ -70,14 +41,11 @@ class Split:
     order : uint32[n]
         The positions that they had.
     nodes : Nodes
-    level_first : list of int
-        The nodes of level k of the tree are ``level_first[k] : level_first[k + 1]``.
     """
 
     records: Any
     order: Any
     nodes: Nodes
-    level_first: list[int]
 
 
 @dataclass(frozen=True)
@@ -211,7 +179,7 @@ def split(
         root = Root()
     rounds, ids = _count(device, cloud, cube, options, root)
     n_nodes = _pyramids(device, rounds, options.max_points)
-    nodes, level_first, slots = _nodes(device, rounds, n_nodes, root)
+    nodes, slots = _nodes(device, rounds, n_nodes, root)
     last = rounds[-1]
     leaf_of = device.xp.empty(last.start + last.finest, np.uint32)
     for grids in rounds:
@@ -219,7 +187,16 @@ def split(
     records = device.xp.empty((len(cloud), cloud.words), np.uint32)
     order = device.xp.empty(len(cloud), np.uint32)
     _points(device, "sort", cloud, ids, leaf_of, slots, records, order)
-    return Split(records, order, nodes, level_first)
+    return Split(records, order, nodes)
+
+
+def ascending(device: Any, found: Split) -> Any:
+    """Give the order with that of each leaf ascending, as it is on the CPU: uint32[n]."""
+    xp, nodes = device.xp, found.nodes
+    leaves = xp.sort(nodes.first[nodes.children == 0])
+    leaf = xp.searchsorted(leaves, xp.arange(len(found.order)), side="right").astype(np.uint64)
+    keys = xp.sort(leaf << np.uint64(32) | found.order)
+    return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
 def _count(
@@ -295,25 +272,29 @@ def _pyramids(device: Any, rounds: list[_Grids], max_points: int) -> list[int]:
     return [1, *below[rounds[0].level :]]
 
 
-def _nodes(
-    device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root
-) -> tuple[Nodes, list[int], Any]:
+def _nodes(device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root) -> tuple[Nodes, Any]:
     """Make the nodes; where the points of each go comes last."""
     level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
-    nodes = Nodes.room(device, level_first[-1])
-    within = device.xp.empty(len(nodes), np.uint32)
-    slots = device.xp.empty(SLOT_STRIDE * len(nodes), np.uint32)
-    into = *nodes.arrays(), within, slots
+    n = level_first[-1]
+    empty = device.xp.empty
+    nodes = Nodes(
+        empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
+        empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64), level_first,
+    )  # fmt: skip
+    *arrays, _ = vars(nodes).values()
+    within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
+    into = *arrays, within, slots
     top = rounds[0].words[-1:]
     cell = map(np.uint64, root.cell)
     device.launch(SOURCE, "lod_root", (1,), 1, top, root.level, *cell, *into)
+    ends = level_first + [n] * BITS
     for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
-        first, end = (level_first + level_first[-1:] * BITS)[grids.level - root.level :][:2]
+        first, end = ends[grids.level - root.level :][:2]
         counts = 0 if finer is None else finer.counts
         device.launch(
             SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
         )
-    return nodes, level_first, slots
+    return nodes, slots
 
 
 def _points(device: Any, loop: str, cloud: Cloud, *arguments: Any) -> None:
