@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..owm_ground.gpu import from_ordered
-from .nodes import Nodes
 from .tree import BITS, Cube, Root
 
 if TYPE_CHECKING:
@@ -30,6 +29,19 @@ SLOT_STRIDE = 8
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """Nodes of a tree, on the device: the fields of `Tree` of the same names."""
+
+    level: Any
+    cell: Any
+    parent: Any
+    first_child: Any
+    children: Any
+    first: Any
+    points: Any
+
+
+@dataclass(frozen=True)
 class Split:
     """Points in their leaves, on the device.
 
@@ -41,11 +53,14 @@ class Split:
     order : uint32[n]
         The positions that they had.
     nodes : Nodes
+    level_first : list of int
+        The first node of each level from the root's on, and behind the last one.
     """
 
     records: Any
     order: Any
     nodes: Nodes
+    level_first: list[int]
 
 
 @dataclass(frozen=True)
@@ -179,7 +194,7 @@ def split(
         root = Root()
     rounds, ids = _count(device, cloud, cube, options, root)
     n_nodes = _pyramids(device, rounds, options.max_points)
-    nodes, slots = _nodes(device, rounds, n_nodes, root)
+    nodes, level_first, slots = _nodes(device, rounds, n_nodes, root)
     last = rounds[-1]
     leaf_of = device.xp.empty(last.start + last.finest, np.uint32)
     for grids in rounds:
@@ -187,7 +202,7 @@ def split(
     records = device.xp.empty((len(cloud), cloud.words), np.uint32)
     order = device.xp.empty(len(cloud), np.uint32)
     _points(device, "sort", cloud, ids, leaf_of, slots, records, order)
-    return Split(records, order, nodes)
+    return Split(records, order, nodes, level_first)
 
 
 def ascending(device: Any, found: Split) -> Any:
@@ -272,18 +287,18 @@ def _pyramids(device: Any, rounds: list[_Grids], max_points: int) -> list[int]:
     return [1, *below[rounds[0].level :]]
 
 
-def _nodes(device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root) -> tuple[Nodes, Any]:
+def _nodes(
+    device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root
+) -> tuple[Nodes, list[int], Any]:
     """Make the nodes; where the points of each go comes last."""
     level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
-    n = level_first[-1]
-    empty = device.xp.empty
+    n, empty = level_first[-1], device.xp.empty
     nodes = Nodes(
         empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-        empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64), level_first,
+        empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
     )  # fmt: skip
-    *arrays, _ = vars(nodes).values()
     within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
-    into = *arrays, within, slots
+    into = *vars(nodes).values(), within, slots
     top = rounds[0].words[-1:]
     cell = map(np.uint64, root.cell)
     device.launch(SOURCE, "lod_root", (1,), 1, top, root.level, *cell, *into)
@@ -294,7 +309,7 @@ def _nodes(device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root) ->
         device.launch(
             SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
         )
-    return nodes, slots
+    return nodes, level_first, slots
 
 
 def _points(device: Any, loop: str, cloud: Cloud, *arguments: Any) -> None:
