@@ -98,9 +98,9 @@ class Cloud:
 
 
 def bounds(device: Any, cloud: Cloud) -> Cube | None:
-    """Lay the cube around points, of which there are some; None if some are not finite."""
+    """Lay the cube around packed points, of which there are some; None if some are not finite."""
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
-    _points(device, "bounds", cloud, found)
+    _each(device, "bounds", len(cloud), *cloud.arrays, len(cloud), found)
     found = device.download(found)
     if found[6] != ALL:
         return None
@@ -203,15 +203,6 @@ def split(
     order = device.xp.empty(len(cloud), np.uint32)
     _points(device, "sort", cloud, ids, leaf_of, slots, records, order)
     return Split(records, order, nodes, level_first)
-
-
-def ascending(device: Any, found: Split) -> Any:
-    """Give the order with that of each leaf ascending, as it is on the CPU: uint32[n]."""
-    xp, nodes = device.xp, found.nodes
-    leaves = xp.sort(nodes.first[nodes.children == 0])
-    leaf = xp.searchsorted(leaves, xp.arange(len(found.order)), side="right").astype(np.uint64)
-    keys = xp.sort(leaf << np.uint64(32) | found.order)
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
 def _count(
