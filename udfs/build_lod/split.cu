@@ -76,13 +76,13 @@ struct Group {
 
 // ---- bounds
 
-// Writes ends[7], all ones before: see planes_bounds.
-template <typename Points>
-__device__ void find_bounds(Points points, i64 n, u64* ends) {
+// lod_bounds: bounds of packed points.
+// writes   ends[7]: see planes_bounds
+extern "C" __global__ void lod_bounds(const Packed* points, i64 n, u64* ends) {
     Ends of_x, of_y, of_z;
     bool finite = true;
     FOR_EACH(k, n) {
-        const auto point = points.at(k);
+        const Packed point = points[k];
         finite = of_x.take(point.x) && finite;
         finite = of_y.take(point.y) && finite;
         finite = of_z.take(point.z) && finite;
@@ -403,15 +403,6 @@ __device__ void sort_points(Points points, i64 n, const u32* ids, const u32* lea
 }
 
 // ---- for both kinds of points
-
-extern "C" __global__ void lod_bounds_packed(const Packed* points, i64 n, u64* ends) {
-    find_bounds(PackedPoints{points}, n, ends);
-}
-
-extern "C" __global__ void lod_bounds_columns(const double* x, const double* y, const double* z,
-                                              const u64* colour, i64 n, u64* ends) {
-    find_bounds(Columns{x, y, z, colour}, n, ends);
-}
 
 extern "C" __global__ void lod_count_packed(const Packed* points, i64 n, double x0, double y0,
                                             double z0, double size, i64 level, i64 depth,
