@@ -24,9 +24,9 @@ class Cube:
     @classmethod
     def around(cls, least: Any, greatest: Any) -> "Cube":
         """Lay the cube around a bounding box: its side is the longest of the box."""
-        low = [float(each) for each in least]
-        size = max(float(high) - each for each, high in zip(low, greatest, strict=True))
-        return cls(*low, size)
+        x0, y0, z0 = (float(each) for each in least)
+        size = max(float(high - low) for low, high in zip(least, greatest, strict=True))
+        return cls(x0, y0, z0, size)
 
 
 @dataclass(frozen=True)

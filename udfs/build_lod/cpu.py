@@ -1,0 +1,74 @@
+"""`build_lod` on the CPU: Numba, several threads."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.parallel import in_threads
+
+from .nodes import grow
+from .places import keys
+from .split import Sorted, split
+from .tree import Cube, Points, Root, Tree
+from .voxels import Filler
+
+if TYPE_CHECKING:
+    from . import Options
+
+
+def build(points: Points, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
+    """Build the octree of a cloud.
+
+    Parameters
+    ----------
+    points : Points
+        At least one, fewer than 2**32; all in the root cell.
+    cube : Cube
+    options : Options
+    root : Root, optional
+        The cell to begin with; by default all of the cube.
+
+    Returns
+    -------
+    Tree
+        Of NumPy arrays.
+    """
+    root = Root() if root is None else root
+    points = Points(*(_read_only(each) for each in vars(points).values()))
+    ordered = sort(points, cube, root)
+    nodes = grow(split(ordered, options.max_points), root.level)
+    filler = Filler(ordered, nodes, options)
+    levels = filler.fill()
+    return Tree(
+        nodes.level,
+        nodes.cell,
+        nodes.parent,
+        nodes.first_child,
+        nodes.children,
+        nodes.first,
+        nodes.points,
+        ordered.order,
+        np.cumsum([0, *filler.count]),
+        *(
+            np.concatenate([getattr(level, name) for level in levels])
+            for name in ("code", "colour", "mass", "representative")
+        ),
+    )
+
+
+def sort(points: Points, cube: Cube, root: Root) -> Sorted:
+    """Give the points their keys, as they lie."""
+    key = np.empty(len(points.x), np.int64)
+
+    def write(span: tuple[int, int]) -> None:
+        xyz = points.x, points.y, points.z
+        keys(*xyz, cube.x0, cube.y0, cube.z0, cube.size, root.level, key, *span)
+
+    in_threads(write, len(key))
+    return Sorted(points, cube, root, key, np.arange(len(key), dtype=np.uint32))
+
+
+def _read_only(values: Any) -> Any:
+    values = values.view()
+    values.flags.writeable = False  # one Numba type, wherever the arrays came from
+    return values

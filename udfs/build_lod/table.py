@@ -1,0 +1,179 @@
+"""The octree as a table: a row a node, with its samples in the units of the cloud."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.numba_cache import njit
+from spatialq.parallel import in_threads
+from spatialq.udf import Lists, Text
+
+from . import CHANNELS
+from .places import gather
+from .tree import Cube, Points, Tree
+
+if TYPE_CHECKING:
+    from . import Options
+
+
+def columns(
+    tree: Tree, points: Points, classification: Any, cube: Cube, options: "Options"
+) -> dict[str, Any]:
+    """Give the columns of the result.
+
+    Parameters
+    ----------
+    tree : Tree
+        In the memory of the host.
+    points : Points
+        Those that it was built of.
+    classification : uint8[n]
+    cube : Cube
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        As `UDF.returns` has them.
+    """
+    is_leaf = tree.children == 0
+    count = np.where(is_leaf, tree.points, np.diff(tree.voxel_first))
+    size = np.ldexp(cube.size, -tree.level)
+    low = np.array([cube.x0, cube.y0, cube.z0]) + tree.cell * size[:, None]
+    spacing = np.where(is_leaf, 0.0, size / options.grid_size)
+    offsets = np.cumsum([0, *count])
+    names = tree.names()
+    return {
+        "node": Text(np.arange(len(names)), names),
+        "level": tree.level,
+        "parent": Text(tree.parent, names),
+        "xmin": low[:, 0],
+        "ymin": low[:, 1],
+        "zmin": low[:, 2],
+        "size": size,
+        "spacing": spacing,
+        "is_leaf": is_leaf,
+        "points": tree.points,
+        "count": count,
+        "samples": Lists(
+            offsets, _samples(tree, points, classification, offsets, low, spacing, options)
+        ),
+    }
+
+
+def _samples(
+    tree: Tree,
+    points: Points,
+    classification: Any,
+    offsets: Any,
+    low: Any,
+    spacing: Any,
+    options: "Options",
+) -> dict[str, Any]:
+    total = int(offsets[-1])
+    xyz = [np.empty(total) for _ in range(3)]
+    channels = [np.empty(total, np.uint16) for _ in range(4)]
+    classes = np.empty(total, np.uint8)
+    ids = np.empty(total, np.int64)
+
+    def take(position: Any, first: int, stop: int, out: int) -> None:
+        given = points.x, points.y, points.z, classification, points.point_id
+        take_samples(position, first, stop, *given, out, *xyz, classes, ids)
+
+    def leaf(node: int, out: int) -> None:
+        first, stop = int(tree.first[node]), int(tree.first[node] + tree.points[node])
+        take(tree.order, first, stop, out)
+        take_colours(tree.order, first, stop, points.colour, out, *channels)
+
+    def inner(node: int, out: int) -> None:
+        first, stop = int(tree.voxel_first[node]), int(tree.voxel_first[node + 1])
+        take(tree.representative, first, stop, out)
+        for channel, colour in zip(channels, tree.colour[first:stop].T, strict=True):
+            channel[out : out + stop - first] = colour
+        if not options.full_precision:
+            take_middles(tree.code, first, stop, *low[node], spacing[node], out, *xyz)
+
+    def fill(span: tuple[int, int]) -> None:
+        for node in range(*span):
+            (inner if tree.children[node] else leaf)(node, int(offsets[node]))
+
+    in_threads(fill, len(tree.level))
+    return {
+        **dict(zip("xyz", xyz, strict=True)),
+        **dict(zip(CHANNELS, channels, strict=True)),
+        "classification": classes,
+        "point_id": ids,
+    }
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_samples(
+    position: Any,
+    first: int,
+    stop: int,
+    x: Any,
+    y: Any,
+    z: Any,
+    classification: Any,
+    point_id: Any,
+    out: int,
+    x_out: Any,
+    y_out: Any,
+    z_out: Any,
+    classes: Any,
+    ids: Any,
+) -> None:
+    """Write what samples have from their points."""
+    for i in range(first, stop):
+        point = position[i]
+        at = out + i - first
+        x_out[at] = x[point]
+        y_out[at] = y[point]
+        z_out[at] = z[point]
+        classes[at] = classification[point]
+        ids[at] = point_id[point]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_colours(
+    position: Any,
+    first: int,
+    stop: int,
+    colour: Any,
+    out: int,
+    red: Any,
+    green: Any,
+    blue: Any,
+    intensity: Any,
+) -> None:
+    """Write the colours of points."""
+    for i in range(first, stop):
+        point = position[i]
+        at = out + i - first
+        red[at] = colour[point, 0]
+        green[at] = colour[point, 1]
+        blue[at] = colour[point, 2]
+        intensity[at] = colour[point, 3]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_middles(
+    code: Any,
+    first: int,
+    stop: int,
+    xmin: float,
+    ymin: float,
+    zmin: float,
+    spacing: float,
+    out: int,
+    x: Any,
+    y: Any,
+    z: Any,
+) -> None:
+    """Write the middles of voxels."""
+    for i in range(first, stop):
+        cell = np.int64(code[i])
+        at = out + i - first
+        x[at] = xmin + (gather(cell >> 2) + 0.5) * spacing
+        y[at] = ymin + (gather(cell >> 1) + 0.5) * spacing
+        z[at] = zmin + (gather(cell) + 0.5) * spacing

@@ -1,0 +1,528 @@
+"""Inner nodes filled with voxels, from the bottom up.
+
+Schütz et al. 2023, section 4.2. A voxel is what all the points in its cell amount to, however many
+levels are between: masses and sums go up the tree, not rounded colours. Only 'weighted' takes
+the children's voxels as samples, as the paper does.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.numba_cache import njit
+from spatialq.parallel import in_threads
+
+from .nodes import Nodes
+from .places import bits_set, digits, gather, lowest_bit, morton, place
+from .split import Sorted
+
+if TYPE_CHECKING:
+    from . import Options
+
+NO_POINT = 0xFFFFFFFF
+FINE = 10
+"""Bits of a position within a voxel, and of a weight."""
+REACH = 1 << FINE
+"""Width of a voxel in those units: how far a sample counts."""
+HALF = REACH // 2
+
+
+@dataclass
+class Voxels:
+    """The voxels of the inner nodes of a level.
+
+    Parameters
+    ----------
+    code : uint32[v]
+    colour : uint16[v, 4]
+    mass : uint32[v]
+    representative : uint32[v]
+    key : uint64[v]
+        Of 'random': the greatest key of a point; else of no length.
+    sums : uint64[v, 5]
+        Of 'average' and 'weighted': the four channels, and the weights; else of no length.
+    """
+
+    code: Any
+    colour: Any
+    mass: Any
+    representative: Any
+    key: Any
+    sums: Any
+
+    @classmethod
+    def empty(cls, n: int, strategy: str) -> "Voxels":
+        """Make voxels without points."""
+        return cls(
+            np.empty(n, np.uint32),
+            np.empty((n, 4), np.uint16),
+            np.zeros(n, np.uint32),
+            np.full(n, NO_POINT, np.uint32),
+            np.zeros(n if strategy == "random" else 0, np.uint64),
+            np.zeros((n if strategy in ("average", "weighted") else 0, 5), np.uint64),
+        )
+
+
+class Mask:
+    """The occupied cells of a node, and how many there are before each 64 of them."""
+
+    def __init__(self, depth: int) -> None:
+        words = max(1, 1 << 3 * depth >> 6)
+        self.words = np.zeros(words, np.uint64)
+        self.before = np.zeros(words, np.uint32)
+        self.touched = np.zeros(max(1, words >> 6), np.uint64)
+
+
+class Filler:
+    """Fills the inner nodes level by level."""
+
+    def __init__(self, points: Sorted, nodes: Nodes, options: "Options") -> None:
+        self.sorted = points
+        self.nodes = nodes
+        self.options = options
+        self.depth = options.grid_size.bit_length() - 1
+        self.first = np.zeros(len(nodes.level), np.int64)
+        """Of each inner node: its first voxel, in those of its level."""
+        self.count = np.zeros(len(nodes.level), np.int64)
+        self.most = int(nodes.points[nodes.children == 0].max())
+
+    def fill(self) -> list[Voxels]:
+        """Give the voxels of each level, from the root's on; leaves have none."""
+        found: list[Voxels] = []
+        below = Voxels.empty(0, self.options.strategy)
+        ends = self.nodes.level_first
+        for low, high in zip(ends[-2::-1], ends[:0:-1], strict=True):
+            inner = low + np.flatnonzero(self.nodes.children[low:high])
+            below = self._level(inner, below)
+            found.append(below)
+        return found[::-1]
+
+    def _level(self, inner: Any, below: Voxels) -> Voxels:
+        most = max(self.most, int(self.count.max()))
+
+        def count(span: tuple[int, int]) -> None:
+            mask = Mask(self.depth)
+            codes = np.empty(most, np.uint32)
+            for node in inner[slice(*span)].tolist():
+                self._mark(node, below, mask, codes)
+                self.count[node] = rank(mask.words, mask.touched, mask.before)
+                clear(mask.words, mask.touched)
+
+        def gather_in(span: tuple[int, int]) -> None:
+            mask = Mask(self.depth)
+            codes = np.empty(most, np.uint32)
+            for node in inner[slice(*span)].tolist():
+                self._mark(node, below, mask, codes)
+                rank(mask.words, mask.touched, mask.before)
+                first = self.first[node]
+                list_codes(mask.words, mask.touched, here.code[first:])
+                self._add(node, below, here, mask, codes)
+                clear(mask.words, mask.touched)
+
+        in_threads(count, len(inner))
+        counts = self.count[inner]
+        self.first[inner] = np.cumsum(counts) - counts
+        here = Voxels.empty(int(counts.sum()), self.options.strategy)
+        in_threads(gather_in, len(inner))
+        in_threads(lambda span: self._finish(here, *span), len(here.code))
+        return here
+
+    def _children(self, node: int) -> list[tuple[int, int]]:
+        """List the children of a node: their numbers and their nodes."""
+        mask = int(self.nodes.children[node])
+        numbers = [c for c in range(8) if mask >> c & 1]
+        return list(
+            zip(numbers, range(int(self.nodes.first_child[node]), len(self.count)), strict=False)
+        )
+
+    def _leaf(self, child: int) -> tuple[int, int]:
+        first = int(self.nodes.first[child])
+        return first, first + int(self.nodes.points[child])
+
+    def _inner(self, child: int) -> tuple[int, int]:
+        first = int(self.first[child])
+        return first, first + int(self.count[child])
+
+    def _mark(self, node: int, below: Voxels, mask: Mask, codes: Any) -> None:
+        """Mark the cells that hold a sample of the children."""
+        for number, child in self._children(node):
+            n = self._codes(node, number, child, below, codes)
+            mark(codes, n, mask.words, mask.touched)
+
+    def _codes(self, node: int, number: int, child: int, below: Voxels, codes: Any) -> int:
+        """Write the cells of a child's samples in the node's grid, and give their number."""
+        if self.nodes.children[child]:
+            first, stop = self._inner(child)
+            codes_above(below.code, first, stop, number, self.depth, codes)
+        else:
+            first, stop = self._leaf(child)
+            self.sorted.codes(int(self.nodes.level[node]), self.depth, first, stop, codes)
+        return stop - first
+
+    def _add(self, node: int, below: Voxels, here: Voxels, mask: Mask, codes: Any) -> None:
+        """Add the samples of the children to the voxels of a node."""
+        base = int(self.first[node])
+        for number, child in self._children(node):
+            if self.nodes.children[child]:
+                self._add_voxels(base, number, self._inner(child), below, here, mask)
+            else:
+                self._add_points(base, node, self._leaf(child), here, mask, codes)
+
+    def _add_points(
+        self, base: int, node: int, leaf: tuple[int, int], here: Voxels, mask: Mask, codes: Any
+    ) -> None:
+        first, stop = leaf
+        level = int(self.nodes.level[node])
+        self.sorted.codes(level, self.depth, first, stop, codes)
+        ranks(mask.words, mask.before, base, codes, stop - first)
+        points, order = self.sorted.points, self.sorted.order
+        count_points(codes, order, first, stop, here.mass, here.representative)
+        if self.options.strategy == "random":
+            draw_points(codes, order, first, stop, points.point_id, self.options.seed, here.key)
+        elif self.options.strategy == "average":
+            sum_points(codes, order, first, stop, points.colour, here.sums)
+        elif self.options.strategy == "weighted":
+            cube = self.sorted.cube
+            weigh_points(
+                points.x, points.y, points.z, cube.x0, cube.y0, cube.z0, cube.size, points.colour,
+                order, first, stop, level, self.depth, base, mask.words, mask.before, here.sums,
+            )  # fmt: skip
+
+    def _add_voxels(
+        self, base: int, number: int, some: tuple[int, int], below: Voxels, here: Voxels, mask: Mask
+    ) -> None:
+        place = number, self.depth, base, mask.words, mask.before
+        both = below.mass, below.representative, here.mass, here.representative
+        merge_counts(below.code, *some, *place, *both)
+        if self.options.strategy == "random":
+            merge_keys(below.code, *some, *place, below.key, here.key)
+        elif self.options.strategy == "average":
+            merge_sums(below.code, *some, *place, below.sums, here.sums)
+        elif self.options.strategy == "weighted":
+            weigh_voxels(below.code, *some, *place, below.mass, below.colour, here.sums)
+
+    def _finish(self, here: Voxels, first: int, stop: int) -> None:
+        """Give colours to voxels that have all their samples."""
+        if self.options.strategy == "random":
+            take_drawn(here.key, first, stop, here.representative)
+        if self.options.strategy == "average":
+            divide(here.sums, here.mass, first, stop, here.colour)
+        elif self.options.strategy == "weighted":
+            divide(here.sums, here.sums[:, 4], first, stop, here.colour)
+        else:
+            take_colours(self.sorted.points.colour, here.representative, first, stop, here.colour)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def codes_above(code: Any, first: int, stop: int, number: int, depth: int, codes: Any) -> None:
+    """Write the cells of a child's voxels in its parent's grid."""
+    octant = number << 3 * (depth - 1)
+    for i in range(first, stop):
+        codes[i - first] = octant | code[i] >> 3
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mark(codes: Any, n: int, words: Any, touched: Any) -> None:
+    """Mark cells as occupied, and the words of the mask that hold them."""
+    for i in range(n):
+        code = np.uint64(codes[i])
+        word = code >> np.uint64(6)
+        words[word] |= np.uint64(1) << (code & np.uint64(63))
+        touched[word >> np.uint64(6)] |= np.uint64(1) << (word & np.uint64(63))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rank(words: Any, touched: Any, before: Any) -> int:
+    """Count the occupied cells, and those before each word."""
+    found = 0
+    for group in range(len(touched)):
+        rest = touched[group]
+        while rest != np.uint64(0):
+            word = group << 6 | lowest_bit(rest)
+            rest &= rest - np.uint64(1)
+            before[word] = found
+            found += bits_set(words[word])
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def clear(words: Any, touched: Any) -> None:
+    """Forget what is marked."""
+    for group in range(len(touched)):
+        rest = touched[group]
+        while rest != np.uint64(0):
+            words[group << 6 | lowest_bit(rest)] = 0
+            rest &= rest - np.uint64(1)
+        touched[group] = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def list_codes(words: Any, touched: Any, code: Any) -> None:
+    """Write the occupied cells, ascending."""
+    found = 0
+    for group in range(len(touched)):
+        rest = touched[group]
+        while rest != np.uint64(0):
+            word = group << 6 | lowest_bit(rest)
+            rest &= rest - np.uint64(1)
+            cells = words[word]
+            while cells != np.uint64(0):
+                code[found] = word << 6 | lowest_bit(cells)
+                cells &= cells - np.uint64(1)
+                found += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def rank_of(words: Any, before: Any, code: int) -> Any:
+    """Give the number of occupied cells before one."""
+    bit = np.uint64(1) << np.uint64(code & 63)
+    return before[code >> 6] + bits_set(words[code >> 6] & (bit - np.uint64(1)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ranks(words: Any, before: Any, base: int, codes: Any, n: int) -> None:
+    """Replace cells by their voxels."""
+    for i in range(n):
+        codes[i] = base + rank_of(words, before, np.int64(codes[i]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_points(
+    voxel: Any, order: Any, first: int, stop: int, mass: Any, representative: Any
+) -> None:
+    """Count points, and keep the one of the lowest position."""
+    for i in range(first, stop):
+        v = voxel[i - first]
+        mass[v] += 1
+        representative[v] = min(representative[v], order[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_points(voxel: Any, order: Any, first: int, stop: int, colour: Any, sums: Any) -> None:
+    """Add the colours of points."""
+    for i in range(first, stop):
+        v = voxel[i - first]
+        point = order[i]
+        for channel in range(4):
+            sums[v, channel] += colour[point, channel]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_points(
+    voxel: Any, order: Any, first: int, stop: int, point_id: Any, seed: int, key: Any
+) -> None:
+    """Keep the point whose random number is the greatest, the lower position of two alike."""
+    for i in range(first, stop):
+        v = voxel[i - first]
+        point = np.uint64(order[i])
+        drawn = random_word(point_id[order[i]], seed) << np.uint64(32)
+        key[v] = max(key[v], drawn | (np.uint64(NO_POINT) - point))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def random_word(point_id: int, seed: int) -> Any:
+    """Give 32 bits that look random: the finaliser of splitmix64 (Steele et al. 2014)."""
+    word = np.uint64(point_id) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)
+    word = (word ^ word >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ word >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return (word ^ word >> np.uint64(31)) >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_points(
+    x: Any,
+    y: Any,
+    z: Any,
+    x0: float,
+    y0: float,
+    z0: float,
+    size: float,
+    colour: Any,
+    order: Any,
+    first: int,
+    stop: int,
+    level: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    sums: Any,
+) -> None:
+    """Add the colours of points to the occupied voxels around them, nearer ones weighing more."""
+    for i in range(first, stop):
+        point = order[i]
+        weigh(
+            digits(place(x[point], x0, size), level, depth + FINE),
+            digits(place(y[point], y0, size), level, depth + FINE),
+            digits(place(z[point], z0, size), level, depth + FINE),
+            1, colour, point, depth, base, words, before, sums,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_voxels(
+    code: Any,
+    first: int,
+    stop: int,
+    number: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    mass: Any,
+    colour: Any,
+    sums: Any,
+) -> None:
+    """Add the colours of a child's voxels as of so many points in the middle of each."""
+    octant = number << 3 * depth
+    middle = HALF // 2
+    for i in range(first, stop):
+        cell = octant | np.int64(code[i])
+        weigh(
+            gather(cell >> 2) * HALF + middle,
+            gather(cell >> 1) * HALF + middle,
+            gather(cell) * HALF + middle,
+            np.int64(mass[i]), colour, i, depth, base, words, before, sums,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def weigh(
+    x: int,
+    y: int,
+    z: int,
+    mass: int,
+    colour: Any,
+    sample: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    sums: Any,
+) -> None:
+    """Add a sample to the voxels that it reaches (section 4.2.4).
+
+    x, y and z are in 1/`REACH` of a voxel from the node's corner. A sample reaches the middle of
+    at most two voxels along each axis: its own, and that on the side where it lies.
+    """
+    side = 1 << depth
+    for corner in range(8):
+        cx, wide_x = reached(x, corner & 4)
+        cy, wide_y = reached(y, corner & 2)
+        cz, wide_z = reached(z, corner & 1)
+        if min(cx, cy, cz) < 0 or max(cx, cy, cz) >= side:
+            continue
+        square = wide_x * wide_x + wide_y * wide_y + wide_z * wide_z
+        code = morton(cx, cy, cz)
+        if square >= REACH * REACH or not is_marked(words, code):
+            continue
+        weight = (REACH - np.int64(sqrt(np.float64(square)))) * mass
+        v = base + rank_of(words, before, code)
+        for channel in range(4):
+            sums[v, channel] += np.uint64(weight * np.int64(colour[sample, channel]))
+        sums[v, 4] += np.uint64(weight)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def reached(where: int, is_other: int) -> Any:
+    """Give a voxel along an axis, and how far its middle is."""
+    own = where >> FINE
+    off = (where & (REACH - 1)) - HALF
+    if is_other == 0:
+        return own, abs(off)
+    return (own - 1 if off < 0 else own + 1), REACH - abs(off)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def is_marked(words: Any, code: int) -> Any:
+    """Whether a cell is occupied."""
+    return (words[code >> 6] >> np.uint64(code & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def merge_counts(
+    code: Any,
+    first: int,
+    stop: int,
+    number: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    mass: Any,
+    representative: Any,
+    mass_above: Any,
+    representative_above: Any,
+) -> None:
+    """Add the points of a child's voxels."""
+    octant = number << 3 * (depth - 1)
+    for i in range(first, stop):
+        v = base + rank_of(words, before, octant | code[i] >> 3)
+        mass_above[v] += mass[i]
+        representative_above[v] = min(representative_above[v], representative[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def merge_keys(
+    code: Any,
+    first: int,
+    stop: int,
+    number: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    key: Any,
+    key_above: Any,
+) -> None:
+    """Keep the greatest keys of a child's voxels."""
+    octant = number << 3 * (depth - 1)
+    for i in range(first, stop):
+        v = base + rank_of(words, before, octant | code[i] >> 3)
+        key_above[v] = max(key_above[v], key[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def merge_sums(
+    code: Any,
+    first: int,
+    stop: int,
+    number: int,
+    depth: int,
+    base: int,
+    words: Any,
+    before: Any,
+    sums: Any,
+    sums_above: Any,
+) -> None:
+    """Add the sums of a child's voxels."""
+    octant = number << 3 * (depth - 1)
+    for i in range(first, stop):
+        v = base + rank_of(words, before, octant | code[i] >> 3)
+        for channel in range(4):
+            sums_above[v, channel] += sums[i, channel]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_drawn(key: Any, first: int, stop: int, representative: Any) -> None:
+    """Take the points out of keys."""
+    for v in range(first, stop):
+        representative[v] = np.uint64(NO_POINT) - (key[v] & np.uint64(NO_POINT))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def take_colours(colour: Any, representative: Any, first: int, stop: int, out: Any) -> None:
+    """Give voxels the colours of their points."""
+    for v in range(first, stop):
+        for channel in range(4):
+            out[v, channel] = colour[representative[v], channel]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def divide(sums: Any, by: Any, first: int, stop: int, out: Any) -> None:
+    """Give voxels the mean colours of their samples, rounded down."""
+    for v in range(first, stop):
+        for channel in range(4):
+            out[v, channel] = sums[v, channel] // np.uint64(by[v])
