@@ -10,7 +10,7 @@ import pyarrow as pa
 from spatialq.call import call
 from spatialq.function import SqlFunction
 from spatialq.quoting import identifier
-from spatialq.udf import Kind, Text, Udf
+from spatialq.udf import Kind, Lists, Text, Udf
 
 SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
 ARROW_TYPES = {
@@ -26,27 +26,30 @@ ARROW_TYPES = {
 def kernel_function(udf: Udf) -> SqlFunction:
     """Make the SQL function `<name>_udf` of a spatial function.
 
-    Its arguments are a list of point_ids, a list per column, and a struct of the options and
-    the device; it gives a list of structs. One row is one call of the kernel, so that it serves
-    a whole table (one row) and GROUP BY (a row a group).
+    Its arguments are a list of point_ids, a list per column, one per column that it carries (NULL
+    if there is none), and a struct of the options and the device; it gives a list of structs. One
+    row is one call of the kernel, so that it serves a whole table (one row) and GROUP BY (a row a
+    group).
     """
+    names = ["point_id", *udf.columns, *udf.carries]
 
-    def answer(ids: Any, *arguments: Any) -> Any:
+    def answer(*arguments: Any) -> Any:
         *columns, options = arguments
-        lists = [each_list(column) for column in (ids, *columns)]
+        lists = [each_list(column) for column in columns]
         results = [
-            _run(udf, dict(zip(("point_id", *udf.columns), arrays, strict=True)), chosen)
+            _run(udf, dict(zip(names, arrays, strict=True)), chosen)
             for *arrays, chosen in zip(*lists, options.to_pylist(), strict=True)
         ]
         return list_of_structs([structs(udf, result) for result in results])
 
     # DuckDB counts the arguments of a function by its signature.
-    names = ["ids", *udf.columns, "options"]
-    answer.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
+    parameters = [Parameter(n, Parameter.POSITIONAL_ONLY) for n in (*names, "options")]
+    answer.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    carried = (f"{kind}[]" for kind in udf.carries.values())
     returns = ", ".join(f"{identifier(name)} {kind}" for name, kind in udf.returns.items())
     return SqlFunction(
         f"{udf.name}_udf",
-        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), options_type(udf)),
+        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), *carried, options_type(udf)),
         f"STRUCT({returns})[]",
         answer,
     )
@@ -94,19 +97,20 @@ def choose(udf: Udf, given: dict[str, Any]) -> tuple[Any, str]:
 
 
 def arrays_of(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
-    """Zero-copy views of the columns.
+    """Zero-copy views of the columns; of those carried masked copies where a value is NULL.
 
     Raises
     ------
     ValueError
-        If a value is NULL, or the columns have different lengths.
+        If a value is NULL that must be there, or the columns have different lengths.
     """
-    lengths = {name: len(values) for name, values in columns.items()}
+    given = {n: v for n, v in columns.items() if n not in udf.carries or v.null_count < len(v)}
+    lengths = {name: len(values) for name, values in given.items()}
     if len(set(lengths.values())) > 1:
         message = f"{udf.name}: the columns must have one length, got {lengths}"
         raise ValueError(message)
-    for name, values in columns.items():
-        if values.null_count:
+    for name, values in given.items():
+        if values.null_count and name not in udf.carries:
             first = np.argmax(values.is_null().to_numpy(zero_copy_only=False))
             where = (
                 f"at position {first}"
@@ -117,7 +121,14 @@ def arrays_of(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
                 f"{udf.name}: {name} must not be NULL, got {values.null_count} of them, {where}"
             )
             raise ValueError(message)
-    return {name: values.to_numpy(zero_copy_only=True) for name, values in columns.items()}
+    return {**dict.fromkeys(udf.carries), **{n: _array(values) for n, values in given.items()}}
+
+
+def _array(values: Any) -> Any:
+    if not values.null_count:
+        return values.to_numpy(zero_copy_only=True)
+    mask = values.is_null().to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(values.fill_null(0).to_numpy(), mask)
 
 
 def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> Any:
@@ -126,8 +137,12 @@ def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | No
     arrays = []
     for name, kind in columns.items():
         values = result[name]
+        if isinstance(values, Lists):
+            arrays.append(_lists(values))
+            continue
         if isinstance(values, Text):
-            values = pa.array(values.names, pa.string()).take(pa.array(values.codes))
+            codes = pa.array(values.codes, mask=values.codes < 0)
+            values = pa.array(values.names, pa.string()).take(codes)
         elif name in udf.values:
             values = pa.array(udf.values[name], pa.string()).take(pa.array(values))
         mask = values == udf.nulls[name] if name in udf.nulls else None
@@ -136,7 +151,15 @@ def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | No
     return pa.StructArray.from_arrays(arrays, names=list(columns))
 
 
+def _lists(lists: Lists) -> Any:
+    """Make an Arrow array of lists of structs without a copy, of however many structs."""
+    fields = [pa.array(values) for values in lists.columns.values()]
+    values = pa.StructArray.from_arrays(fields, names=list(lists.columns))
+    return pa.LargeListArray.from_arrays(pa.array(lists.offsets), values)
+
+
 def list_of_structs(rows: list[Any]) -> Any:
     """Make an Arrow array of lists: each row's structs are a list."""
     offsets = np.cumsum([0, *map(len, rows)])
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.concat_arrays(rows))
+    structs = rows[0] if len(rows) == 1 else pa.concat_arrays(rows)  # which copies even one
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)

@@ -20,7 +20,7 @@ from spatialq.grid import count_values
 from spatialq.io import crs
 from spatialq.io.files import find_files, is_pattern, open_once, warn_about
 from spatialq.io.grid import GridSource
-from spatialq.loading import SUFFIXES
+from spatialq.loading import SUFFIXES, means_file
 from spatialq.quoting import identifier, literal
 from spatialq.udf import Udf
 
@@ -81,7 +81,7 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
         message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
     chosen, _ = choose(udf, json.loads(options))
-    if not (is_pattern(grid) or _is_file(grid)):
+    if not means_file(grid):
         if nodata is not None or band != 1:
             message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
@@ -108,12 +108,6 @@ def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, o
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
     return " UNION ALL ".join(queries)
-
-
-def _is_file(grid: str) -> bool:
-    """Whether a text means a file, not a table."""
-    path = Path(grid)
-    return path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
 
 
 def _warn_about_degrees(udf: Udf, sources: Sequence[GridSource]) -> None:

@@ -12,7 +12,7 @@ from spatialq import cuda
 from spatialq.cuda import on_gpu
 from spatialq.grid import Grid, heights, require_values
 from spatialq.planner import log, route
-from spatialq.udf import Device, Text, Udf, find
+from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find
 
 
 def run(
@@ -45,13 +45,15 @@ def run(
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
     **options
-        The function's named arguments.
+        The function's named arguments; and what it carries, such as `red` (uint16[n]) of
+        'build_lod', in the memory where the coordinates are, masked where there is no value.
 
     Returns
     -------
     dict of arrays
         The columns of the result, in the memory where the coordinates are; geometries are WKB
-        in a NumPy array of bytes objects, wherever the coordinates are.
+        in a NumPy array of bytes objects, texts an array of str ('' where SQL has NULL), wherever
+        the coordinates are. Lists of structs are `spatialq.udf.Lists`.
 
     Raises
     ------
@@ -86,22 +88,25 @@ def run(
         message = f"run: {function} is a function of points, it takes no elements"
         raise ValueError(message)
     columns = {"x": x, "y": y, "z": z, "point_id": point_id}
+    columns |= {name: options.pop(name, None) for name in udf.carries}
     if any(on_gpu(values) for values in columns.values()):
         gpu = cuda.device()
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
-            return call(udf, {**columns, **given}, udf.choose(options), "gpu")[0]
+            return _with_texts(call(udf, {**columns, **given}, udf.choose(options), "gpu")[0])
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
     n = columns["x"].size
     columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
-    shapes = {name: values.shape for name, values in columns.items()}
+    for name, kind in udf.carries.items():
+        columns[name] = _whole(udf, name, columns[name], NUMPY_TYPES[kind])
+    shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return call(udf, {**columns, **given}, udf.choose(options), device)[0]
+    return _with_texts(call(udf, {**columns, **given}, udf.choose(options), device)[0])
 
 
 def _run_cells(
@@ -144,6 +149,23 @@ def _floats(udf: Udf, name: str, values: Any) -> Any:
     except (TypeError, ValueError) as error:
         got = error
     message = f"{udf.name}: {name} must be numbers, got {got}"
+    raise ValueError(message)
+
+
+def _whole(udf: Udf, name: str, values: Any, kind: Any) -> Any:
+    """Make whole numbers of a type of what is given, if anything is; masked where that is."""
+    if values is None:
+        return None
+    array, most = np.asanyarray(values), np.iinfo(kind).max
+    got = array.dtype
+    if got == kind:
+        return array
+    if got.kind in "iu":
+        wrong = (array < 0) | (array > most)
+        if not wrong.any():
+            return array.astype(kind)
+        got = array[np.argmax(wrong)]
+    message = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got {got}"
     raise ValueError(message)
 
 
@@ -239,7 +261,7 @@ def _run_heights(
 def _with_texts(result: dict[str, Any]) -> dict[str, Any]:
     """Write out the columns of text that a kernel gives as codes."""
     return {
-        name: np.array(values.names)[values.codes] if isinstance(values, Text) else values
+        name: np.array([*values.names, ""])[values.codes] if isinstance(values, Text) else values
         for name, values in result.items()
     }
 

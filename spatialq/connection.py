@@ -94,6 +94,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
     from spatialq import (
         bridge,
+        bridge_cloud,
         bridge_elements,
         bridge_grid,
         bridge_points_elements,
@@ -107,6 +108,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
     udfs = catalog().values()
     return (
         *(bridge.kernel_function(udf) for udf in udfs if udf.takes_points),
+        *(f for udf in udfs if udf.carries for f in bridge_cloud.kernel_functions(udf)),
         *(f for udf in udfs if udf.takes_grid for f in bridge_grid.kernel_functions(udf)),
         *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
         *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),

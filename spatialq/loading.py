@@ -14,7 +14,7 @@ import duckdb
 from spatialq import sources
 from spatialq.errors import FileError, FileWarning
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, open_once, require_file, warn_about
+from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
 from spatialq.io.source import Box, Source
 from spatialq.quoting import identifier
 from spatialq.sources import SourceRecord
@@ -59,6 +59,13 @@ def kind_of(reader: str, path: Path) -> str:
         reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"
         raise FileError.of(reader, path, reason)
     return kind
+
+
+def means_file(name: str) -> bool:
+    """Whether a text means a file or a pattern of them, not a table."""
+    path = Path(name)
+    is_file = path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
+    return is_file or is_pattern(name)
 
 
 def load(

@@ -65,7 +65,13 @@ WORDS = {
 }
 """A value of a kind, and several."""
 
-NUMPY_TYPES = {"BIGINT": np.int64, "DOUBLE": np.float64, "VARCHAR": np.str_}
+NUMPY_TYPES = {
+    "BIGINT": np.int64,
+    "DOUBLE": np.float64,
+    "USMALLINT": np.uint16,
+    "UTINYINT": np.uint8,
+    "VARCHAR": np.str_,
+}
 
 
 @dataclass(frozen=True)
@@ -97,17 +103,34 @@ class Choices:
 
 @dataclass(frozen=True)
 class Text:
-    """A column of text that a kernel gives: codes into names."""
+    """A column of text that a kernel gives: codes into names, -1 where there is none."""
 
     codes: Any
     names: Sequence[str]
 
 
 @dataclass(frozen=True)
+class Lists:
+    """A column of lists of structs that a kernel gives.
+
+    Parameters
+    ----------
+    offsets : int64[rows + 1]
+        The list of row k is ``offsets[k] : offsets[k + 1]`` of each column.
+    columns : mapping of str to array
+        The fields of the structs.
+    """
+
+    offsets: Any
+    columns: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Udf:
     """One spatial function over the rows of a relation.
 
-    A function of points gets float64 columns of one length, and `point_id` (int64) before them.
+    A function of points gets float64 columns of one length, and `point_id` (int64) before them;
+    what it `carries` as arrays of its type, masked where there is no value, or None.
     A function of elements has no columns: it gets the meshes of one or two relations as `a` and
     `b`, and its result has columns `a` and `b`, rows of theirs. One of points and elements gets
     the meshes as `elements`; the rows in its result, -1 for none, are `element`, which SQL has as
@@ -121,6 +144,8 @@ class Udf:
     returns: Mapping[str, str]
     """Out: column -> SQL type."""
     work: Callable[[int, Any], Work]
+    carries: Mapping[str, str] = field(default_factory=dict)
+    """Columns of whole numbers that a table of points may have or not: column -> SQL type."""
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Names behind the codes of a column: what the kernel gives as 0, 1, 2 ..."""
     nulls: Mapping[str, int] = field(default_factory=dict)

@@ -83,4 +83,5 @@ UDF = Udf(
         "samples": f"STRUCT({', '.join(f'{name} {kind}' for name, kind in SAMPLE.items())})[]",
     },
     work=work,
+    carries={**dict.fromkeys(CHANNELS, "USMALLINT"), "classification": "UTINYINT"},
 )

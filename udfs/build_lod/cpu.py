@@ -6,14 +6,55 @@ import numpy as np
 
 from spatialq.parallel import in_threads
 
+from .door import enter
 from .nodes import grow
 from .places import keys
 from .split import Sorted, split
+from .table import columns
 from .tree import Cube, Points, Root, Tree
 from .voxels import Filler
 
 if TYPE_CHECKING:
     from . import Options
+
+
+def run(
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any,
+    red: Any,
+    green: Any,
+    blue: Any,
+    intensity: Any,
+    classification: Any,
+    options: "Options",
+) -> dict[str, Any]:
+    """Build the octree of a cloud and give it as a table.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    point_id : int64[n]
+        Unique.
+    red, green, blue, intensity : uint16[n] or None
+        Masked, or None, where there is no value.
+    classification : uint8[n] or None
+    options : Options
+
+    Returns
+    -------
+    dict of columns
+        A row a node, as `UDF.returns` has them; none without points.
+
+    Raises
+    ------
+    ValueError
+        As from `door.enter`.
+    """
+    cloud = enter(x, y, z, point_id, red, green, blue, intensity, classification)
+    tree = build(cloud.points, cloud.cube, options)
+    return columns(tree, cloud.points, cloud.classification, cloud.cube, options)
 
 
 def build(points: Points, cube: Cube, options: "Options", root: Root | None = None) -> Tree:

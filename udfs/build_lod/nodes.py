@@ -32,22 +32,21 @@ def grow(leaves: Leaves, root_level: int) -> Nodes:
     """Find the cells above leaves, up to the root."""
     levels: list[tuple[Any, ...]] = []
     cell, first, points = leaves.cell[:0], leaves.first[:0], leaves.points[:0]
-    for level in range(int(leaves.level.max()), root_level - 1, -1):
+    for at in range(int(leaves.level.max()), root_level - 1, -1):
         cell, first, points, children = _parents(cell, first, points)
-        here = leaves.level == level
+        here = leaves.level == at
         cell = np.concatenate([cell, leaves.cell[here]])
         first = np.concatenate([first, leaves.first[here]])
         points = np.concatenate([points, leaves.points[here]])
         children = np.concatenate([children, np.zeros(np.count_nonzero(here), np.uint8)])
         ranked = np.argsort(first)  # no two nodes of a level have a point in common
         cell, first, points, children = (each[ranked] for each in (cell, first, points, children))
-        levels.append((np.full(len(cell), level, np.int32), cell, first, points, children))
+        levels.append((np.full(len(cell), at, np.int32), cell, first, points, children))
     levels.reverse()
     level_first = np.cumsum([0, *(len(each[0]) for each in levels)]).tolist()
     parent = [np.full(1, -1)]
     for k in range(1, len(levels)):
-        above: Any = levels[k - 1][2]
-        below: Any = levels[k][2]
+        above, below = levels[k - 1][2], levels[k][2]
         parent.append(level_first[k - 1] + np.searchsorted(above, below, "right") - 1)
     level, cell, first, points, children = (
         np.concatenate(each) for each in zip(*levels, strict=True)

@@ -1,0 +1,125 @@
+"""From a table of points that carry colours, or from files of them, to a kernel and back.
+
+As for `read_las`: the query is written while it is bound. A table's columns come as lists, NULL
+where it has none of that name; files go straight into arrays, without a row a point.
+"""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.bridge import choose, list_of_structs, structs
+from spatialq.call import call
+from spatialq.cloud_file import LAS, fill_columns
+from spatialq.errors import FileError
+from spatialq.function import SqlFunction
+from spatialq.io.crs import require_same
+from spatialq.io.files import find_files, is_pattern, warn_about
+from spatialq.io.las import open_las
+from spatialq.loading import means_file
+from spatialq.quoting import literal
+from spatialq.udf import NUMPY_TYPES, Udf
+
+
+def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
+    """Make the SQL functions of a function of points that carry something.
+
+    `<name>_sql` writes the query: of a table it calls `<name>_udf` (see `spatialq.bridge`), of
+    files `<name>_files`, which gets their names, and options as JSON.
+    """
+
+    def query(points: Any, options: Any) -> Any:
+        calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
+        return pa.array([_query(udf, *arguments) for arguments in calls], pa.string())
+
+    def answer(plans: Any) -> Any:
+        return list_of_structs([_of_files(udf, **json.loads(plan)) for plan in plans.to_pylist()])
+
+    columns = ", ".join(f"{name} {kind}" for name, kind in udf.returns.items())
+    return (
+        SqlFunction(f"{udf.name}_sql", ("VARCHAR", "VARCHAR"), "VARCHAR", query, volatile=False),
+        SqlFunction(f"{udf.name}_files", ("VARCHAR",), f"STRUCT({columns})[]", answer),
+    )
+
+
+def _query(udf: Udf, points: str | None, text: str) -> str:
+    if points is None:
+        message = f"{udf.name}: points must not be NULL"
+        raise ValueError(message)
+    options, device = choose(udf, json.loads(text))
+    if means_file(points):
+        rows = f"{udf.name}_files({literal(_plan(udf, points, text))})"
+        return f"SELECT unnest({rows}, max_depth := 2)"
+    chosen = {**asdict(options), "device": device}
+    lists = [
+        "list(point_id::BIGINT)",
+        *(f"list({name}::DOUBLE)" for name in udf.columns),
+        *(f"list({_whole(udf, name)})" for name in udf.carries),
+        f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
+    ]
+    absent = ", ".join(f"NULL::{kind} AS {name}" for name, kind in udf.carries.items())
+    return (
+        f"SELECT unnest({udf.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
+        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+    )
+
+
+def _whole(udf: Udf, name: str) -> str:
+    """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
+    kind = udf.carries[name]
+    most = np.iinfo(NUMPY_TYPES[kind]).max
+    sentence = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got "
+    return (
+        f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
+        f"WHEN typeof({name}) SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
+        f"AND TRY_CAST({name} AS HUGEINT) BETWEEN 0 AND {most} THEN {name}::{kind} "
+        f"ELSE error({literal(sentence)} || {name} || ', a ' || typeof({name})) END"
+    )
+
+
+def _plan(udf: Udf, points: str, options: str) -> str:
+    """Look at the files, of which only the headers are read, and write what `_of_files` gets."""
+    if not is_pattern(points) and Path(points).suffix.lower() not in LAS:
+        reason = f"is no point cloud: its name must end in {' or '.join(LAS)}"
+        raise FileError.of(udf.name, points, reason)
+    clouds = [open_las(path) for path in find_files(udf.name, points)]
+    for cloud in clouds:
+        warn_about(udf.name, cloud)
+    require_same(udf.name, [(cloud.path, cloud.crs) for cloud in clouds])
+    files = [[str(cloud.path), *cloud.stamp] for cloud in clouds]
+    return json.dumps({"files": files, "options": options})
+
+
+def _of_files(udf: Udf, files: list[list[Any]], options: str) -> Any:
+    """Run the kernel on all points of the files, whose ids run on from file to file."""
+    clouds = []
+    for path, *stamp in files:
+        clouds.append(open_las(path))
+        if list(clouds[-1].stamp) != stamp:
+            raise FileError.of(udf.name, path, "was changed while the query ran")
+    n = sum(cloud.rows for cloud in clouds)
+    columns: dict[str, Any] = {name: np.empty(n) for name in udf.columns}
+    for name, kind in udf.carries.items():
+        there = [name in cloud.schema.names for cloud in clouds]
+        columns[name] = np.empty(n, NUMPY_TYPES[kind]) if any(there) else None
+        if any(there) and not all(there):
+            lost = np.repeat(np.logical_not(there), [cloud.rows for cloud in clouds])
+            columns[name] = np.ma.MaskedArray(columns[name], lost)
+    first = 0
+    for cloud in clouds:
+        part = slice(first, first + cloud.rows)
+        fill_columns(
+            cloud,
+            {
+                name: np.ma.getdata(values)[part]
+                for name, values in columns.items()
+                if name in cloud.schema.names
+            },
+        )
+        first += cloud.rows
+    result, _ = call(udf, {**columns, "point_id": np.arange(n)}, *choose(udf, json.loads(options)))
+    return structs(udf, result)

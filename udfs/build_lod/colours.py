@@ -1,0 +1,59 @@
+"""The colours of points: red, green, blue and intensity side by side."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.numba_cache import njit
+from spatialq.parallel import in_threads
+
+from . import CHANNELS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MID_GREY = 32768
+"""Of a point that has neither colour nor intensity."""
+
+
+def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray[np.uint16]":
+    """Lay the colours of points side by side, grey where there are none.
+
+    Parameters
+    ----------
+    red, green, blue, intensity : uint16[n] or None
+        None, or masked, where there is no value.
+    n : int
+
+    Returns
+    -------
+    uint16[n, 4]
+        A point without red, green or blue has its intensity in all three; one without intensity
+        has 0 of it, and mid-grey if it has no colour either.
+    """
+    if intensity is None:
+        light, grey = np.zeros(n, np.uint16), np.full(n, MID_GREY, np.uint16)
+    else:
+        light, grey = (np.ma.filled(intensity, none) for none in (0, MID_GREY))
+    own = [red, green, blue]
+    if any(each is None for each in own):
+        own = [grey] * len(own)
+    elif np.any(lost := np.logical_or.reduce(list(map(np.ma.getmask, own)))):
+        own = [np.where(lost, grey, np.ma.getdata(each)) for each in own]
+    side_by_side = np.empty((n, len(CHANNELS)), np.uint16)
+    plain = [np.ascontiguousarray(np.ma.getdata(each)).view() for each in (*own, light)]
+    for each in plain:
+        each.flags.writeable = False  # one Numba type, wherever the arrays came from
+    in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
+    return side_by_side
+
+
+@njit(cache=True, nogil=True)
+def _lay(
+    red: Any, green: Any, blue: Any, intensity: Any, first: int, stop: int, side_by_side: Any
+) -> None:
+    for i in range(first, stop):
+        side_by_side[i, 0] = red[i]
+        side_by_side[i, 1] = green[i]
+        side_by_side[i, 2] = blue[i]
+        side_by_side[i, 3] = intensity[i]
