@@ -12,12 +12,14 @@ from spatialq.export.atomic import whole
 from spatialq.numba_cache import njit
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
     Bytes = NDArray[np.uint8]
     Colours = NDArray[np.uint16]
 
+COLOURS, GREY = ("red", "green", "blue"), "intensity"
 PANEL, MARGIN, GAP, TITLE, CAPTION = 600, 24, 20, 56, 58
 FINE = 2  # drawn this much larger and reduced: smooth edges
 INK, FAINT, PAPER, MARK = (38, 42, 48), (112, 118, 126), (252, 252, 250), (196, 22, 84)
@@ -32,6 +34,27 @@ CELLS = 64  # along a panel, in which points are counted to tell that
 LIGHT = (0.74, 0.87, 1.0)  # of the faces of a voxel across x, y and z
 BRIGHT = (1.0, 99.0)  # percentiles of the colours that become dark and bright
 TONES = (14.0, 244.0)  # these, of 255
+
+
+class Nodes(NamedTuple):
+    """Columns of `build_lod` as NumPy arrays; the samples of node k are those from offset k on."""
+
+    level: Any
+    is_leaf: Any
+    spacing: Any
+    offsets: Any
+    samples: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, table: "pa.Table") -> "Nodes":
+        """Take them out of a table, the samples without a copy."""
+        level, is_leaf, spacing = (
+            table[name].to_numpy() for name in ("level", "is_leaf", "spacing")
+        )
+        lists = table["samples"].combine_chunks()
+        values = lists.values
+        fields = {name: values.field(name).to_numpy() for name in (*"xyz", *COLOURS, GREY)}
+        return cls(level, is_leaf, spacing, lists.offsets.to_numpy(), fields)
 
 
 class Level(NamedTuple):
@@ -57,7 +80,7 @@ class Window(NamedTuple):
     tall: int
 
 
-def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) -> None:
+def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     """Write a PNG of a cloud as the root shows it, as half the tree does, and with all points.
 
     The view is parallel, from above. Below, a part of the cloud is shown larger, where its colours
@@ -68,8 +91,8 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
     ----------
     path
         File to write, about 1900 pixels wide.
-    nodes : mapping
-        Columns of `build_lod`, as the kernel gives them.
+    table : pyarrow.Table
+        Nodes, as `build_lod` gives them.
     title
         First line of the picture.
 
@@ -80,9 +103,10 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
     """
     from PIL import Image, ImageDraw, ImageFont
 
+    nodes = Nodes.of(table)
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
-    points = _cut(nodes, int(nodes["level"].max(initial=0)))
+    points = _cut(nodes, int(nodes.level.max(initial=0)))
     overview = _overview(axes[:2] @ points.place)
     coarse = _coarse(nodes, COARSEST / overview.scale)
     levels = [_cut(nodes, each) for each in sorted({coarse, (coarse + points.level) // 2})]
@@ -136,27 +160,26 @@ def _tones(colour: "Colours") -> tuple[float, float]:
     return (dark, bright) if dark < bright else (dark - 1, bright + 1)
 
 
-def _coarse(nodes: Mapping[str, Any], width: float) -> int:
+def _coarse(nodes: Nodes, width: float) -> int:
     """Give the first level whose voxels are that narrow: a stray point makes the root's wide."""
-    narrow = ~nodes["is_leaf"] & (nodes["spacing"] <= width)
-    return int(nodes["level"][narrow].min(initial=nodes["level"].max(initial=0)))
+    narrow = ~nodes.is_leaf & (nodes.spacing <= width)
+    return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
-def _cut(nodes: Mapping[str, Any], level: int) -> Level:
+def _cut(nodes: Nodes, level: int) -> Level:
     """Take the nodes of a level, and the leaves above it."""
-    chosen = (nodes["level"] == level) | (nodes["is_leaf"] & (nodes["level"] < level))
-    offsets, columns = nodes["samples"].offsets, nodes["samples"].columns
-    spans = [np.arange(*offsets[k : k + 2]) for k in np.flatnonzero(chosen)]
+    chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
+    spans = [np.arange(*nodes.offsets[k : k + 2]) for k in np.flatnonzero(chosen)]
     step = max(1, math.ceil(sum(map(len, spans)) / MOST_SAMPLES))
     rows = np.concatenate([np.empty(0, np.int64), *spans])[::step]
-    names = ["red", "green", "blue"]
-    if not any(columns[name].any() for name in names):  # the file has room for colours, but none
-        names = ["intensity"] * 3
+    samples = nodes.samples
+    # a file may have room for colours, and none there
+    names = COLOURS if any(samples[name].any() for name in COLOURS) else (GREY,) * 3
     return Level(
         level,
-        np.array([columns[axis][rows] for axis in "xyz"]),
-        np.column_stack([columns[name][rows] for name in names]),
-        np.repeat(nodes["spacing"][chosen], nodes["count"][chosen])[::step],
+        np.array([samples[axis][rows] for axis in "xyz"]),
+        np.column_stack([samples[name][rows] for name in names]),
+        np.repeat(nodes.spacing[chosen], [len(span) for span in spans])[::step],
     )
 
 
