@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "split.cu"
 THREADS = 256
-BLOCKS = 8  # of a multiprocessor
+BLOCKS = 32  # of a multiprocessor, not all of them at once: the last ones are a small share
 MAX_DEPTH = 8  # of the first grid
 FINER = 4  # levels of the grids laid in cells that are too full
 CELLS = 1 << 24  # of a round, unless its grids are of a single level
