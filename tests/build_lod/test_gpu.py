@@ -152,8 +152,9 @@ def test_no_points_are_no_nodes():
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("axis", "xyz")
 def test_what_is_not_finite_is_refused_in_the_same_words(axis):
-    columns, sentences = random(300), []
+    columns = random(300)
     columns[axis][[17, 100]] = np.nan
+    sentences = []
     for kind in ("cpu", "gpu"):
         with pytest.raises(ValueError, match="must be finite, got 2 points") as error:
             UDF.kernel(kind)(**columns, options=Options())
@@ -161,7 +162,8 @@ def test_what_is_not_finite_is_refused_in_the_same_words(axis):
     assert sentences[0] == sentences[1]
 
 
-def test_columns_must_be_in_one_memory(device):
-    columns = random(300)
+def test_coordinates_must_be_in_one_memory(device):
+    columns = random(700)
+    mixed = {name: there(device, values) for name, values in columns.items()}
     with pytest.raises(ValueError, match=r"build_lod: .* must be in one memory"):
-        UDF.kernel("gpu")(**{**columns, "x": there(device, columns["x"])}, options=Options())
+        UDF.kernel("gpu")(**{**mixed, "x": columns["x"]}, options=Options())
