@@ -79,20 +79,6 @@ struct Lod {
 
 __device__ u64 below(int bit) { return (1ull << bit) - 1; }
 
-// The highest bits of a place, followed by zeros if it has fewer.
-__device__ u32 digits(u64 place, int bits) {
-    return (u32)(bits <= BITS ? place >> (BITS - bits) : place << (bits - BITS));
-}
-
-// Every third bit, from the lowest; of the 10 lowest bits.
-__device__ u32 spread_few(u32 v) {
-    v &= 0x3FF;
-    v = (v | v << 16) & 0x030000FF;
-    v = (v | v << 8) & 0x0300F00F;
-    v = (v | v << 4) & 0x030C30C3;
-    return (v | v << 2) & 0x09249249;
-}
-
 __device__ u32 gather_few(u32 v) {
     v &= 0x09249249;
     v = (v | v >> 2) & 0x030C30C3;
@@ -288,14 +274,6 @@ __device__ void clear(u64* mask) {
     __syncthreads();
 }
 
-// Cell of a point in its leaf's octant.
-template <typename Record>
-__device__ u32 cell_of(const Lod& lod, const Record& record, int bits) {
-    const Place place = lod.cube.place(record);
-    const u32 code = morton(digits(place.x, bits), digits(place.y, bits), digits(place.z, bits));
-    return code & lod.octant_mask();
-}
-
 // lod_mark_*: octants of leaves.
 // block    a node
 // writes   cells
@@ -307,14 +285,15 @@ __device__ void mark_points(const Lod& lod) {
     clear(mask);
     const i64 first = lod.first[node];
     const Record* records = (const Record*)lod.records + first;
-    const int bits = lod.voxel_bits(node), lane = threadIdx.x % 32;
+    const Cells<decltype(Record::x)> octant(lod.cube, lod.voxel_bits(node), (int)lod.depth - 1);
+    const int lane = threadIdx.x % 32;
     const i64 n = lod.is_heap(node) ? 1 : lod.points[node];
     const int UNROLL = 2;
     for (i64 k = threadIdx.x / 32 * (32 * UNROLL) + lane; k - lane < n; k += MARKERS * UNROLL) {
         u32 cells[UNROLL];
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i)
-            cells[i] = k + 32 * i < n ? cell_of(lod, records[k + 32 * i], bits) : NOWHERE;
+            cells[i] = k + 32 * i < n ? octant.of(records[k + 32 * i]) : NOWHERE;
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
             const u32 before = __shfl_up_sync(ALL, cells[i], 1);
@@ -527,9 +506,9 @@ struct Weighted {
         const int bits = lod.voxel_bits(node) + FINE;
         const u32 side = 1u << lod.depth, mask = (side << FINE) - 1;
         const Place place = lod.cube.place(sample.record);
-        const Along x(digits(place.x, bits) & mask);
-        const Along y(digits(place.y, bits) & mask);
-        const Along z(digits(place.z, bits) & mask);
+        const Along x((u32)digits(place.x, bits) & mask);
+        const Along y((u32)digits(place.y, bits) & mask);
+        const Along z((u32)digits(place.z, bits) & mask);
         const Grid grid(lod, lod.parent[node]);
 #pragma unroll 1
         for (int corner = 0; corner < 8; ++corner) {
