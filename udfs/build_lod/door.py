@@ -107,7 +107,7 @@ def _cube(x: Any, y: Any, z: Any, point_id: Any) -> Cube:
     if not np.isfinite(cube.size):
         axis = int(np.argmax(greatest / 2 - least / 2))
         refuse(
-            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.1g}, got {least[axis]} "
+            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.2g}, got {least[axis]} "
             f"to {greatest[axis]}"
         )
     return cube

@@ -206,12 +206,15 @@ __device__ u32 parent_of(const u32* words, i64 max_points, u32* occupied) {
 
 // lod_pyramid: cells of up to LEVELS coarser levels from those of a level, which lie behind them.
 // block    PARENTS cells at the level above, a thread each
-// reads    counts, differs of the grids in the finest cells, if those are the level; or 0
-// writes   n_nodes[levels]: the number of children of inner nodes, from the lowest level upwards
+// reads    counts, differs of the grids in the finest cells, if those are the level; or 0;
+//          n_full: it does nothing while there is a full cell; or 0
+// writes   adds to n_nodes[levels] the children of inner nodes, from the lowest level upwards
 extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 max_points,
-                                       const u32* counts, const u32* differs, u32* n_nodes) {
+                                       const u32* counts, const u32* differs, const u32* n_full,
+                                       u32* n_nodes) {
     __shared__ u32 below[PARENTS], n_children[LEVELS];
     const int t = threadIdx.x;
+    if (n_full != 0 && *n_full > 0) return;
     if (t < LEVELS) n_children[t] = 0;
     __syncthreads();
     i64 parents = cells / 8, first = (i64)blockIdx.x * PARENTS;
