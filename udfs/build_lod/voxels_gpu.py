@@ -78,7 +78,7 @@ def voxels(
     """
     filler = _Filler(device, cloud, split, cube, options, point_id)
     filler.mark()
-    return filler.fill(representatives)
+    return filler.fill(representatives=representatives)
 
 
 class _Filler:
@@ -118,7 +118,9 @@ class _Filler:
             "n_words": empty(n, u32),
             "n_voxels": self.n_voxels,
             "n_kept": device.filled(0, 8),
-            **dict.fromkeys(("place", "code", "colour", "mass", "lowest", "keys", "sums"), 0),
+            "place": 0,
+            "cells": empty(len(cloud), u32),
+            **dict.fromkeys(("code", "colour", "mass", "lowest", "keys", "sums"), 0),
             "depth": depth,
             "n_tops": n_tops,
             "max_points": options.max_points,
@@ -161,7 +163,7 @@ class _Filler:
             end = self.split.level_first[level + 1]
             self._launch("mark_inner", (end - first,), MARKERS, first)
 
-    def fill(self, representatives: bool) -> Voxels:
+    def fill(self, *, representatives: bool) -> Voxels:
         """Give the voxels their points and colours."""
         device, kind, split = self.device, self.cloud.kind, self.split
         place = np.concatenate([[0], np.cumsum(device.download(self.n_voxels), dtype=np.int64)])
