@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spatialq.bridge import choose, list_of_structs, structs
 from spatialq.call import call
-from spatialq.cloud_file import LAS, Progress, fill_columns
+from spatialq.cloud_file import LAS, Progress
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
@@ -125,14 +125,11 @@ def read_clouds(
     first = 0
     for cloud in clouds:
         part = slice(first, first + cloud.rows)
-        fill_columns(
-            cloud,
-            {
-                name: np.ma.getdata(values)[part]
-                for name, values in columns.items()
-                if name in cloud.schema.names
-            },
-            tick,
-        )
+        arrays = {
+            name: np.ma.getdata(values)[part]
+            for name, values in columns.items()
+            if name in cloud.schema.names
+        }
+        cloud.read_into(arrays, tick)
         first += cloud.rows
     return {**columns, "point_id": np.arange(n)}
