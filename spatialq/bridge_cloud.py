@@ -25,6 +25,9 @@ from spatialq.loading import means_file
 from spatialq.quoting import literal
 from spatialq.udf import NUMPY_TYPES, Udf
 
+MOST_ROWS = 2**31 - 1
+"""Of a table: a function gets lists with offsets of 32 bits."""
+
 
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
     """Make the SQL functions of a function of points that carry something.
@@ -62,10 +65,12 @@ def _query(udf: Udf, points: str | None, text: str) -> str:
         *(f"list({_whole(udf, name)})" for name in udf.carries),
         f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
     ]
+    sentence = f"{udf.name}: points must be at most {MOST_ROWS} in a table (in files more), got "
     absent = ", ".join(f"NULL::{kind} AS {name}" for name, kind in udf.carries.items())
     return (
         f"SELECT unnest({udf.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
-        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false) "
+        f"HAVING if(count(*) > {MOST_ROWS}, error({literal(sentence)} || count(*)), true)"
     )
 
 

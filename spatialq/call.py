@@ -53,7 +53,8 @@ def run(
     dict of arrays
         The columns of the result, in the memory where the coordinates are; geometries are WKB
         in a NumPy array of bytes objects, texts an array of str ('' where SQL has NULL), wherever
-        the coordinates are. Lists of structs are `spatialq.udf.Lists`.
+        the coordinates are. Lists of structs are `spatialq.udf.Lists`; a table with some, as of
+        'build_lod', is in the memory of the host.
 
     Raises
     ------
