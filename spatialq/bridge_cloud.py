@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spatialq.bridge import choose, list_of_structs, structs
 from spatialq.call import call
-from spatialq.cloud_file import LAS, Progress, fill_columns
+from spatialq.cloud_file import LAS, Progress
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
@@ -24,6 +24,9 @@ from spatialq.io.las import LasSource, open_las
 from spatialq.loading import means_file
 from spatialq.quoting import literal
 from spatialq.udf import NUMPY_TYPES, Udf
+
+MOST_ROWS = 2**31 - 1
+"""Of a table: a function gets lists with offsets of 32 bits."""
 
 
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
@@ -62,10 +65,12 @@ def _query(udf: Udf, points: str | None, text: str) -> str:
         *(f"list({_whole(udf, name)})" for name in udf.carries),
         f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
     ]
+    sentence = f"{udf.name}: points must be at most {MOST_ROWS} in a table (in files more), got "
     absent = ", ".join(f"NULL::{kind} AS {name}" for name, kind in udf.carries.items())
     return (
         f"SELECT unnest({udf.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
-        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false) "
+        f"HAVING if(count(*) > {MOST_ROWS}, error({literal(sentence)} || count(*)), true)"
     )
 
 
@@ -125,14 +130,11 @@ def read_clouds(
     first = 0
     for cloud in clouds:
         part = slice(first, first + cloud.rows)
-        fill_columns(
-            cloud,
-            {
-                name: np.ma.getdata(values)[part]
-                for name, values in columns.items()
-                if name in cloud.schema.names
-            },
-            tick,
-        )
+        arrays = {
+            name: np.ma.getdata(values)[part]
+            for name, values in columns.items()
+            if name in cloud.schema.names
+        }
+        cloud.read_into(arrays, tick)
         first += cloud.rows
     return {**columns, "point_id": np.arange(n)}
