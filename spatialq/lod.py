@@ -6,12 +6,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -69,6 +72,9 @@ def write_lod(
     FileWarning
         If x and y are degrees; and about each oddity of a file that is read all the same.
     """
+    import pyarrow as pa
+
+    from spatialq.bridge import structs
     from spatialq.bridge_cloud import read_clouds
     from spatialq.call import call
     from spatialq.export.atomic import require_outputs
@@ -103,15 +109,16 @@ def write_lod(
         warnings.warn(message, FileWarning, stacklevel=2)
     columns = read_clouds(udf, clouds, progress)
     nodes, used = call(udf, columns, chosen, device)
+    table = pa.Table.from_struct_array(structs(udf, nodes))
+    known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
     for target in targets:
         if target.suffix.lower() in TABLE:
-            known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
-            _write_table(nodes, {name: text for name, text in known.items() if text}, target)
+            _write_table(table, {name: text for name, text in known.items() if text}, target)
         else:
             from spatialq.export.lod_picture import write_lod_picture
 
             names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-            write_lod_picture(target, nodes, f"Levels of detail of {names}")
+            write_lod_picture(target, table, f"Levels of detail of {names}")
     leaves = nodes["is_leaf"]
     return {
         "points": columns["x"].size,
@@ -126,32 +133,27 @@ def write_lod(
     }
 
 
-def _write_table(nodes: Mapping[str, Any], known: Mapping[str, str], target: Path) -> None:
+def _write_table(table: "pa.Table", known: Mapping[str, str], target: Path) -> None:
     """Write nodes in row groups of few samples; what is known of all goes with the schema."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from spatialq.bridge import structs
     from spatialq.export.atomic import whole
-    from spatialq.udf import catalog
 
-    table = pa.Table.from_struct_array(structs(catalog()[FUNCTION], nodes))
-    table = table.replace_schema_metadata(known)
-    ends = np.cumsum(nodes["count"])
+    ends = np.cumsum(table["count"].to_numpy())
     with (
         whole(target) as partial,
         pq.ParquetWriter(
             partial,
-            table.schema,
+            table.schema.with_metadata(known),
             compression="zstd",
             compression_level=1,
             use_dictionary=False,  # few samples are alike
-            write_statistics=[name for name in table.schema.names if name != "samples"],
+            write_statistics=[name for name in table.column_names if name != "samples"],
         ) as writer,
     ):
         first = 0
         while first < table.num_rows:
             before = ends[first - 1] if first else 0
             stop = max(first + 1, int(np.searchsorted(ends, before + GROUP_SAMPLES, "right")))
-            writer.write_table(table.slice(first, stop - first))
+            writer.write_table(table.slice(first, stop - first).replace_schema_metadata(known))
             first = stop
