@@ -5,6 +5,7 @@ where it has none of that name; files go straight into arrays, without a row a p
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ import pyarrow as pa
 
 from spatialq.bridge import choose, list_of_structs, structs
 from spatialq.call import call
-from spatialq.cloud_file import LAS, fill_columns
+from spatialq.cloud_file import LAS, Progress, fill_columns
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, is_pattern, warn_about
-from spatialq.io.las import open_las
+from spatialq.io.las import LasSource, open_las
 from spatialq.loading import means_file
 from spatialq.quoting import literal
 from spatialq.udf import NUMPY_TYPES, Udf
@@ -101,6 +102,18 @@ def _of_files(udf: Udf, files: list[list[Any]], options: str) -> Any:
         clouds.append(open_las(path))
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(udf.name, path, "was changed while the query ran")
+    columns = read_clouds(udf, clouds)
+    result, _ = call(udf, columns, *choose(udf, json.loads(options)))
+    return structs(udf, result)
+
+
+def read_clouds(
+    udf: Udf, clouds: Sequence[LasSource], tick: Progress | None = None
+) -> dict[str, Any]:
+    """Read all points of files, whose ids run on from file to file, as a kernel takes them.
+
+    A column that it carries is masked where a file has none of that name, None where all lack it.
+    """
     n = sum(cloud.rows for cloud in clouds)
     columns: dict[str, Any] = {name: np.empty(n) for name in udf.columns}
     for name, kind in udf.carries.items():
@@ -119,7 +132,7 @@ def _of_files(udf: Udf, files: list[list[Any]], options: str) -> Any:
                 for name, values in columns.items()
                 if name in cloud.schema.names
             },
+            tick,
         )
         first += cloud.rows
-    result, _ = call(udf, {**columns, "point_id": np.arange(n)}, *choose(udf, json.loads(options)))
-    return structs(udf, result)
+    return {**columns, "point_id": np.arange(n)}

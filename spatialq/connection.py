@@ -98,6 +98,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
         bridge_elements,
         bridge_grid,
         bridge_points_elements,
+        camera,
         element_sets,
         ground_sql,
     )
@@ -113,6 +114,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
         *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
         *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),
         *element_sets.SQL_FUNCTIONS,
+        *camera.SQL_FUNCTIONS,
         *planner.SQL_FUNCTIONS,
         *las_sql.SQL_FUNCTIONS,
         *grid_sql.SQL_FUNCTIONS,

@@ -67,7 +67,9 @@ WORDS = {
 
 NUMPY_TYPES = {
     "BIGINT": np.int64,
+    "BOOLEAN": np.bool_,
     "DOUBLE": np.float64,
+    "INTEGER": np.int32,
     "USMALLINT": np.uint16,
     "UTINYINT": np.uint8,
     "VARCHAR": np.str_,
@@ -188,8 +190,11 @@ class Udf:
         return self.options(**chosen)
 
     def no_rows(self) -> dict[str, Any]:
-        """Give the columns of a result without a row; for functions without geometries."""
-        return {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in self.returns.items()}
+        """Give the columns of a result without a row, but for geometries and lists."""
+        kinds = {
+            name: NUMPY_TYPES[kind] for name, kind in self.returns.items() if kind in NUMPY_TYPES
+        }
+        return {name: np.empty(0, kind) for name, kind in kinds.items()}
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""

@@ -308,8 +308,8 @@ def check(x, y, z, colour, options, tree):
     number = (cell[children].astype(np.int64) & 1) @ [4, 2, 1]
     bits = np.bincount(parents, 1 << number, nodes)
     np.testing.assert_array_equal(tree.children, bits)
-    heads = np.append(True, np.diff(parents) != 0)
-    assert (np.diff(number)[~heads[1:]] > 0).all()
+    heads = np.diff(parents, prepend=-1) != 0
+    assert (np.diff(number, prepend=-1)[~heads] > 0).all()
     np.testing.assert_array_equal(tree.first_child[parents[heads]], children[heads])
     # cells are split as they should be
     assert (points[~is_leaf] > max_points).all()

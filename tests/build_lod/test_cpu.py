@@ -71,7 +71,7 @@ def test_draws_are_fair():
     rng = np.random.default_rng(2)
     x = np.repeat(np.arange(cells), n) + rng.uniform(0.1, 0.9, n * cells)
     points = Points(x, x * 0, x * 0, np.zeros((x.size, 4), np.uint16), np.arange(x.size))
-    options = Options(strategy="random", max_points=n * 128, grid_size=128)
+    options = Options(strategy="random", max_points=n * 100, grid_size=128)
     cube = replace(cube_of(points), x0=0.0, size=4096.0)
     tree = cpu.build(points, cube, options)
     full = tree.mass == n  # a cell of the finest nodes

@@ -192,6 +192,19 @@ inline T __shfl_down_sync(unsigned, T value, int by) {
 inline unsigned __ballot_sync(unsigned, int flag) {
     return host::reduce(flag ? 1u << host::current % 32 : 0u, std::bit_or<unsigned>());
 }
+template <typename T>
+inline unsigned __match_any_sync(unsigned, T value) {
+    static_assert(sizeof(T) <= 8);
+    const unsigned first = host::current / 32 * 32;
+    unsigned long long mine = 0;
+    std::memcpy(&mine, &value, sizeof(T));
+    host::deposits[host::current] = mine;
+    host::pause(host::AT_WARP);
+    unsigned same = 0;
+    for (unsigned lane = 0; lane < 32; ++lane) same |= (host::deposits[first + lane] == mine) << lane;
+    host::pause(host::AT_WARP);
+    return same;
+}
 inline int __any_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) != 0; }
 inline int __all_sync(unsigned mask, int flag) { return __ballot_sync(mask, flag) == ~0u; }
 inline int __reduce_add_sync(unsigned, int value) {
@@ -266,3 +279,4 @@ inline float __uint_as_float(unsigned v) { return host_bits<float>(v); }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
+inline double __ddiv_rn(double a, double b) { return a / b; }

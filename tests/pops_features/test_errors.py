@@ -281,7 +281,7 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
             "pops_features: scales must be from 2, two cells along x, to example_scale (4), got ",
         ),
         ({"function": "owm_ground"}, "run_grid: owm_ground is no function of grids: use"),
-        ({"function": "pops"}, "run_grid: no spatial function 'pops'; there is classify_ground"),
+        ({"function": "pops"}, "run_grid: no spatial function 'pops'; there is build_lod"),
     ],
 )
 def test_run_grid(options, sentence):

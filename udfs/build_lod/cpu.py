@@ -10,7 +10,7 @@ from .door import enter
 from .nodes import grow
 from .places import keys
 from .split import Sorted, split
-from .table import columns
+from .table import columns, no_rows
 from .tree import Cube, Points, Root, Tree
 from .voxels import Filler
 
@@ -52,6 +52,8 @@ def run(
     ValueError
         As from `door.enter`.
     """
+    if not x.size:
+        return no_rows()
     cloud = enter(x, y, z, point_id, red, green, blue, intensity, classification)
     tree = build(cloud.points, cloud.cube, options)
     return columns(tree, cloud.points, cloud.classification, cloud.cube, options)

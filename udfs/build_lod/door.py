@@ -71,10 +71,13 @@ def enter(
         again = np.flatnonzero(point_id[1:] == point_id[:-1])
         if again.size:
             refuse(f"point_id must be unique, got {point_id[again[0]]} more than once")
-    *channels, classes = carried
+    red, green, blue, intensity, classification = carried
+    colour = colours(red, green, blue, intensity, n)
+    if classification is None:
+        classification = np.zeros(n, np.uint8)
     return Cloud(
-        Points(*map(_view, (x, y, z)), colours(*channels, n), _view(point_id)),
-        np.zeros(n, np.uint8) if classes is None else _view(np.ma.filled(classes, 0)),
+        Points(_view(x), _view(y), _view(z), colour, _view(point_id)),
+        _view(np.ma.filled(classification, 0)),
         cube,
     )
 
@@ -99,7 +102,8 @@ def _cube(x: Any, y: Any, z: Any, point_id: Any) -> Cube:
     least, greatest = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
     if not np.isfinite([least, greatest]).all():
         refuse(_not_finite(x, y, z, point_id))
-    cube = Cube.around(least, greatest)
+    with np.errstate(over="ignore"):
+        cube = Cube.around(least, greatest)
     if not np.isfinite(cube.size):
         axis = int(np.argmax(greatest / 2 - least / 2))
         refuse(
@@ -135,7 +139,7 @@ def _box(x: Any, y: Any, z: Any, first: int, stop: int) -> tuple[float, ...]:
 @njit(cache=True, nogil=True)
 def ascends(point_id: Any) -> bool:
     """Whether each id is greater than the one before."""
+    so_far = True
     for i in range(1, point_id.size):
-        if point_id[i] <= point_id[i - 1]:
-            return False
-    return True
+        so_far &= point_id[i] > point_id[i - 1]
+    return so_far

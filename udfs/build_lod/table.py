@@ -7,14 +7,20 @@ import numpy as np
 
 from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
-from spatialq.udf import Lists, Text
+from spatialq.udf import NUMPY_TYPES, Lists, Text
 
-from . import CHANNELS
+from . import CHANNELS, SAMPLE, UDF
 from .places import gather
 from .tree import Cube, Points, Tree
 
 if TYPE_CHECKING:
     from . import Options
+
+
+def no_rows() -> dict[str, Any]:
+    """Give the columns of the result without a point."""
+    fields: dict[str, Any] = {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in SAMPLE.items()}
+    return {**UDF.no_rows(), "samples": Lists(np.zeros(1, np.int64), fields)}
 
 
 def columns(

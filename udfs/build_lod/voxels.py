@@ -15,7 +15,7 @@ from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
 
 from .nodes import Nodes
-from .places import bits_set, digits, gather, lowest_bit, morton, place
+from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
 
 if TYPE_CHECKING:
@@ -370,19 +370,18 @@ def weigh_points(
     sums: Any,
 ) -> None:
     """Add the colours of points to the occupied voxels around them, nearer ones weighing more."""
+    code, square = np.empty((3, 2), np.int64), np.empty((3, 2), np.int64)
     for i in range(first, stop):
         point = order[i]
-        weigh(
-            digits(place(x[point], x0, size), level, depth + FINE),
-            digits(place(y[point], y0, size), level, depth + FINE),
-            digits(place(z[point], z0, size), level, depth + FINE),
-            1, colour, point, depth, base, words, before, sums,
-        )  # fmt: skip
+        reach(digits(place(x[point], x0, size), level, depth + FINE), 2, depth, code, square)
+        reach(digits(place(y[point], y0, size), level, depth + FINE), 1, depth, code, square)
+        reach(digits(place(z[point], z0, size), level, depth + FINE), 0, depth, code, square)
+        weigh(code, square, 1, colour, point, base, words, before, sums)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh_voxels(
-    code: Any,
+    code_below: Any,
     first: int,
     stop: int,
     number: int,
@@ -395,63 +394,70 @@ def weigh_voxels(
     sums: Any,
 ) -> None:
     """Add the colours of a child's voxels as of so many points in the middle of each."""
+    code, square = np.empty((3, 2), np.int64), np.empty((3, 2), np.int64)
     octant = number << 3 * depth
-    middle = HALF // 2
     for i in range(first, stop):
-        cell = octant | np.int64(code[i])
-        weigh(
-            gather(cell >> 2) * HALF + middle,
-            gather(cell >> 1) * HALF + middle,
-            gather(cell) * HALF + middle,
-            np.int64(mass[i]), colour, i, depth, base, words, before, sums,
-        )  # fmt: skip
+        cell = octant | np.int64(code_below[i])
+        for axis in range(3):
+            middle = gather(cell >> axis) * HALF + HALF // 2
+            reach(middle, axis, depth, code, square)
+        weigh(code, square, np.int64(mass[i]), colour, i, base, words, before, sums)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def reach(where: int, axis: int, depth: int, code: Any, square: Any) -> None:
+    """Find the two voxels along an axis that a sample reaches: its own, and one on its side.
+
+    Parameters
+    ----------
+    where : int
+        In 1/`REACH` of a voxel from the node's corner.
+    axis : int
+        2 for x, 1 for y, 0 for z: the bit of a Morton code's three.
+    code, square : int64[3, 2]
+        Out: their share of a Morton code, and the square of how far their middles are along the
+        axis; out of reach what lies beyond the node.
+    """
+    own = where >> FINE
+    off = (where & (REACH - 1)) - HALF
+    other = own - 1 if off < 0 else own + 1
+    beyond = other < 0 or other >> depth != 0
+    off = abs(off)
+    code[axis, 0] = spread(own) << axis
+    square[axis, 0] = off * off
+    code[axis, 1] = 0 if beyond else spread(other) << axis
+    square[axis, 1] = REACH * REACH if beyond else (REACH - off) * (REACH - off)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def weigh(
-    x: int,
-    y: int,
-    z: int,
+    code: Any,
+    square: Any,
     mass: int,
     colour: Any,
     sample: int,
-    depth: int,
     base: int,
     words: Any,
     before: Any,
     sums: Any,
 ) -> None:
-    """Add a sample to the voxels that it reaches (section 4.2.4).
-
-    x, y and z are in 1/`REACH` of a voxel from the node's corner. A sample reaches the middle of
-    at most two voxels along each axis: its own, and that on the side where it lies.
-    """
-    side = 1 << depth
-    for corner in range(8):
-        cx, wide_x = reached(x, corner & 4)
-        cy, wide_y = reached(y, corner & 2)
-        cz, wide_z = reached(z, corner & 1)
-        if min(cx, cy, cz) < 0 or max(cx, cy, cz) >= side:
-            continue
-        square = wide_x * wide_x + wide_y * wide_y + wide_z * wide_z
-        code = morton(cx, cy, cz)
-        if square >= REACH * REACH or not is_marked(words, code):
-            continue
-        weight = (REACH - np.int64(sqrt(np.float64(square)))) * mass
-        v = base + rank_of(words, before, code)
-        for channel in range(4):
-            sums[v, channel] += np.uint64(weight * np.int64(colour[sample, channel]))
-        sums[v, 4] += np.uint64(weight)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def reached(where: int, is_other: int) -> Any:
-    """Give a voxel along an axis, and how far its middle is."""
-    own = where >> FINE
-    off = (where & (REACH - 1)) - HALF
-    if is_other == 0:
-        return own, abs(off)
-    return (own - 1 if off < 0 else own + 1), REACH - abs(off)
+    """Add a sample to the occupied voxels that it reaches (section 4.2.4)."""
+    for a in range(2):
+        for b in range(2):
+            in_plane = square[2, a] + square[1, b]
+            if in_plane >= REACH * REACH:
+                continue
+            for c in range(2):
+                distance = in_plane + square[0, c]
+                cell = code[2, a] | code[1, b] | code[0, c]
+                if distance >= REACH * REACH or not is_marked(words, cell):
+                    continue
+                # exact: the numbers are small enough for the root of a float32
+                weight = (REACH - np.int64(sqrt(np.float32(distance)))) * mass
+                v = base + rank_of(words, before, cell)
+                for channel in range(4):
+                    sums[v, channel] += np.uint64(weight * np.int64(colour[sample, channel]))
+                sums[v, 4] += np.uint64(weight)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")

@@ -1,0 +1,76 @@
+-- The nodes of a level-of-detail tree that a viewer needs for a view, and what it draws of each.
+-- Down the tree a child takes the place of its parent's voxels in its octant where these would
+-- cover more than `pixels` pixels; what is outside the view is left out, cubes at its very edges
+-- not always.
+-- lod: name of a table or view as build_lod gives it, or a file of it such as 'nodes.parquet'
+-- camera: {eye: [x, y, z], target: [x, y, z]}, and if wanted up: [0, 0, 1], fov: 60 (degrees from
+--         bottom to top) or view_height (of a parallel view, in the unit of x, y, z), width: 1920,
+--         height: 1080 (pixels), near: 0, far
+-- pixels: how many a voxel may cover
+-- max_samples: a coarser view where the nodes would have more of them; the root is always given
+-- gives: all columns of lod; pixels (how many a voxel covers at most; NULL for points), octants
+--        (bit c: child c is not drawn, so that the samples in that octant are; 255 for a leaf)
+-- example: SELECT node, pixels, octants, samples FROM lod_select('lod', {eye: [0, 0, 90], target: [50, 50, 0]})
+-- example: SELECT sum("count") FROM lod_select('lod', {eye: [50, 50, 90], target: [50, 50, 0], up: [0, 1, 0], view_height: 100}, max_samples := 1_000_000)
+CREATE OR REPLACE MACRO lod_select(lod, camera, pixels := 1.0, max_samples := NULL) AS TABLE
+WITH lod_view AS MATERIALIZED (
+    SELECT lod_select_udf(to_json(camera), pixels, max_samples) AS v
+),
+-- in view: the corner of the cube that is farthest inwards is inside of each plane
+lod_cubes AS MATERIALIZED (
+    SELECT n.node, n.parent, n.level, n.spacing, n.is_leaf, n."count", v.max_samples,
+        v.pixels AS allowed,
+        v.scale / CASE WHEN v.parallel THEN 1.0 ELSE nullif(sqrt(
+            greatest(n.xmin - v.x, v.x - n.xmin - n.size, 0.0) ** 2
+            + greatest(n.ymin - v.y, v.y - n.ymin - n.size, 0.0) ** 2
+            + greatest(n.zmin - v.z, v.z - n.zmin - n.size, 0.0) ** 2
+        ), 0.0) END AS scale
+    FROM query_table(lod) AS n, lod_view
+    WHERE list_bool_and(list_transform(
+        v.planes,
+        lambda p: p.a * (n.xmin - v.x) + p.b * (n.ymin - v.y) + p.c * (n.zmin - v.z)
+            + p.reach * n.size + p.d >= 0
+    ))
+),
+-- covers: pixels of the parent's voxels in the cube, which it replaces; infinite around the eye
+lod_turns AS MATERIALIZED (
+    SELECT c.*, coalesce(p.spacing * c.scale, 'inf'::DOUBLE) AS covers,
+        row_number() OVER (ORDER BY covers DESC, c.level, c.node) AS turn
+    FROM lod_cubes AS c LEFT JOIN lod_cubes AS p ON p.node = c.parent
+    WHERE c.parent IS NULL OR p.node IS NOT NULL
+),
+lod_children AS MATERIALIZED (
+    SELECT t.parent AS node, max(t.turn) AS last_turn, min(t.covers) AS least
+    FROM lod_turns AS t GROUP BY t.parent
+),
+-- nodes come by turns, and their samples with them; those of a node go with its last child's turn
+lod_budget AS MATERIALIZED (
+    SELECT max(s.turn) AS last_turn
+    FROM (
+        SELECT e.turn, e.max_samples, sum(e.change) OVER (ORDER BY e.turn) AS total
+        FROM (
+            SELECT t.turn, t.max_samples, t."count" AS change FROM lod_turns AS t
+            WHERE t.covers > t.allowed
+            UNION ALL
+            SELECT k.last_turn, t.max_samples, -t."count" FROM lod_turns AS t
+            JOIN lod_children AS k ON k.node = t.node
+            WHERE k.least > t.allowed
+        ) AS e
+    ) AS s
+    WHERE s.turn = 1 OR s.max_samples IS NULL OR s.total <= s.max_samples
+),
+lod_drawn AS MATERIALIZED (
+    SELECT t.*, t.covers > t.allowed AND t.turn <= b.last_turn AS is_drawn
+    FROM lod_turns AS t, lod_budget AS b
+),
+lod_octants AS (
+    SELECT d.node, NULL::DOUBLE AS pixels, 255 AS octants FROM lod_drawn AS d
+    WHERE d.is_drawn AND d.is_leaf
+    UNION ALL
+    SELECT d.parent, max(d.covers), bit_or(1 << right(d.node, 1)::INTEGER) FROM lod_drawn AS d
+    JOIN lod_drawn AS p ON p.node = d.parent
+    WHERE p.is_drawn AND NOT d.is_drawn
+    GROUP BY d.parent
+)
+SELECT n.*, o.pixels, o.octants
+FROM query_table(lod) AS n JOIN lod_octants AS o ON o.node = n.node;

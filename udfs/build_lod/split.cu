@@ -1,0 +1,458 @@
+// build_lod on the GPU: points counted in grids, cells made nodes, points sorted into leaves.
+//
+// A grid has 8^depth finest cells, in Morton order, and the coarser ones up to the cell that it is
+// laid in, its level 0. Grids of one round lie side by side: first the finest cells of them all,
+// then those of the next coarser level, and so on; eight siblings are 32 bytes. The round after
+// lays a grid in each finest cell that has too many points.
+//
+// The word of a cell is its number of points, with INNER if it is a node with children; then, in a
+// finest cell, the rest is the number of the grid that the next round laid in it. A leaf's word
+// becomes the number of its node.
+//
+// Loops over points are a warp's: it takes 32 * UNROLL points that follow one another, so that the
+// loads of all are on their way at once. What its points do to one cell, one lane does for all.
+
+#include "build_lod/points.cuh"
+#include "detect_planes/bounds.cuh"
+
+#define ALL 0xFFFFFFFFu
+#define NOWHERE 0xFFFFFFFFu
+#define INNER 0x80000000u
+#define UNROLL 4
+#define SCATTERED 8       // runs of a warp from which it pays to find equal cells anywhere in it
+#define PARENTS 512       // cells of a block of lod_pyramid, at the level above its lowest
+#define LEVELS 4          // of lod_pyramid, 8^3 == PARENTS
+#define NODE_THREADS 1024
+#define SLOT_STRIDE 8     // words between the slots of two leaves: a sector each
+
+// For each k of n of a thread.
+#define FOR_EACH(k, n)                                                                   \
+    for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
+
+// The first point of a lane in each of its warp's shares; the lane's others are 32 apart.
+#define FOR_SHARES(k, n)                                                                 \
+    for (i64 k = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32 * (32 * UNROLL) + threadIdx.x % 32; \
+         k - threadIdx.x % 32 < (n); k += (i64)gridDim.x * blockDim.x * UNROLL)
+
+// ---- where points come from, and what becomes of them
+
+struct PackedPoints {
+    typedef Packed Record;
+    const Packed* points;
+    __device__ Packed at(i64 k) const { return points[k]; }
+};
+
+struct Columns {
+    typedef Wide Record;
+    const double *x, *y, *z;
+    const u64* colour;
+    __device__ Wide at(i64 k) const { return {x[k], y[k], z[k], colour[k]}; }
+};
+
+// ---- lanes of a warp that have the same key
+
+struct Group {
+    int leader, rank, size;  // its first lane; which of the group this one is; how many they are
+
+    __device__ Group(u32 key) {
+        const int lane = threadIdx.x % 32;
+        const u32 below = (1u << lane) - 1;
+        const u32 before = __shfl_up_sync(ALL, key, 1);
+        const u32 starts = __ballot_sync(ALL, lane == 0 || key != before);
+        if (__popc(starts) >= SCATTERED) {
+            const u32 members = __match_any_sync(ALL, key);
+            leader = __ffs(members) - 1;
+            rank = __popc(members & below);
+            size = __popc(members);
+        } else {
+            const u32 later = starts & ~below & ~(1u << lane);
+            leader = 31 - __clz(starts & (below | 1u << lane));
+            rank = lane - leader;
+            size = (later ? __ffs(later) - 1 : 32) - leader;
+        }
+    }
+    __device__ bool leads() const { return threadIdx.x % 32 == leader; }
+};
+
+// ---- bounds
+
+// Writes ends[7], all ones before: see planes_bounds.
+template <typename Points>
+__device__ void find_bounds(Points points, i64 n, u64* ends) {
+    Ends of_x, of_y, of_z;
+    bool finite = true;
+    FOR_EACH(k, n) {
+        const auto point = points.at(k);
+        finite = of_x.take(point.x) && finite;
+        finite = of_y.take(point.y) && finite;
+        finite = of_z.take(point.z) && finite;
+    }
+    of_x.write(ends);
+    of_y.write(ends + 2);
+    of_z.write(ends + 4);
+    if (!finite) ends[6] = 0;
+}
+
+// ---- counting
+
+// Counts the points of each finest cell of the first grid, whose finest level is `level`.
+// writes   ids[n]: the cell of each point; words
+template <typename Points>
+__device__ void count_points(Points points, i64 n, Cube cube, int level, int depth, u32* words,
+                             u32* ids) {
+    FOR_SHARES(k, n) {
+        u32 cells[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const i64 at = k + 32 * i;
+            cells[i] = at < n ? (u32)code_of(cube.place(points.at(at)), level, depth) : NOWHERE;
+        }
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            if (cells[i] != NOWHERE) ids[k + 32 * i] = cells[i];
+            const Group group(cells[i]);
+            if (group.leads() && cells[i] != NOWHERE) atomicAdd(&words[cells[i]], (u32)group.size);
+        }
+    }
+}
+
+// A round of grids, and where the numbers of its finest cells begin among those of all rounds.
+struct Grids {
+    u32* words;
+    i64 start, cells;  // finest ones
+};
+
+// Counts the points in cells that the round before found too full, in the grids laid in them.
+// reads    ids: cells of the rounds before
+// writes   ids of such points; seen[grids], NOWHERE before: any point of each grid; differs[grids],
+//          0 before: 1 if not all points of a grid have one place
+// races    all that write differs write 1; an old value read of either costs time only
+template <typename Points>
+__device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grids grids, int level,
+                              int depth, u32* seen, u32* differs, u32* ids) {
+    FOR_SHARES(k, n) {
+        u32 words[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const i64 at = k + 32 * i;
+            const i64 cell = at < n ? ids[at] - above.start : -1;
+            words[i] = cell >= 0 && cell < above.cells ? above.words[cell] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const bool mine = words[i] & INNER;
+            if (!__any_sync(ALL, mine)) continue;
+            u32 cell = NOWHERE;
+            if (mine) {
+                const i64 at = k + 32 * i;
+                const u32 grid = words[i] & ~INNER;
+                const Place place = cube.place(points.at(at));
+                if (__ldcg(&differs[grid]) == 0) {
+                    u32 other = __ldcg(&seen[grid]);
+                    if (other == NOWHERE) other = atomicCAS(&seen[grid], NOWHERE, (u32)at);
+                    if (other != NOWHERE && !(cube.place(points.at(other)) == place))
+                        differs[grid] = 1;
+                }
+                cell = (grid << 3 * depth) + (u32)code_of(place, level, depth);
+                ids[at] = (u32)grids.start + cell;
+            }
+            const Group group(cell);
+            if (group.leads() && cell != NOWHERE) atomicAdd(&grids.words[cell], (u32)group.size);
+        }
+    }
+}
+
+// lod_full: finest cells with too many points, which the next round lays grids in.
+// reads    differs[grids]: whether the points of a grid have more than one place
+// writes   words: INNER and the number of the cell's grid; of each such grid: above, the cell among
+//          those of all rounds, and counts, its points; n_full, 0 before: how many they are
+extern "C" __global__ void lod_full(u32* words, i64 grids, i64 depth, i64 start, i64 max_points,
+                                    const u32* differs, u32* above, u32* counts, u32* n_full) {
+    FOR_EACH(cell, grids << 3 * depth) {
+        if (words[cell] <= max_points || differs[cell >> 3 * depth] == 0) continue;
+        const u32 grid = atomicAdd(n_full, 1u);
+        above[grid] = (u32)(start + cell);
+        counts[grid] = words[cell];
+        words[cell] = INNER | grid;
+    }
+}
+
+// ---- nodes
+
+// Points and INNER of the cell above eight others.
+__device__ u32 parent_of(const u32* words, i64 max_points, u32* occupied) {
+    u32 points = 0, inner = 0, mask = 0;
+    for (int child = 0; child < 8; ++child) {
+        const u32 word = words[child];
+        points += word & ~INNER;
+        inner |= word & INNER;
+        mask |= (word != 0) << child;
+    }
+    *occupied = __popc(mask);
+    // too many points in one child that is no inner node: they have one place
+    return points > max_points && *occupied > 1 ? INNER | points : inner | points;
+}
+
+// lod_pyramid: cells of up to LEVELS coarser levels from those of a level, which lie behind them.
+// block    PARENTS cells at the level above, a thread each
+// reads    counts, differs of the grids in the finest cells, if those are the level; or 0
+// writes   n_nodes[levels]: the number of children of inner nodes, from the lowest level upwards
+extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 max_points,
+                                       const u32* counts, const u32* differs, u32* n_nodes) {
+    __shared__ u32 below[PARENTS], n_children[LEVELS];
+    const int t = threadIdx.x;
+    if (t < LEVELS) n_children[t] = 0;
+    __syncthreads();
+    i64 parents = cells / 8, first = (i64)blockIdx.x * PARENTS;
+    u32 word = 0, children[8], occupied;
+    if (first + t < parents) {
+        u32* siblings = words + 8 * (first + t);
+        for (int child = 0; child < 8; ++child) {
+            children[child] = siblings[child];
+            if (!(children[child] & INNER) || counts == 0) continue;
+            const u32 grid = children[child] & ~INNER;
+            if (differs[grid] == 0) siblings[child] = counts[grid];  // a leaf after all
+            children[child] = counts[grid] | (differs[grid] ? INNER : 0);
+        }
+        word = parent_of(children, max_points, &occupied);
+        words[cells + first + t] = word;
+        if (word & INNER) atomicAdd(&n_children[0], occupied);
+    }
+    below[t] = word;
+    int within = PARENTS;
+    for (int level = 1; level < levels; ++level) {
+        words += cells;
+        cells = parents;
+        parents /= 8;
+        first /= 8;
+        within /= 8;
+        __syncthreads();
+        const bool mine = t < within && first + t < parents;
+        if (mine) {
+            word = parent_of(below + 8 * t, max_points, &occupied);
+            words[cells + first + t] = word;
+            if (word & INNER) atomicAdd(&n_children[level], occupied);
+        }
+        __syncthreads();
+        if (t < within) below[t] = mine ? word : 0;
+    }
+    __syncthreads();
+    if (t < levels && n_children[t] > 0) atomicAdd(&n_nodes[t], n_children[t]);
+}
+
+// Sum of what the threads of a block before this one have, and of what all have.
+__device__ u32 sum_before(u32 value, u32* all) {
+    __shared__ u32 sums[32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 sum = value;
+    for (int away = 1; away < 32; away *= 2) {
+        const u32 other = __shfl_up_sync(ALL, sum, away);
+        if (lane >= away) sum += other;
+    }
+    if (lane == 31) sums[warp] = sum;
+    __syncthreads();
+    if (warp == 0) {
+        u32 total = lane < blockDim.x / 32 ? sums[lane] : 0;
+        for (int away = 1; away < 32; away *= 2) {
+            const u32 other = __shfl_up_sync(ALL, total, away);
+            if (lane >= away) total += other;
+        }
+        sums[lane] = total;
+    }
+    __syncthreads();
+    const u32 before = (warp > 0 ? sums[warp - 1] : 0) + sum - value;
+    *all = sums[31];
+    __syncthreads();
+    return before;
+}
+
+// lod_root: the first node.
+// reads    words: of the coarsest cell
+// writes   the node; within, its cell, if it is an inner node, or else slots, and its word
+extern "C" __global__ void lod_root(u32* words, i64 level, u64 x, u64 y, u64 z, int* levels,
+                                    u64* cells, int* parents, int* first_children,
+                                    unsigned char* children, i64* firsts, i64* points, u32* within,
+                                    u32* slots) {
+    const u32 word = words[0];
+    levels[0] = (int)level;
+    cells[0] = x;
+    cells[1] = y;
+    cells[2] = z;
+    parents[0] = first_children[0] = -1;
+    children[0] = 0;
+    firsts[0] = 0;
+    points[0] = word & ~INNER;
+    within[0] = word & INNER ? 0 : NOWHERE;
+    slots[0] = 0;
+    if (!(word & INNER)) words[0] = 0;
+}
+
+// lod_nodes: children of the nodes of a round, level by level from its coarsest.
+// block    the only one; a thread takes a node
+// reads    nodes from first to end, those that are the coarsest cells; counts of the grids in the
+//          finest cells
+// writes   the nodes that follow, see Tree; within: the cell of an inner node in its level of the
+//          round, NOWHERE for a leaf; slots of a leaf, its first point; a leaf's word
+extern "C" __global__ void __launch_bounds__(NODE_THREADS)
+    lod_nodes(u32* words, i64 grids, i64 depth, i64 first, i64 end, const u32* counts, int* levels,
+              u64* cells, int* parents, int* first_children, unsigned char* children, i64* firsts,
+              i64* points, u32* within, u32* slots) {
+    i64 size = grids;  // of the level of the parents
+    for (int level = 0; level < depth; ++level) words += grids << 3 * (depth - level);
+    for (int level = 0; level < depth && first < end; ++level) {
+        size *= 8;
+        words -= size;
+        i64 next = end;
+        for (i64 tile = first; tile < end; tile += NODE_THREADS) {
+            const i64 node = tile + threadIdx.x;
+            const u32 cell = node < end ? within[node] : NOWHERE;
+            u32 found[8], mask = 0, all;
+            for (int child = 0; child < 8 && cell != NOWHERE; ++child) {
+                found[child] = words[8ll * cell + child];
+                mask |= (found[child] != 0) << child;
+            }
+            i64 k = next + sum_before(__popc(mask), &all);
+            next += all;
+            if (mask == 0) continue;
+            first_children[node] = (int)k;
+            children[node] = (unsigned char)mask;
+            i64 at = firsts[node];
+            for (int child = 0; child < 8; ++child) {
+                const u32 word = found[child], rest = word & ~INNER;
+                if (word == 0) continue;
+                const bool inner = word & INNER, finest = level + 1 == depth;
+                levels[k] = levels[node] + 1;
+                cells[3 * k] = 2 * cells[3 * node] + (child >> 2);
+                cells[3 * k + 1] = 2 * cells[3 * node + 1] + (child >> 1 & 1);
+                cells[3 * k + 2] = 2 * cells[3 * node + 2] + (child & 1);
+                parents[k] = (int)node;
+                first_children[k] = -1;
+                children[k] = 0;
+                firsts[k] = at;
+                points[k] = inner && finest ? counts[rest] : rest;
+                within[k] = !inner ? NOWHERE : finest ? rest : 8 * cell + child;
+                slots[SLOT_STRIDE * k] = (u32)at;
+                if (!inner) words[8ll * cell + child] = (u32)k;
+                at += points[k];
+                ++k;
+            }
+        }
+        __syncthreads();
+        first = end;
+        end = next;
+    }
+}
+
+// lod_leaves: the leaf that the points of each finest cell go to.
+// reads    above[grids]: the cell of each grid among those of all rounds; 0 for the first round
+// writes   leaf_of, from the round's first cell on
+extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, const u32* above,
+                                      i64 start, u32* leaf_of) {
+    const i64 cells = grids << 3 * depth;
+    FOR_EACH(k, cells) {
+        u32 word = words[k];
+        if (word == 0 || word & INNER) continue;
+        const u32* level = words;
+        i64 cell = k, size = cells;
+        int left = depth;
+        for (; left > 0; --left) {
+            level += size;
+            const u32 parent = level[cell / 8];
+            if (parent & INNER) break;
+            word = parent;
+            cell /= 8;
+            size /= 8;
+        }
+        if (left == 0 && above != 0) word = leaf_of[above[cell]];
+        leaf_of[start + k] = word;
+    }
+}
+
+// ---- sorting
+
+// Writes the points leaf after leaf.
+// reads    ids: the cell of each point among those of all rounds; leaf_of
+// writes   slots: where a leaf goes on; records, and order: the positions that these had
+template <typename Points>
+__device__ void sort_points(Points points, i64 n, const u32* ids, const u32* leaf_of, u32* slots,
+                            typename Points::Record* records, u32* order) {
+    FOR_SHARES(k, n) {
+        typename Points::Record found[UNROLL];
+        u32 leaves[UNROLL], to[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const i64 at = k + 32 * i;
+            leaves[i] = at < n ? leaf_of[ids[at]] : NOWHERE;
+            if (at < n) found[i] = points.at(at);
+        }
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const Group group(leaves[i]);
+            u32 first = 0;
+            if (group.leads() && leaves[i] != NOWHERE)
+                first = atomicAdd(&slots[(i64)SLOT_STRIDE * leaves[i]], (u32)group.size);
+            to[i] = __shfl_sync(ALL, first, group.leader) + group.rank;
+        }
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            if (leaves[i] == NOWHERE) continue;
+            records[to[i]] = found[i];
+            order[to[i]] = (u32)(k + 32 * i);
+        }
+    }
+}
+
+// ---- for both kinds of points
+
+extern "C" __global__ void lod_bounds_packed(const Packed* points, i64 n, u64* ends) {
+    find_bounds(PackedPoints{points}, n, ends);
+}
+
+extern "C" __global__ void lod_bounds_columns(const double* x, const double* y, const double* z,
+                                              const u64* colour, i64 n, u64* ends) {
+    find_bounds(Columns{x, y, z, colour}, n, ends);
+}
+
+extern "C" __global__ void lod_count_packed(const Packed* points, i64 n, double x0, double y0,
+                                            double z0, double size, i64 level, i64 depth,
+                                            u32* words, u32* ids) {
+    count_points(PackedPoints{points}, n, {x0, y0, z0, size}, level, depth, words, ids);
+}
+
+extern "C" __global__ void lod_count_columns(const double* x, const double* y, const double* z,
+                                             const u64* colour, i64 n, double x0, double y0,
+                                             double z0, double size, i64 level, i64 depth,
+                                             u32* words, u32* ids) {
+    count_points(Columns{x, y, z, colour}, n, {x0, y0, z0, size}, level, depth, words, ids);
+}
+
+extern "C" __global__ void lod_refine_packed(const Packed* points, i64 n, double x0, double y0,
+                                             double z0, double size, u32* above, i64 above_start,
+                                             i64 above_cells, u32* words, i64 start, i64 level,
+                                             i64 depth, u32* seen, u32* differs, u32* ids) {
+    refine_points(PackedPoints{points}, n, {x0, y0, z0, size}, {above, above_start, above_cells},
+                  {words, start, 0}, level, depth, seen, differs, ids);
+}
+
+extern "C" __global__ void lod_refine_columns(const double* x, const double* y, const double* z,
+                                              const u64* colour, i64 n, double x0, double y0,
+                                              double z0, double size, u32* above, i64 above_start,
+                                              i64 above_cells, u32* words, i64 start, i64 level,
+                                              i64 depth, u32* seen, u32* differs, u32* ids) {
+    refine_points(Columns{x, y, z, colour}, n, {x0, y0, z0, size},
+                  {above, above_start, above_cells}, {words, start, 0}, level, depth, seen, differs,
+                  ids);
+}
+
+extern "C" __global__ void lod_sort_packed(const Packed* points, i64 n, const u32* ids,
+                                           const u32* leaf_of, u32* slots, Packed* records,
+                                           u32* order) {
+    sort_points(PackedPoints{points}, n, ids, leaf_of, slots, records, order);
+}
+
+extern "C" __global__ void lod_sort_columns(const double* x, const double* y, const double* z,
+                                            const u64* colour, i64 n, const u32* ids,
+                                            const u32* leaf_of, u32* slots, Wide* records,
+                                            u32* order) {
+    sort_points(Columns{x, y, z, colour}, n, ids, leaf_of, slots, records, order);
+}

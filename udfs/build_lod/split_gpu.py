@@ -1,0 +1,329 @@
+"""Split of a cloud into the leaves of its octree on the GPU: a counting sort, see split.cu."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..owm_ground.gpu import from_ordered
+from .tree import BITS, Cube, Root
+
+if TYPE_CHECKING:
+    from . import Options
+
+SOURCE = Path(__file__).parent / "split.cu"
+THREADS = 256
+BLOCKS = 8  # of a multiprocessor
+MAX_DEPTH = 8  # of the first grid
+FINER = 4  # levels of the grids laid in cells that are too full
+CELLS = 1 << 24  # of a round, unless its grids are of a single level
+MAX_POINTS = (1 << 31) - 1  # a word of a cell has a bit for itself
+MAX_CELLS = 1 << 32  # of all rounds
+ALL = 2**64 - 1
+
+# as split.cu has them
+PARENTS, LEVELS = 512, 4
+NODE_THREADS = 1024
+SLOT_STRIDE = 8
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of a tree, on the device: the fields of `Tree` of the same names."""
+
+    level: Any
+    cell: Any
+    parent: Any
+    first_child: Any
+    children: Any
+    first: Any
+    points: Any
+
+    @classmethod
+    def room(cls, device: Any, n: int) -> "Nodes":
+        """Make room for so many."""
+        empty = device.xp.empty
+        return cls(
+            empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
+            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.level)
+
+    def arrays(self) -> list[Any]:
+        """Give the arrays in the order in which kernels take them."""
+        return [getattr(self, each.name) for each in fields(self)]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Points in their leaves, on the device.
+
+    Parameters
+    ----------
+    records : uint32[n, 4] or uint32[n, 8]
+        The points leaf after leaf in Morton order, in no order within a leaf: `Packed` or `Wide`
+        of points.cuh.
+    order : uint32[n]
+        The positions that they had.
+    nodes : Nodes
+    level_first : list of int
+        The nodes of level k of the tree are ``level_first[k] : level_first[k + 1]``.
+    """
+
+    records: Any
+    order: Any
+    nodes: Nodes
+    level_first: list[int]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points on the device, as kernels take them.
+
+    Parameters
+    ----------
+    kind : 'packed' or 'columns'
+    arrays : list of arrays
+        uint32[n, 4], see `Packed` of points.cuh; or x, y, z: float64[n], and colour: uint16[n, 4].
+    """
+
+    kind: str
+    arrays: list[Any]
+
+    @classmethod
+    def packed(cls, points: Any) -> "Cloud":
+        """Take points of 16 bytes: float32 x, y, z, and red, green, blue, a byte each."""
+        return cls("packed", [points.view(np.uint32)])
+
+    @classmethod
+    def columns(cls, x: Any, y: Any, z: Any, colour: Any) -> "Cloud":
+        """Take columns."""
+        return cls("columns", [x, y, z, colour])
+
+    def __len__(self) -> int:
+        """Count the points."""
+        return len(self.arrays[0])
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits that a point is sorted as."""
+        return 4 if self.kind == "packed" else 8
+
+
+def bounds(device: Any, cloud: Cloud) -> Cube | None:
+    """Lay the cube around points, of which there are some; None if some are not finite."""
+    found = device.filled(0xFF, 8 * 7).view(np.uint64)
+    _points(device, "bounds", cloud, found)
+    found = device.download(found)
+    if found[6] != ALL:
+        return None
+    ends = from_ordered(found[:6] ^ np.array([0, ALL] * 3, np.uint64))
+    return Cube.around(ends[::2], ends[1::2])
+
+
+@dataclass(frozen=True)
+class _Grids:
+    """Grids of a round, on the device; see split.cu.
+
+    Parameters
+    ----------
+    level : int
+        Of their coarsest cells.
+    depth, count : int
+        Levels below these, and how many grids there are.
+    start : int
+        The number of the first finest cell among those of all rounds.
+    words : uint32[cells of all levels]
+    above, counts : uint32[count] or 0
+        The finest cell of the round before that each was laid in, and its points; 0 for the first.
+    differs : uint32[count]
+        0 where all points of a grid have one place.
+    """
+
+    level: int
+    depth: int
+    count: int
+    start: int
+    words: Any
+    above: Any
+    counts: Any
+    differs: Any
+
+    @property
+    def finest(self) -> int:
+        """Count the finest cells."""
+        return self.count << 3 * self.depth
+
+    @property
+    def bottom(self) -> int:
+        """Level of the finest cells."""
+        return self.level + self.depth
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What kernels take."""
+        return self.words, self.count, self.depth
+
+
+def split(
+    device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root | None = None
+) -> Split:
+    """Sort points into the leaves of their octree.
+
+    Parameters
+    ----------
+    device : Device
+    cloud : Cloud
+        Of at least one point.
+    cube : Cube
+    options : Options
+        `max_points` counts.
+    root : Root, optional
+        The cell of the cube that all points lie in; all of the cube if there is none.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    MemoryError
+        If there are more points than the kernel takes at once, or more cells than it can number.
+
+    Notes
+    -----
+    Memory on the device, besides the points: 16 bytes a packed point or 32 for columns for the
+    sorted points, 4 for their order, 4 for the cells of points; 8 bytes for each of 1.15 * 8^8
+    cells of the first grid, fewer for small clouds; 85 bytes a node. What is not in the result is
+    free at the end.
+    """
+    if len(cloud) > MAX_POINTS:
+        message = (
+            f"{options.FUNCTION}: the GPU takes at most {MAX_POINTS} points at once, "
+            f"got {len(cloud)}"
+        )
+        raise MemoryError(message)
+    if root is None:
+        root = Root()
+    rounds, ids = _count(device, cloud, cube, options, root)
+    n_nodes = _pyramids(device, rounds, options.max_points)
+    nodes, level_first, slots = _nodes(device, rounds, n_nodes, root)
+    last = rounds[-1]
+    leaf_of = device.xp.empty(last.start + last.finest, np.uint32)
+    for grids in rounds:
+        _each(device, "leaves", grids.finest, *grids.shape, grids.above, grids.start, leaf_of)
+    records = device.xp.empty((len(cloud), cloud.words), np.uint32)
+    order = device.xp.empty(len(cloud), np.uint32)
+    _points(device, "sort", cloud, ids, leaf_of, slots, records, order)
+    return Split(records, order, nodes, level_first)
+
+
+def _count(
+    device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root
+) -> tuple[list[_Grids], Any]:
+    """Count the points in grids, and number the finest cell of each."""
+    n, where = len(cloud), (cube.x0, cube.y0, cube.z0, cube.size)
+    # as many finest cells as points, about
+    depth = min(MAX_DEPTH, max(1, -(-(n - 1).bit_length() // 3)), BITS - root.level)
+    full = device.filled(0xFF, 4).view(np.uint32)
+    grids = _lay(device, root.level, depth, 1, 0, 0, 0, full)
+    rounds, ids = [grids], device.xp.empty(n, np.uint32)
+    _points(device, "count", cloud, *where, grids.bottom, depth, grids.words, ids)
+    while grids.bottom < BITS:
+        most = min(n // (options.max_points + 1), grids.finest)
+        if most == 0:
+            break
+        above, counts = device.xp.empty(most, np.uint32), device.xp.empty(most, np.uint32)
+        n_full = device.filled(0, 4).view(np.uint32)
+        _each(
+            device, "full", grids.finest, *grids.shape, grids.start, options.max_points,
+            grids.differs, above, counts, n_full,
+        )  # fmt: skip
+        count = int(device.download(n_full)[0])
+        if count == 0:
+            break
+        depth = min(FINER, BITS - grids.bottom)
+        while depth > 1 and count << 3 * depth > CELLS:
+            depth -= 1
+        start = grids.start + grids.finest
+        if start + (count << 3 * depth) > MAX_CELLS:
+            message = f"{options.FUNCTION}: the GPU cannot number as many cells as the points need"
+            raise MemoryError(message)
+        differs = device.filled(0, 4 * count).view(np.uint32)
+        finer = _lay(device, grids.bottom, depth, count, start, above, counts, differs)
+        seen = device.filled(0xFF, 4 * count).view(np.uint32)
+        _points(
+            device, "refine", cloud, *where, grids.words, grids.start, grids.finest, finer.words,
+            start, finer.bottom, depth, seen, differs, ids,
+        )  # fmt: skip
+        grids = finer
+        rounds.append(grids)
+    return rounds, ids
+
+
+def _lay(device: Any, level: int, depth: int, count: int, *rest: Any) -> _Grids:
+    """Lay grids without points."""
+    start, above, counts, differs = rest
+    cells = count * ((8 << 3 * depth) - 1) // 7
+    words = device.filled(0, 4 * cells).view(np.uint32)
+    return _Grids(level, depth, count, start, words, above, counts, differs)
+
+
+def _pyramids(device: Any, rounds: list[_Grids], max_points: int) -> list[int]:
+    """Fill in the coarser cells of all grids; count the nodes of each level."""
+    bottom = rounds[-1].bottom
+    n_nodes = device.filled(0, 4 * bottom).view(np.uint32)  # from the lowest level upwards
+    for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
+        beyond = (0, 0) if finer is None else (finer.counts, finer.differs)
+        words, cells, level = grids.words, grids.finest, grids.bottom
+        while level > grids.level:
+            levels = min(LEVELS, level - grids.level)
+            blocks = (-(-cells // 8 // PARENTS),)
+            device.launch(
+                SOURCE, "lod_pyramid", blocks, PARENTS,
+                words, cells, levels, max_points, *beyond, n_nodes[bottom - level :],
+            )  # fmt: skip
+            beyond = 0, 0
+            for _ in range(levels):
+                words, cells = words[cells:], cells // 8
+            level -= levels
+    below = device.download(n_nodes)[::-1].tolist()  # of levels 1, 2 ... of the cube
+    return [1, *below[rounds[0].level :]]
+
+
+def _nodes(
+    device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root
+) -> tuple[Nodes, list[int], Any]:
+    """Make the nodes; where the points of each go comes last."""
+    level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
+    nodes = Nodes.room(device, level_first[-1])
+    within = device.xp.empty(len(nodes), np.uint32)
+    slots = device.xp.empty(SLOT_STRIDE * len(nodes), np.uint32)
+    into = *nodes.arrays(), within, slots
+    top = rounds[0].words[-1:]
+    cell = map(np.uint64, root.cell)
+    device.launch(SOURCE, "lod_root", (1,), 1, top, root.level, *cell, *into)
+    for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
+        first, end = (level_first + level_first[-1:] * BITS)[grids.level - root.level :][:2]
+        counts = 0 if finer is None else finer.counts
+        device.launch(
+            SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
+        )
+    return nodes, level_first, slots
+
+
+def _points(device: Any, loop: str, cloud: Cloud, *arguments: Any) -> None:
+    """Run a loop over points."""
+    blocks = min(-(-len(cloud) // THREADS), device.multiprocessors * BLOCKS)
+    kernel = f"lod_{loop}_{cloud.kind}"
+    device.launch(SOURCE, kernel, (blocks,), THREADS, *cloud.arrays, len(cloud), *arguments)
+
+
+def _each(device: Any, loop: str, n: int, *arguments: Any) -> None:
+    """Run a loop over n threads."""
+    blocks = min(-(-n // THREADS), device.multiprocessors * BLOCKS)
+    device.launch(SOURCE, f"lod_{loop}", (blocks,), THREADS, *arguments)
