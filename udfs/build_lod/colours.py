@@ -1,5 +1,6 @@
 """The colours of points: red, green, blue and intensity side by side."""
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
     own = [red, green, blue]
     if any(each is None for each in own):
         own = [grey] * len(own)
-    elif np.any(lost := np.logical_or.reduce(list(map(np.ma.getmask, own)))):
+    elif np.any(lost := reduce(np.logical_or, map(np.ma.getmask, own))):
         own = [np.where(lost, grey, np.ma.getdata(each)) for each in own]
     side_by_side = np.empty((n, len(CHANNELS)), np.uint16)
     plain = [np.ascontiguousarray(np.ma.getdata(each)).view() for each in (*own, light)]
