@@ -72,7 +72,9 @@ def columns(
 
 
 def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put the rows of tables one after the other."""
+    """Put the rows of tables, of which there is one at least, one after the other."""
+    if len(tables) == 1:
+        return dict(tables[0])
     return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
