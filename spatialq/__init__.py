@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spatialq.io.ifc import read_ifc
     from spatialq.io.las import read_las
     from spatialq.loading import load
+    from spatialq.lod import write_lod
     from spatialq.planes import write_planes
     from spatialq.udfs.intersects_with.meshes import Meshes
     from spatialq.udfs.pops_features.own import pops_method
@@ -41,6 +42,7 @@ __all__ = [
     "run_grid",
     "write_features",
     "write_ground",
+    "write_lod",
     "write_planes",
 ]
 
@@ -58,6 +60,7 @@ _LAZY = {
     "run_grid": "spatialq.call",
     "write_features": "spatialq.features",
     "write_ground": "spatialq.ground",
+    "write_lod": "spatialq.lod",
     "write_planes": "spatialq.planes",
 }
 

@@ -1,4 +1,4 @@
-"""The command line: `spatialq info | load | sql | ground | planes | clash | features | devices`."""
+"""The command line: `spatialq info | load | sql | ground | planes | lod | clash | ...`."""
 
 import json
 import logging
@@ -406,6 +406,59 @@ def features(
             [{name: _rounded(v) for name, v in each.items()} for each in row["features"]],
             as_json=False,
         )
+
+
+@app.command()
+def lod(
+    files: Annotated[
+        list[str], typer.Argument(help="LAS, LAZ or COPC files or patterns: together one cloud.")
+    ],
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="May be given several times: .parquet for the nodes of the tree with their "
+            "samples, .png for a picture of three levels.",
+        ),
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="Colour of a voxel: weighted, average, random or first.")
+    ] = "weighted",
+    max_points: Annotated[int, typer.Option(help="Of a leaf.")] = 50_000,
+    grid_size: Annotated[int, typer.Option(help="Voxels along each side of a node.")] = 128,
+    seed: Annotated[int, typer.Option(help="Of the strategy random.")] = 0,
+    crs: Annotated[
+        str | None, typer.Option(help="CRS of files that do not say, such as EPSG:25832.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    *,
+    full_precision: Annotated[
+        bool, typer.Option("--full-precision", help="Voxels lie where one of their points lies.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Build levels of detail of a cloud, an octree of voxels and points: a table, a picture."""
+    from spatialq.lod import write_lod
+
+    with _progress() as update:
+        row = write_lod(
+            files,
+            output or (),
+            crs=crs,
+            device=device,
+            progress=update,
+            strategy=strategy,
+            max_points=max_points,
+            grid_size=grid_size,
+            full_precision=full_precision,
+            seed=seed,
+        )
+    if as_json:
+        _show([row], as_json=True)
+    else:
+        brief = {**row, "seconds": round(row["seconds"], 2), "outputs": ", ".join(row["outputs"])}
+        _show([brief], as_json=False, upright=True)
 
 
 @app.command()

@@ -1,0 +1,265 @@
+"""From files to levels of detail: the command and the Python call."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import laspy
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from spatialq.udfs.build_lod import Options
+
+import spatialq
+from spatialq import lod
+
+from ..conftest import real_file
+
+SMALL = {"max_points": 300, "grid_size": 8}
+
+
+def write_scene(path, n=3000, *, crs="EPSG:25832", point_format=7, shift=0.0, seed=1):
+    """A hill with a colour that changes from west to east."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(0, 100, (2, n))
+    header = laspy.LasHeader(point_format=point_format, version="1.4")
+    header.scales, header.offsets = [1e-3] * 3, [500000, 5000000, 0]
+    if crs:
+        import pyproj
+
+        header.add_crs(pyproj.CRS(crs))
+    cloud = laspy.LasData(header)
+    cloud.x, cloud.y = x + 500000 + shift, y + 5000000
+    cloud.z = 30 * np.exp(-((x - 50) ** 2 + (y - 40) ** 2) / 800)
+    cloud.intensity = rng.integers(0, 65536, n)
+    cloud.classification = rng.integers(0, 20, n)
+    if point_format == 7:
+        cloud.red, cloud.green, cloud.blue = 600 * x, 65535 - 600 * x, rng.integers(0, 65536, n)
+    cloud.write(path)
+    return path
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def in_sql(source, **options):
+    named = "".join(f", {name} := {value!r}" for name, value in options.items())
+    with spatialq.connect() as con:
+        return con.sql(f"FROM build_lod('{source}'{named})").to_arrow_table().to_pylist()
+
+
+def test_one_command_gives_table_and_picture(tmp_path):
+    source = write_scene(tmp_path / "a.laz")
+    table, picture = tmp_path / "n.parquet", tmp_path / "n.png"
+    small = ("--max-points", 300, "--grid-size", 8)
+    result = run("lod", source, "-o", table, "-o", picture, *small, "--json")
+    assert result.returncode == 0, result.stderr
+    ((done,),) = (json.loads(result.stdout, parse_constant=pytest.fail),)
+    rows = pq.read_table(table).to_pylist()
+    assert rows == in_sql(source, **SMALL)
+    leaves = [row for row in rows if row["is_leaf"]]
+    inner = [row for row in rows if not row["is_leaf"]]
+    assert done.pop("seconds") > 0
+    assert done == {
+        "points": 3000,
+        "nodes": len(rows),
+        "levels": 1 + max(row["level"] for row in rows),
+        "leaves": len(leaves),
+        "inner_nodes": len(inner),
+        "voxels": sum(len(row["samples"]) for row in inner),
+        "device": "cpu",
+        "outputs": [str(table), str(picture)],
+    }
+    assert done["levels"] > 2
+    ids = sorted(sample["point_id"] for row in leaves for sample in row["samples"])
+    assert ids == list(range(3000))
+    with Image.open(picture) as drawn:
+        assert len(drawn.convert("P", palette=Image.Palette.ADAPTIVE).getcolors()) > 50
+
+
+def test_what_goes_with_the_table(tmp_path):
+    source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
+    spatialq.write_lod(source, table, strategy="random", seed=7, **SMALL)
+    known = pq.read_metadata(table).metadata
+    assert json.loads(known[b"crs"])["id"] == {"authority": "EPSG", "code": 25832}
+    chosen = {"strategy": "random", "seed": 7, "full_precision": False, **SMALL}
+    assert json.loads(known[b"build_lod"]) == chosen
+    assert pq.read_table(table).to_pylist() == in_sql(source, strategy="random", seed=7, **SMALL)
+    with spatialq.connect() as con:
+        kinds = dict(
+            con.sql(f"SELECT column_name, column_type FROM (DESCRIBE '{table}')").fetchall()
+        )
+        con.execute(f"CREATE TABLE nodes AS FROM build_lod('{source}')")
+        query = "SELECT column_name, column_type FROM (DESCRIBE nodes)"
+        assert kinds == dict(con.sql(query).fetchall())
+
+
+def test_row_groups_hold_few_samples(tmp_path, monkeypatch):
+    """A viewer that wants a node reads a row group; every node is in one."""
+    monkeypatch.setattr(lod, "GROUP_SAMPLES", 1000)
+    source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
+    spatialq.write_lod(source, table, **SMALL)
+    file = pq.ParquetFile(table)
+    sizes = [
+        pq.ParquetFile(table).read_row_group(k, ["node", "count"]).to_pydict()
+        for k in range(file.num_row_groups)
+    ]
+    assert len(sizes) > 2
+    for group in sizes:
+        assert sum(group["count"]) <= 1000 or len(group["count"]) == 1
+    for one, other in pairwise(sizes):
+        assert sum(one["count"]) + other["count"][0] > 1000
+    order = [name for group in sizes for name in group["node"]]
+    assert order == sorted(order, key=lambda name: (len(name), name))
+
+
+def test_several_files_are_one_cloud(tmp_path):
+    """Their ids run on; where a file has no colours, its points are as grey as they are bright."""
+    write_scene(tmp_path / "a.las", 400)
+    write_scene(tmp_path / "b.las", 500, point_format=6, shift=100.0, seed=2)
+    done = spatialq.write_lod(tmp_path / "*.las", tmp_path / "n.parquet")
+    assert (done["points"], done["nodes"]) == (900, 1)
+    (root,) = pq.read_table(tmp_path / "n.parquet").to_pylist()
+    samples = {sample["point_id"]: sample for sample in root["samples"]}
+    assert sorted(samples) == list(range(900))
+    first, second = (laspy.read(tmp_path / f"{name}.las") for name in "ab")
+    for k in range(0, 400, 50):
+        assert samples[k]["red"] == first.red[k]
+        grey = int(second.intensity[k])
+        assert [samples[400 + k][name] for name in ("red", "green", "blue")] == [grey] * 3
+        assert samples[400 + k]["x"] == second.x[k]
+        assert samples[400 + k]["classification"] == second.classification[k]
+    assert [root] == in_sql(tmp_path / "*.las")
+
+
+def test_a_viewer_gets_its_nodes_from_the_file(tmp_path):
+    source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
+    spatialq.write_lod(source, table, **SMALL)
+    camera = "{eye: [500050, 4999990, 30], target: [500050, 5000050, 5], width: 400, height: 300}"
+    query = f"SELECT node, octants, len(samples) FROM lod_select('{table}', {camera}, pixels := 40)"
+    with spatialq.connect() as con:
+        rows = con.sql(query).fetchall()
+    assert len({len(name) for name, *_ in rows}) > 1
+    counts = {row["node"]: row["count"] for row in pq.read_table(table).to_pylist()}
+    assert all(counts[name] == n for name, _, n in rows)
+
+
+OPTIONS = {"strategy": "random", "max_points": 77, "grid_size": 32, "seed": 5}
+
+
+def test_every_option_is_a_flag(monkeypatch, capsys):
+    from spatialq import cli
+
+    assert {*OPTIONS, "full_precision"} == set(Options.__dataclass_fields__)
+    given = []
+    nothing = {"points": 0, "seconds": 0.0, "outputs": []}
+    monkeypatch.setattr(lod, "write_lod", lambda *_, **k: given.append(k) or nothing)
+    flags = [word for name, value in OPTIONS.items()
+             for word in (f"--{name.replace('_', '-')}", str(value))]  # fmt: skip
+    for more in ([*flags, "--full-precision", "--device", "cpu", "--crs", "EPSG:25832"], []):
+        monkeypatch.setattr(sys, "argv", ["spatialq", "lod", "a.las", *more])
+        cli.main()
+    full, plain = given
+    assert {name: full[name] for name in OPTIONS} == OPTIONS
+    assert (full["full_precision"], full["device"], full["crs"]) == (True, "cpu", "EPSG:25832")
+    assert Options(**{name: plain[name] for name in Options.__dataclass_fields__}) == Options()
+    assert "points" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_points(tmp_path, n):
+    source = write_scene(tmp_path / "a.las", n)
+    targets = [tmp_path / "n.parquet", tmp_path / "n.png"]
+    done = spatialq.write_lod(source, targets)
+    nodes = 1 if n else 0
+    assert (done["points"], done["nodes"], done["levels"]) == (n, nodes, nodes)
+    assert pq.read_table(targets[0]).num_rows == nodes
+    with Image.open(targets[1]) as picture:
+        assert picture.width > 500
+
+
+def test_a_cloud_in_degrees_is_warned_about(tmp_path):
+    source = write_scene(tmp_path / "a.las", 20, crs="EPSG:4326")
+    with pytest.warns(spatialq.FileWarning, match=r"lod: '.*a.las' is in WGS 84 .*not projected"):
+        spatialq.write_lod(source)
+    spatialq.write_lod(source, crs="EPSG:25832")
+
+
+def test_files_of_different_systems_are_refused(tmp_path):
+    write_scene(tmp_path / "a.las", 20)
+    write_scene(tmp_path / "b.las", 20, crs="EPSG:25833")
+    with pytest.raises(spatialq.CrsError, match=r"lod: '.*a.las' is in .*25832.* but '.*b.las'"):
+        spatialq.write_lod([tmp_path / "a.las", tmp_path / "b.las"])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "options", "sentence"),
+    [
+        (["n.txt"], {}, "lod: output '.*n.txt' must end in one of .parquet, .png"),
+        (["n.csv"], {}, "lod: output '.*n.csv' must end in one of .parquet, .png"),
+        (["n.png", "n.png"], {}, "lod: outputs must be different files, got '.*n.png' twice"),
+        (["no/n.png"], {}, "output: '.*no/n.png': there is no folder"),
+        (["n.png"], {"strategy": "best"}, "build_lod: strategy must be 'first' or 'random' or"),
+        (["n.png"], {"grid_size": 100}, "build_lod: grid_size must be a power of two from 2 to"),
+        (["n.png"], {"depth": 3}, "build_lod: no option 'depth'; there is full_precision, grid_"),
+        (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
+        (["n.png"], {"crs": "nowhere"}, "PROJ cannot read the coordinate reference system 'nowh"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, options, sentence):
+    path = write_scene(tmp_path / "a.las", 50)
+    before = path.read_bytes()
+    with pytest.raises((ValueError, spatialq.SpatialqError), match=sentence):
+        spatialq.write_lod(path, [tmp_path / name for name in outputs], **options)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["none.las"], 1, "error: lod: 'none.las': there is no such file"),
+        (["*.laz"], 1, "error: lod: '*.laz': no file matches this pattern"),
+        (["house.ifc"], 1, "error: lod: 'house.ifc': is no point cloud: LAS, LAZ or COPC"),
+        (["a.las", "-o", "n.las"], 1, "error: lod: output 'n.las' must end in one of .parquet"),
+        (["a.las", "--max-points", "0"], 1, "error: build_lod: max_points must be >= 1, got 0"),
+        (["a.las", "--seed", "x"], 2, "error: Invalid value for '--seed'"),
+        ([], 2, "error: Missing argument 'files"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, arguments, code, message):
+    (tmp_path / "house.ifc").touch()
+    write_scene(tmp_path / "a.las", 50)
+    result = run("lod", *arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stderr.startswith(message)
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_file_that_cannot_be_finished_leaves_none(tmp_path, monkeypatch):
+    source = write_scene(tmp_path / "a.las")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", stop)
+    with pytest.raises(KeyboardInterrupt):
+        spatialq.write_lod(source, tmp_path / "n.parquet")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_real_cloud(tmp_path):
+    source = real_file("data/rgb/lion_takanawa.copc.laz")
+    done = spatialq.write_lod(source, tmp_path / "n.parquet", strategy="average")
+    assert done["points"] == 341_989
+    leaves = pq.read_table(tmp_path / "n.parquet", filters=[("is_leaf", "=", True)])
+    samples = leaves["samples"].combine_chunks().flatten()
+    before = laspy.read(source)
+    order = np.argsort(samples.field("point_id").to_numpy())
+    for name, values in (("x", before.x), ("red", before.red), ("intensity", before.intensity)):
+        np.testing.assert_array_equal(samples.field(name).to_numpy()[order], values)

@@ -1,0 +1,95 @@
+"""The picture of a cloud at three levels of detail."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import spatialq
+from spatialq.export.lod_picture import GAP, MARK, PANEL, write_lod_picture
+from spatialq.udf import Lists
+
+
+def nodes(n=3000, *, colours=65535, max_points=200, stray=False):
+    """A slope, red in the west and blue in the east, as the kernel gives it."""
+    x, y = np.random.default_rng(1).uniform(0, 100, (2, n))
+    z = x / 4
+    if stray:
+        z[0] = 9000.0
+    share = x / 100
+    rgb = [(colours * each).astype(np.uint16) for each in (1 - share, 0 * share, share)]
+    names = ("red", "green", "blue")
+    carried = dict(zip(names, rgb, strict=True)) if colours else {}
+    return spatialq.run("build_lod", x, y, z, max_points=max_points, grid_size=8, **carried)
+
+
+def draw(path, found):
+    write_lod_picture(path, found, "Levels")
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)
+    columns = round((pixels.shape[1] - 48 + GAP) / (PANEL + GAP))
+    return pixels, [pixels[:, 24 + k * (PANEL + GAP) :][:, :PANEL] for k in range(columns)]
+
+
+def coloured(panel):
+    """Where red and blue differ."""
+    return np.abs(panel[..., 0] - panel[..., 2]) > 40
+
+
+def test_a_deep_tree_has_three_columns_that_look_alike_from_afar(tmp_path):
+    _, columns = draw(tmp_path / "a.png", nodes())
+    assert len(columns) == 3
+    left, _, right = (coloured(column)[:600].mean() for column in columns)
+    assert left > 0.1
+    assert right == pytest.approx(left, rel=0.25)
+    for column in columns:
+        west, east = column[150:550, :250], column[150:550, 350:]
+        assert (west[..., 0] - west[..., 2]).sum() > 0 > (east[..., 0] - east[..., 2]).sum()
+
+
+def test_voxels_are_plain_and_points_are_many(tmp_path):
+    """Close up, a voxel of the root is one colour on a face: fewer colours than points have."""
+    _, columns = draw(tmp_path / "a.png", nodes(30_000, max_points=2000))
+    colours = [len(np.unique(each[-PANEL:].reshape(-1, 3), axis=0)) for each in columns]
+    assert colours[0] < colours[2] / 2
+
+
+def test_eight_bits_look_as_sixteen(tmp_path):
+    (wide, _), (narrow, _) = (
+        draw(tmp_path / f"{most}.png", nodes(colours=most)) for most in (65535, 255)
+    )
+    assert np.abs(wide - narrow).max() <= 6
+
+
+def test_without_colours_it_is_grey(tmp_path):
+    pixels, columns = draw(tmp_path / "a.png", nodes(colours=0))
+    marked = (pixels == MARK).all(axis=-1)
+    rest = pixels[~marked]
+    assert (rest.max(axis=-1) - rest.min(axis=-1)).max() < 60
+    dark = (columns[2].max(axis=-1) < 180).mean()
+    assert dark > 0.1
+
+
+def test_a_stray_point_does_not_make_the_rest_small(tmp_path):
+    plain, stray = (
+        draw(tmp_path / f"{stray}.png", nodes(stray=stray, max_points=50))[1][2]
+        for stray in (False, True)
+    )
+    assert coloured(stray).mean() > coloured(plain).mean() / 2
+
+
+@pytest.mark.parametrize(("n", "columns"), [(1, 1), (2, 1), (150, 1), (300, 2)])
+def test_a_small_tree_has_fewer_columns(tmp_path, n, columns):
+    assert len(draw(tmp_path / "a.png", nodes(n))[1]) == columns
+
+
+def test_a_cloud_without_points_gives_a_picture(tmp_path):
+    found = nodes(1)
+    empty = {name: values[:0] for name, values in found.items() if name != "samples"}
+    fields = {name: values[:0] for name, values in found["samples"].columns.items()}
+    empty["samples"] = Lists(np.zeros(1, np.int64), fields)
+    assert len(draw(tmp_path / "a.png", empty)[1]) == 1
+
+
+def test_it_cannot_be_written(tmp_path):
+    with pytest.raises(spatialq.FileError, match=r"output: '.*': there is no folder"):
+        write_lod_picture(tmp_path / "no" / "p.png", nodes(3), "")
