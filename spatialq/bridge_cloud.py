@@ -78,7 +78,7 @@ def _whole(udf: Udf, name: str) -> str:
         f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
         f"WHEN typeof({name}) SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
         f"AND TRY_CAST({name} AS HUGEINT) BETWEEN 0 AND {most} THEN {name}::{kind} "
-        f"ELSE error({literal(sentence)} || {name} || ', a ' || typeof({name})) END"
+        f"ELSE error({literal(sentence)} || {name} || ' of type ' || typeof({name})) END"
     )
 
 

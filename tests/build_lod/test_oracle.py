@@ -68,7 +68,7 @@ def within(found, expected, columns):
     np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.spacing(2 * largest))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["random", "weighted"])
 @pytest.mark.parametrize("case", CASES)
 def test_tables_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]

@@ -280,3 +280,4 @@ inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
+inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }

@@ -113,7 +113,7 @@ def cube_around(least: Any, greatest: Any) -> Cube:
     if not np.isfinite(cube.size):
         axis = int(np.argmax(greatest / 2 - least / 2))
         refuse(
-            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.1g}, got {least[axis]} "
+            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.2g}, got {least[axis]} "
             f"to {greatest[axis]}"
         )
     return cube

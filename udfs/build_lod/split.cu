@@ -38,15 +38,73 @@
 
 struct PackedPoints {
     typedef Packed Record;
+    typedef float Real;
     const Packed* points;
     __device__ Packed at(i64 k) const { return points[k]; }
 };
 
 struct Columns {
     typedef Wide Record;
+    typedef double Real;
     const double *x, *y, *z;
     const u64* colour;
     __device__ Wide at(i64 k) const { return {x[k], y[k], z[k], colour[k]}; }
+};
+
+// ---- cells
+
+// Every third bit, of the 10 lowest bits.
+__device__ u32 spread_few(u32 v) {
+    v = (v | v << 16) & 0x030000FF;
+    v = (v | v << 8) & 0x0300F00F;
+    v = (v | v << 4) & 0x030C30C3;
+    return (v | v << 2) & 0x09249249;
+}
+
+// Four roundings of a number below 1.
+__device__ float roundings(float) { return 1.0f / (1 << 22); }
+__device__ double roundings(double) { return 1.0 / (1ll << 51); }
+
+// Cells of points at a level, as code_of has them; depth <= 10. Where a product of the point's own
+// type is not too near to a face of a cell, it is on the same side of it as the quotient is.
+template <typename Real>
+struct Cells {
+    Cube cube;
+    int level, depth;
+    Real x0, y0, z0, scale, margin;
+
+    __device__ Cells(Cube cube, int level, int depth)
+        : cube(cube), level(level), depth(depth), x0((Real)cube.x0), y0((Real)cube.y0),
+          z0((Real)cube.z0) {
+        const double steps = (double)(1ull << level);
+        scale = (Real)(steps / cube.size);
+        const bool corner = x0 == cube.x0 && y0 == cube.y0 && z0 == cube.z0;
+        const bool normal = scale > (Real)1e-30;  // has all its digits
+        margin = corner && normal ? (Real)steps * roundings(scale) : (Real)1;
+    }
+
+    // Whether the cell is certain; nothing that is not a number is.
+    __device__ bool find(Real value, Real low, u32* cell) const {
+        const Real at = (value - low) * scale;
+        *cell = (u32)at;
+        const Real rest = at - (Real)*cell;
+        *cell &= (1u << depth) - 1;
+        return rest > margin && rest < 1 - margin;
+    }
+
+    template <typename Point>
+    __device__ u32 of(const Point& point) const {
+        u32 x, y, z;
+        const bool sure_x = find(point.x, x0, &x), sure_y = find(point.y, y0, &y);
+        const bool sure_z = find(point.z, z0, &z);
+        if (!(sure_x && sure_y && sure_z)) return (u32)code_of(cube.place(point), level, depth);
+        return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(z);
+    }
+};
+
+// Eight siblings.
+struct alignas(16) Siblings {
+    u32 word[8];
 };
 
 // ---- lanes of a warp that have the same key
@@ -76,13 +134,13 @@ struct Group {
 
 // ---- bounds
 
-// Writes ends[7], all ones before: see planes_bounds.
-template <typename Points>
-__device__ void find_bounds(Points points, i64 n, u64* ends) {
+// lod_bounds: bounds of packed points.
+// writes   ends[7]: see planes_bounds
+extern "C" __global__ void lod_bounds(const Packed* points, i64 n, u64* ends) {
     Ends of_x, of_y, of_z;
     bool finite = true;
     FOR_EACH(k, n) {
-        const auto point = points.at(k);
+        const Packed point = points[k];
         finite = of_x.take(point.x) && finite;
         finite = of_y.take(point.y) && finite;
         finite = of_z.take(point.z) && finite;
@@ -100,12 +158,13 @@ __device__ void find_bounds(Points points, i64 n, u64* ends) {
 template <typename Points>
 __device__ void count_points(Points points, i64 n, Cube cube, int level, int depth, u32* words,
                              u32* ids) {
+    const Cells<typename Points::Real> grid(cube, level, depth);
     FOR_SHARES(k, n) {
         u32 cells[UNROLL];
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
             const i64 at = k + 32 * i;
-            cells[i] = at < n ? (u32)code_of(cube.place(points.at(at)), level, depth) : NOWHERE;
+            cells[i] = at < n ? grid.of(points.at(at)) : NOWHERE;
         }
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
@@ -130,6 +189,7 @@ struct Grids {
 template <typename Points>
 __device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grids grids, int level,
                               int depth, u32* seen, u32* differs, u32* ids) {
+    const Cells<typename Points::Real> within(cube, level, depth);
     FOR_SHARES(k, n) {
         u32 words[UNROLL];
 #pragma unroll
@@ -146,14 +206,14 @@ __device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grid
             if (mine) {
                 const i64 at = k + 32 * i;
                 const u32 grid = words[i] & ~INNER;
-                const Place place = cube.place(points.at(at));
+                const auto point = points.at(at);
                 if (__ldcg(&differs[grid]) == 0) {
                     u32 other = __ldcg(&seen[grid]);
                     if (other == NOWHERE) other = atomicCAS(&seen[grid], NOWHERE, (u32)at);
-                    if (other != NOWHERE && !(cube.place(points.at(other)) == place))
+                    if (other != NOWHERE && !(cube.place(points.at(other)) == cube.place(point)))
                         differs[grid] = 1;
                 }
-                cell = (grid << 3 * depth) + (u32)code_of(place, level, depth);
+                cell = (grid << 3 * depth) + within.of(point);
                 ids[at] = (u32)grids.start + cell;
             }
             const Group group(cell);
@@ -204,17 +264,17 @@ extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 ma
     if (t < LEVELS) n_children[t] = 0;
     __syncthreads();
     i64 parents = cells / 8, first = (i64)blockIdx.x * PARENTS;
-    u32 word = 0, children[8], occupied;
+    u32 word = 0, occupied;
     if (first + t < parents) {
-        u32* siblings = words + 8 * (first + t);
-        for (int child = 0; child < 8; ++child) {
-            children[child] = siblings[child];
-            if (!(children[child] & INNER) || counts == 0) continue;
-            const u32 grid = children[child] & ~INNER;
-            if (differs[grid] == 0) siblings[child] = counts[grid];  // a leaf after all
-            children[child] = counts[grid] | (differs[grid] ? INNER : 0);
+        Siblings* there = (Siblings*)words + first + t;
+        Siblings here = *there;
+        for (int child = 0; child < 8 && counts != 0; ++child) {
+            if (!(here.word[child] & INNER)) continue;
+            const u32 grid = here.word[child] & ~INNER;
+            if (differs[grid] == 0) there->word[child] = counts[grid];  // a leaf after all
+            here.word[child] = counts[grid] | (differs[grid] ? INNER : 0);
         }
-        word = parent_of(children, max_points, &occupied);
+        word = parent_of(here.word, max_points, &occupied);
         words[cells + first + t] = word;
         if (word & INNER) atomicAdd(&n_children[0], occupied);
     }
@@ -306,11 +366,10 @@ extern "C" __global__ void __launch_bounds__(NODE_THREADS)
         for (i64 tile = first; tile < end; tile += NODE_THREADS) {
             const i64 node = tile + threadIdx.x;
             const u32 cell = node < end ? within[node] : NOWHERE;
-            u32 found[8], mask = 0, all;
-            for (int child = 0; child < 8 && cell != NOWHERE; ++child) {
-                found[child] = words[8ll * cell + child];
-                mask |= (found[child] != 0) << child;
-            }
+            Siblings found = {};
+            u32 mask = 0, all;
+            if (cell != NOWHERE) found = ((const Siblings*)words)[cell];
+            for (int child = 0; child < 8; ++child) mask |= (found.word[child] != 0) << child;
             i64 k = next + sum_before(__popc(mask), &all);
             next += all;
             if (mask == 0) continue;
@@ -318,7 +377,7 @@ extern "C" __global__ void __launch_bounds__(NODE_THREADS)
             children[node] = (unsigned char)mask;
             i64 at = firsts[node];
             for (int child = 0; child < 8; ++child) {
-                const u32 word = found[child], rest = word & ~INNER;
+                const u32 word = found.word[child], rest = word & ~INNER;
                 if (word == 0) continue;
                 const bool inner = word & INNER, finest = level + 1 == depth;
                 levels[k] = levels[node] + 1;
@@ -403,15 +462,6 @@ __device__ void sort_points(Points points, i64 n, const u32* ids, const u32* lea
 }
 
 // ---- for both kinds of points
-
-extern "C" __global__ void lod_bounds_packed(const Packed* points, i64 n, u64* ends) {
-    find_bounds(PackedPoints{points}, n, ends);
-}
-
-extern "C" __global__ void lod_bounds_columns(const double* x, const double* y, const double* z,
-                                              const u64* colour, i64 n, u64* ends) {
-    find_bounds(Columns{x, y, z, colour}, n, ends);
-}
 
 extern "C" __global__ void lod_count_packed(const Packed* points, i64 n, double x0, double y0,
                                             double z0, double size, i64 level, i64 depth,

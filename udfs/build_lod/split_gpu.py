@@ -1,6 +1,6 @@
 """Split of a cloud into the leaves of its octree on the GPU: a counting sort, see split.cu."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "split.cu"
 THREADS = 256
-BLOCKS = 8  # of a multiprocessor
+BLOCKS = 32  # of a multiprocessor, not all of them at once: the last ones are a small share
 MAX_DEPTH = 8  # of the first grid
 FINER = 4  # levels of the grids laid in cells that are too full
 CELLS = 1 << 24  # of a round, unless its grids are of a single level
@@ -40,23 +40,6 @@ class Nodes:
     first: Any
     points: Any
 
-    @classmethod
-    def room(cls, device: Any, n: int) -> "Nodes":
-        """Make room for so many."""
-        empty = device.xp.empty
-        return cls(
-            empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self.level)
-
-    def arrays(self) -> list[Any]:
-        """Give the arrays in the order in which kernels take them."""
-        return [getattr(self, each.name) for each in fields(self)]
-
 
 @dataclass(frozen=True)
 class Split:
@@ -71,7 +54,7 @@ class Split:
         The positions that they had.
     nodes : Nodes
     level_first : list of int
-        The nodes of level k of the tree are ``level_first[k] : level_first[k + 1]``.
+        The first node of each level from the root's on, and behind the last one.
     """
 
     records: Any
@@ -115,9 +98,9 @@ class Cloud:
 
 
 def bounds(device: Any, cloud: Cloud) -> Cube | None:
-    """Lay the cube around points, of which there are some; None if some are not finite."""
+    """Lay the cube around packed points, of which there are some; None if some are not finite."""
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
-    _points(device, "bounds", cloud, found)
+    _each(device, "bounds", len(cloud), *cloud.arrays, len(cloud), found)
     found = device.download(found)
     if found[6] != ALL:
         return None
@@ -300,15 +283,19 @@ def _nodes(
 ) -> tuple[Nodes, list[int], Any]:
     """Make the nodes; where the points of each go comes last."""
     level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
-    nodes = Nodes.room(device, level_first[-1])
-    within = device.xp.empty(len(nodes), np.uint32)
-    slots = device.xp.empty(SLOT_STRIDE * len(nodes), np.uint32)
-    into = *nodes.arrays(), within, slots
+    n, empty = level_first[-1], device.xp.empty
+    nodes = Nodes(
+        empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
+        empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+    )  # fmt: skip
+    within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
+    into = *vars(nodes).values(), within, slots
     top = rounds[0].words[-1:]
     cell = map(np.uint64, root.cell)
     device.launch(SOURCE, "lod_root", (1,), 1, top, root.level, *cell, *into)
+    ends = level_first + [n] * BITS
     for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
-        first, end = (level_first + level_first[-1:] * BITS)[grids.level - root.level :][:2]
+        first, end = ends[grids.level - root.level :][:2]
         counts = 0 if finer is None else finer.counts
         device.launch(
             SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into

@@ -1,0 +1,276 @@
+"""What `build_lod` refuses, and in which words."""
+
+import re
+
+import duckdb
+import numpy as np
+import pytest
+from spatialq.udfs.build_lod import UDF, Options, door
+
+import spatialq
+from spatialq.errors import FileWarning
+
+from .test_sql import CLOUD, write_las
+
+SIZES = "max_points := 100, grid_size := 16"
+
+
+@pytest.fixture(scope="module")
+def con():
+    with spatialq.connect() as con:
+        known = {name: values[:500] for name, values in CLOUD.items()}
+        known["point_id"] = np.arange(500)
+        con.execute("CREATE TABLE pts AS FROM known")
+        yield con
+
+
+def refused(con, query):
+    with pytest.raises(duckdb.Error) as error:
+        con.sql(query).fetchall()
+    return str(error.value)
+
+
+LISTS = "list(point_id), list(x), list(y), list(z)"
+STRATEGIES = "strategy must be 'first' or 'random' or 'average' or 'weighted', got "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("strategy := 'mean'", STRATEGIES + "'mean'"),
+        ("strategy := ''", STRATEGIES + "''"),
+        ("strategy := NULL", "strategy must not be NULL"),
+        ("max_points := 0", "max_points must be >= 1, got 0"),
+        ("max_points := -5", "max_points must be >= 1, got -5"),
+        ("max_points := NULL", "max_points must not be NULL"),
+        ("grid_size := 0", "grid_size must be a power of two from 2 to 128, got 0"),
+        ("grid_size := 1", "grid_size must be a power of two from 2 to 128, got 1"),
+        ("grid_size := 100", "grid_size must be a power of two from 2 to 128, got 100"),
+        ("grid_size := 256", "grid_size must be a power of two from 2 to 128, got 256"),
+        ("full_precision := NULL", "full_precision must not be NULL"),
+        ("seed := -1", "seed must be >= 0 and < 2**32, got -1"),
+        ("seed := 4294967296", "seed must be >= 0 and < 2**32, got 4294967296"),
+        ("device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
+        ("device := NULL", "device must be 'auto', 'cpu' or 'gpu', got None"),
+    ],
+)
+def test_options(con, arguments, sentence):
+    """Of the table macro and the one over lists."""
+    for query in (
+        f"FROM build_lod(pts, {arguments})",
+        f"SELECT build_lod_list({LISTS}, {arguments}) FROM pts",
+    ):
+        assert f"build_lod: {sentence}" in refused(con, query)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("strategy := 3", "strategy must be text, got 3"),
+        ("max_points := 2.5", "max_points must be a whole number, got 2.5"),
+        ("max_points := 'many'", "max_points must be a whole number, got 'many'"),
+        ("grid_size := [128]", "grid_size must be a whole number, got [128]"),
+        ("full_precision := 1", "full_precision must be true or false, got 1"),
+        ("seed := true", "seed must be a whole number, got True"),
+    ],
+)
+def test_options_of_another_type(con, arguments, sentence):
+    assert f"build_lod: {sentence}" in refused(con, f"FROM build_lod(pts, {arguments})")
+    name, value = arguments.split(" := ")
+    python = {"true": True, "[128]": [128]}.get(value) or eval(value)
+    with pytest.raises(ValueError, match=f"build_lod: {re.escape(sentence)}"):
+        spatialq.run("build_lod", [1.0], [1.0], [1.0], **{name: python})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"max_points": 1}, {"grid_size": 2}, {"grid_size": 128}, {"seed": 2**32 - 1}],
+)
+def test_what_is_just_allowed_runs(con, option):
+    Options(**option)
+    ((name, value),) = option.items()
+    query = f"SELECT sum(count) FROM build_lod(pts, {name} := {value}) WHERE is_leaf"
+    assert con.sql(query).fetchall() == [(500,)]
+
+
+FINITE = "x, y and z must be finite, got"
+INFINITY = "if(point_id > 497, '-inf'::DOUBLE, x) AS x"
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("'nan'::DOUBLE AS z", f"{FINITE} 500 points with NaN or infinity, the first with "),
+        ("if(point_id = 9, 'inf'::DOUBLE, z) AS z", f"{FINITE} 1 points with NaN or infinity"),
+        (INFINITY, f"{FINITE} 2 points with NaN or infinity, the first with point_id 498"),
+        ("if(point_id < 2, NULL, y) AS y", "y must not be NULL, got 2 of them, the first with"),
+        ("if(point_id = 4, NULL, point_id) AS point_id", "point_id must not be NULL, got 1 of"),
+        ("if(point_id = 4, 1e308, -1e308) AS x", "x must span less than 1.8e+308, got -1e+308"),
+        ("if(point_id = 4, 1e308, -1e308) AS z", "z must span less than 1.8e+308, got -1e+308"),
+        ("if(point_id = 77, 78, point_id) AS point_id", "point_id must be unique, got 78 more"),
+        ("7 AS point_id", "point_id must be unique, got 7 more than once"),
+    ],
+)
+def test_points(con, columns, sentence):
+    bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
+    message = refused(con, f"{bad} FROM build_lod(bad, {SIZES})")
+    assert f"ValueError: build_lod: {sentence}" in message
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_ids_of_points_in_any_order_must_be_unique(turned):
+    ids = np.random.default_rng(2).permutation(5000)
+    ids[[17, 4000]] = 123
+    if turned:
+        ids = np.sort(ids)
+    x = np.arange(5000.0)
+    with pytest.raises(ValueError, match="build_lod: point_id must be unique, got 123 more than"):
+        spatialq.run("build_lod", x, x, x, point_id=ids)
+
+
+@pytest.mark.parametrize("axis", ["x", "y", "z", "point_id"])
+def test_a_missing_column_is_named(con, axis):
+    query = f"WITH bad AS (SELECT * EXCLUDE ({axis}) FROM pts) FROM build_lod(bad)"
+    assert f'"{axis}" not found' in refused(con, query)
+
+
+WHOLE = "must be whole numbers from 0 to"
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("if(point_id = 7, -1, red) AS red", f"red {WHOLE} 65535, got -1"),
+        ("if(point_id = 7, 65536, green) AS green", f"green {WHOLE} 65535, got 65536"),
+        ("1e30::HUGEINT AS blue", f"blue {WHOLE} 65535, got 10000000000000000"),
+        ("0.5 AS red", f"red {WHOLE} 65535, got 0.5 of type DECIMAL"),
+        ("255::DOUBLE AS blue", f"blue {WHOLE} 65535, got 255.0 of type DOUBLE"),
+        ("0.5::FLOAT AS intensity", f"intensity {WHOLE} 65535, got 0.5 of type FLOAT"),
+        ("'12' AS intensity", f"intensity {WHOLE} 65535, got 12 of type VARCHAR"),
+        ("256 AS classification", f"classification {WHOLE} 255, got 256 of type INTEGER"),
+        ("-1 AS classification", f"classification {WHOLE} 255, got -1"),
+    ],
+)
+def test_colours_and_classes(con, columns, sentence):
+    bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
+    assert f"build_lod: {sentence}" in refused(con, f"{bad} FROM build_lod(bad, {SIZES})")
+
+
+def test_columns_of_null_may_be_of_any_type(con):
+    nothing = ", ".join(
+        f"NULL::{kind} AS {name}"
+        for name, kind in zip(UDF.carries, ("DOUBLE", "VARCHAR", "INTEGER", "BOOLEAN", "DATE"),
+                              strict=True)
+    )  # fmt: skip
+    query = f"WITH plain AS (SELECT * REPLACE ({nothing}) FROM pts) FROM build_lod(plain, {SIZES})"
+    absent = "SELECT point_id, x, y, z FROM pts"
+    expected = con.sql(f"WITH plain AS ({absent}) FROM build_lod(plain, {SIZES})").fetchall()
+    assert con.sql(query).fetchall() == expected
+
+
+def test_the_points_must_be_named(con):
+    assert "build_lod: points must not be NULL" in refused(con, "FROM build_lod(NULL)")
+    for points, name in (("'nothing'", "nothing"), ("nothing", "nothing"), ("5", "5")):
+        sentence = f"Table with name {name} does not exist"
+        assert sentence in refused(con, f"FROM build_lod({points})")
+
+
+def test_lists_must_have_one_length(con):
+    query = "SELECT build_lod_list([1, 2], [1.0, 2.0], [1.0], [1.0, 2.0])"
+    sentence = "build_lod: the columns must have one length, got {'point_id': 2, 'x': 2, 'y': 1"
+    assert sentence in refused(con, query)
+    query = "SELECT build_lod_list([1], [1.0], [1.0], [1.0], reds := [1::USMALLINT, 2])"
+    assert "'z': 1, 'red': 2}" in refused(con, query)
+
+
+# Arrays
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"red": [-1, 0]}, f"red {WHOLE} 65535, got -1"),
+        ({"red": [1, 65536]}, f"red {WHOLE} 65535, got 65536"),
+        ({"green": [0.5, 1.0]}, f"green {WHOLE} 65535, got float64"),
+        ({"blue": ["a", "b"]}, f"blue {WHOLE} 65535, got <U1"),
+        ({"classification": [3, 256]}, f"classification {WHOLE} 255, got 256"),
+        ({"intensity": [1]}, "the columns must be one-dimensional, of one length, got {'x': (2,)"),
+        ({"point_id": [4, 4]}, "point_id must be unique, got 4 more than once"),
+        (
+            {"x": [1.0, np.nan]},
+            f"{FINITE} 1 points with NaN or infinity, the first with point_id 1",
+        ),
+        ({"x": np.ma.MaskedArray([1, 2], [1, 0])}, "x must have all its values, got 1 masked"),
+        ({"reds": [1, 2]}, "no option 'reds'; there is full_precision, grid_size, max_points, "),
+    ],
+)
+def test_arrays(given, sentence):
+    with pytest.raises(ValueError, match=f"^build_lod: {re.escape(sentence)}"):
+        spatialq.run("build_lod", **{**{axis: [1.0, 2.0] for axis in "xyz"}, **given})
+
+
+def test_other_functions_carry_no_colours():
+    with pytest.raises(ValueError, match="owm_ground: no option 'red'; there is"):
+        spatialq.run("owm_ground", [1.0], [1.0], [1.0], red=[1])
+
+
+def test_a_tree_has_fewer_than_2_32_points():
+    """Arrays of one value take no memory."""
+    x = np.broadcast_to(0.0, 2**32)
+    sentence = "build_lod: points must be at most 4294967295 in one tree, got 4294967296"
+    with pytest.raises(ValueError, match=sentence):
+        door.enter(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
+
+
+# Files
+
+
+def test_files(con, tmp_path):
+    las = write_las(tmp_path / "a.laz", {name: each[:50] for name, each in CLOUD.items()})
+    (tmp_path / "b.txt").write_text("points")
+    (tmp_path / "c.las").write_text("points")
+    (tmp_path / "d.tif").write_text("points")
+    for name, sentence in (
+        ("nothing.laz", "nothing.laz': there is no such file"),
+        ("*.las_", "*.las_': no file matches this pattern"),
+        ("b.txt", "b.txt': is no point cloud: its name must end in .las or .laz"),
+        ("d.tif", "d.tif': is no point cloud: its name must end in .las or .laz"),
+        ("c.las", "c.las': "),
+    ):
+        message = refused(con, f"FROM build_lod('{tmp_path / name}')")
+        assert sentence in message, message
+    assert len(con.sql(f"FROM build_lod('{las}', max_points := 10)").fetchall()) > 5
+
+
+def test_files_must_be_of_one_crs(con, tmp_path):
+    part = {name: each[:50] for name, each in CLOUD.items()}
+    write_las(tmp_path / "a.laz", part)
+    write_las(tmp_path / "b.laz", part, crs="EPSG:25833")
+    message = refused(con, f"FROM build_lod('{tmp_path}/*.laz')")
+    assert "CrsError: build_lod: " in message
+    assert "zone 33N" in message
+    write_las(tmp_path / "b.laz", part)
+    query = f"SELECT sum(count) FROM build_lod('{tmp_path}/*.laz') WHERE is_leaf"
+    assert con.sql(query).fetchall() == [(100,)]
+
+
+def test_a_file_that_changes_meanwhile_is_refused(con, tmp_path):
+    path = tmp_path / "a.laz"
+    write_las(path, {name: each[:50] for name, each in CLOUD.items()})
+    con.execute(
+        f"CREATE TABLE plan AS SELECT build_lod_sql('{path}', '{{\"device\": \"cpu\"}}') AS q"
+    )
+    ((query,),) = con.sql("FROM plan").fetchall()
+    assert len(con.sql(query).fetchall()) == 1
+    write_las(path, {name: each[:60] for name, each in CLOUD.items()})
+    assert "a.laz': was changed while the query ran" in refused(con, query)
+
+
+def test_an_odd_file_warns(con, tmp_path):
+    path = tmp_path / "a.las"
+    write_las(path, {name: each[:50] for name, each in CLOUD.items()})
+    with path.open("r+b") as file:  # the greatest x of the header
+        file.seek(179)
+        file.write(np.float64(500000.5).tobytes())
+    with pytest.warns(FileWarning, match=r"a\.las': its points reach from x = 5000.* to 5000"):
+        con.sql(f"FROM build_lod('{path}')").fetchall()

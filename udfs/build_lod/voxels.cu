@@ -1,0 +1,768 @@
+// build_lod on the GPU: voxels of inner nodes, see voxels.py. All sums are of whole numbers, so
+// that their order does not matter.
+//
+// The eighth of a node's grid in a child, its octant, goes by the child's number; the octants of a
+// node follow one another as its children do, so that all voxels lie in the order of the nodes
+// from the second on. An octant has up to 64^3 cells in Morton order, a bit each: words of 64
+// cells, of which those without a voxel are not kept, and tops of 64 words.
+//
+// First the octants of leaves are marked, all at once, then those of inner nodes level by level
+// from the deepest: eight cells that follow one another are one cell of the parent's grid. What
+// there is then has its place, and the points of all leaves are added to their voxels. Then the
+// voxels of inner nodes are, again from the deepest, to those of their parents.
+
+#include "build_lod/points.cuh"
+
+#define ALL 0xFFFFFFFFu
+#define NOWHERE 0xFFFFFFFFu
+#define OPAQUE 0xFF000000u
+#define MARKERS 512      // threads of a block of lod_mark_*
+#define ADDERS 512       // of lod_first_* and so on
+#define UNROLL 4         // points of a thread whose loads are on their way at once
+#define PIECE 16384      // points that a block goes through at once: FINE * 255 * PIECE < 2^32
+#define SLOTS 3000       // voxels of an octant that are summed up in shared memory
+#define MOST_WORDS 4096  // of an octant
+
+// voxels.py
+#define FINE 10
+#define REACH (1 << FINE)
+#define HALF (REACH / 2)
+// of a voxel in the middle of an eighth of another, for that one and for one beside the eighth;
+// those beside an edge of it are too far
+#define OWN 581     // REACH - floor(sqrt(3 * 256^2))
+#define BESIDE 175  // REACH - floor(sqrt(768^2 + 2 * 256^2))
+
+// 64 cells, at least one of them with a voxel.
+struct alignas(16) Word {
+    u64 cells;
+    u32 before;  // voxels of the octant that come before those in here
+    u32 at;      // cells that come before these, / 64
+};
+
+// 64 words.
+struct alignas(16) Top {
+    u64 words;  // those that are kept
+    u32 first;  // which of all the words that are kept is the first of these
+};
+
+// Laid out by voxels_gpu.py; eight bytes a member.
+struct Lod {
+    const void* records;  // leaf after leaf
+    const u32* order;     // their positions
+    const void* source;   // by position: the records, or the colours
+    const i64* point_id;  // by position; 0 where ids are positions
+    // nodes, see Tree
+    const int *level, *parent, *first_child;
+    const unsigned char* children;
+    const i64 *first, *points;
+    // octants
+    Top* tops;
+    Word* words;
+    u32 *first_word, *n_words, *n_voxels;
+    u64* n_kept;       // words
+    const i64* place;  // of an octant's first voxel
+    // voxels; what the strategy does without is 0
+    u32* code;
+    void* colour;
+    u32 *mass, *lowest;  // position of the lowest point
+    u64 *keys, *sums;
+    i64 depth, n_tops, max_points, seed;
+    Cube cube;
+
+    __device__ bool is_leaf(i64 node) const { return first_child[node] < 0; }
+    __device__ u32 octant_mask() const { return (1u << 3 * (depth - 1)) - 1; }
+    // Bits of a coordinate down to the voxels in a node's octant.
+    __device__ int voxel_bits(i64 node) const { return level[node] - 1 + (int)depth; }
+};
+
+__device__ u64 below(int bit) { return (1ull << bit) - 1; }
+
+// The highest bits of a place, followed by zeros if it has fewer.
+__device__ u32 digits(u64 place, int bits) {
+    return (u32)(bits <= BITS ? place >> (BITS - bits) : place << (bits - BITS));
+}
+
+// Every third bit, from the lowest; of the 10 lowest bits.
+__device__ u32 spread_few(u32 v) {
+    v &= 0x3FF;
+    v = (v | v << 16) & 0x030000FF;
+    v = (v | v << 8) & 0x0300F00F;
+    v = (v | v << 4) & 0x030C30C3;
+    return (v | v << 2) & 0x09249249;
+}
+
+__device__ u32 gather_few(u32 v) {
+    v &= 0x09249249;
+    v = (v | v >> 2) & 0x030C30C3;
+    v = (v | v >> 4) & 0x0300F00F;
+    v = (v | v >> 8) & 0x030000FF;
+    return (v | v >> 16) & 0x3FF;
+}
+
+__device__ u32 morton(u32 x, u32 y, u32 z) {
+    return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(z);
+}
+
+// ---- lanes of a warp
+
+template <typename T>
+__device__ T sum_up_to(T value) {
+    const int lane = threadIdx.x % 32;
+    for (int away = 1; away < 32; away *= 2) {
+        const T other = __shfl_up_sync(ALL, value, away);
+        if (lane >= away) value += other;
+    }
+    return value;
+}
+
+struct Sum {
+    template <typename T>
+    static __device__ T of(T a, T b) { return a + b; }
+};
+struct Least {
+    template <typename T>
+    static __device__ T of(T a, T b) { return a < b ? a : b; }
+};
+struct Greatest {
+    template <typename T>
+    static __device__ T of(T a, T b) { return a > b ? a : b; }
+};
+
+// Neighbouring lanes with the same key.
+struct Run {
+    bool leads;  // whether this lane is the first
+    int left;    // how many lanes come behind this one
+
+    __device__ Run(u32 key) {
+        const int lane = threadIdx.x % 32;
+        const u32 before = __shfl_up_sync(ALL, key, 1);
+        const u32 starts = __ballot_sync(ALL, lane == 0 || key != before);
+        const u32 later = starts & 0xFFFFFFFEu << lane;
+        leads = starts >> lane & 1;
+        left = (later ? __ffs(later) - 2 : 31) - lane;
+    }
+
+    // What the lanes have, put together for the first.
+    template <typename Together, typename T>
+    __device__ T all(T value) const {
+        for (int away = 1; away < 32 && __any_sync(ALL, away <= left); away *= 2) {
+            const T other = __shfl_down_sync(ALL, value, away);
+            if (away <= left) value = Together::of(value, other);
+        }
+        return value;
+    }
+};
+
+// ---- octants
+
+struct Octant {
+    const Top* tops;
+    const Word* words;
+
+    __device__ Octant(const Lod& lod, i64 node)
+        : tops(lod.tops + node * lod.n_tops), words(lod.words) {}
+
+    // The word with a cell; without voxels if it is not kept.
+    __device__ Word word(u32 code) const {
+        const Top top = tops[code >> 12];
+        const int at = code >> 6 & 63;
+        if (!(top.words >> at & 1)) return {0, 0, 0};
+        return words[top.first + __popcll(top.words & below(at))];
+    }
+    // Voxels before that of a cell; NOWHERE if it has none.
+    __device__ u32 rank(u32 code) const {
+        const Word found = word(code);
+        const int bit = code & 63;
+        return found.cells >> bit & 1 ? found.before + __popcll(found.cells & below(bit)) : NOWHERE;
+    }
+};
+
+// The eight octants of a node.
+struct Grid {
+    const Lod& lod;
+    i64 first_child;
+    u32 children;
+
+    __device__ Grid(const Lod& lod, i64 node)
+        : lod(lod), first_child(lod.first_child[node]), children(lod.children[node]) {}
+
+    __device__ bool has(u32 number) const { return children >> number & 1; }
+    __device__ i64 child(u32 number) const {
+        return first_child + __popc(children & ((1u << number) - 1));
+    }
+    // The number of a child.
+    __device__ u32 number(i64 node) const {
+        u32 found = 0;
+        while (!has(found) || child(found) != node) ++found;
+        return found;
+    }
+    // Rank of the voxel in a cell among those of a child; NOWHERE if there is none.
+    __device__ u32 find(u32 code, i64* node) const {
+        const u32 number = code >> 3 * (lod.depth - 1);
+        if (!has(number)) return NOWHERE;
+        *node = child(number);
+        return Octant(lod, *node).rank(code & lod.octant_mask());
+    }
+};
+
+// Voxels of an inner node that are in a cell of its octant.
+struct Below {
+    i64 first;
+    u32 cells;  // a bit each; there are as many voxels
+
+    __device__ Below(const Lod& lod, i64 node, u32 code) {
+        const Grid grid(lod, node);
+        if (lod.depth == 1) {  // each in an octant of its own
+            first = lod.place[grid.first_child];
+            cells = grid.children;
+            return;
+        }
+        const i64 child = grid.child(code >> 3 * (lod.depth - 2));
+        const u32 lowest = code << 3 & lod.octant_mask();
+        const Word word = Octant(lod, child).word(lowest);
+        const int bit = lowest & 63;
+        first = lod.place[child] + word.before + __popcll(word.cells & below(bit));
+        cells = word.cells >> bit & 0xFF;
+    }
+    __device__ int count() const { return __popc(cells); }
+};
+
+// ---- marking
+
+// Writes the tops and words of an octant, and how many words and voxels it has.
+// block    an octant; a warp takes a top after the other, a lane two of its words
+// races    where the words of an octant lie among those of others is anybody's
+__device__ void keep(const Lod& lod, i64 node, const u64* mask) {
+    __shared__ u64 kept[64], before[64];  // by top; words << 32 | voxels
+    __shared__ u32 first;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (int top = warp; top < lod.n_tops; top += warps) {
+        const u64 a = mask[64 * top + lane], b = mask[64 * top + 32 + lane];
+        const u64 words = (u64)__ballot_sync(ALL, b != 0) << 32 | __ballot_sync(ALL, a != 0);
+        const u32 voxels = sum_up_to((u32)(__popcll(a) + __popcll(b)));
+        if (lane != 31) continue;
+        kept[top] = words;
+        before[top] = (u64)__popcll(words) << 32 | voxels;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        const u64 one = 2 * lane < lod.n_tops ? before[2 * lane] : 0;
+        const u64 other = 2 * lane + 1 < lod.n_tops ? before[2 * lane + 1] : 0;
+        const u64 all = sum_up_to(one + other);
+        before[2 * lane] = all - other - one;
+        before[2 * lane + 1] = all - other;
+        if (lane == 31) {
+            const u32 words = (u32)(all >> 32);
+            first = (u32)atomicAdd(lod.n_kept, (u64)words);
+            lod.first_word[node] = first;
+            lod.n_words[node] = words;
+            lod.n_voxels[node] = (u32)all;
+        }
+    }
+    __syncthreads();
+    for (int top = warp; top < lod.n_tops; top += warps) {
+        const u64 a = mask[64 * top + lane], b = mask[64 * top + 32 + lane];
+        const u32 both = __popcll(a) | __popcll(b) << 16;
+        const u32 up_to = sum_up_to(both), of_a = __shfl_sync(ALL, up_to, 31) & 0xFFFF;
+        const u32 voxels = (u32)before[top], at = first + (u32)(before[top] >> 32);
+        const u64 words = kept[top];
+        const u32 rank = voxels + (up_to & 0xFFFF) - (both & 0xFFFF);
+        const u32 other = voxels + of_a + (up_to >> 16) - (both >> 16);
+        if (a != 0) lod.words[at + __popcll(words & below(lane))] = {a, rank, 64u * top + lane};
+        if (b != 0)
+            lod.words[at + __popcll(words & below(32 + lane))] = {b, other, 64u * top + 32 + lane};
+        if (lane == 0) lod.tops[node * lod.n_tops + top] = {words, at};
+    }
+}
+
+__device__ void clear(u64* mask) {
+    for (int k = threadIdx.x; k < MOST_WORDS; k += blockDim.x) mask[k] = 0;
+    __syncthreads();
+}
+
+// Cell of a point in its leaf's octant.
+template <typename Record>
+__device__ u32 cell_of(const Lod& lod, const Record& record, int bits) {
+    const Place place = lod.cube.place(record);
+    const u32 code = morton(digits(place.x, bits), digits(place.y, bits), digits(place.z, bits));
+    return code & lod.octant_mask();
+}
+
+// lod_mark_*: octants of leaves.
+// block    a node
+template <typename Record>
+__device__ void mark_points(const Lod& lod) {
+    __shared__ u64 mask[MOST_WORDS];
+    const i64 node = 1 + (i64)blockIdx.x;
+    if (!lod.is_leaf(node)) return;
+    clear(mask);
+    const Record* records = (const Record*)lod.records + lod.first[node];
+    const int bits = lod.voxel_bits(node), lane = threadIdx.x % 32;
+    // points of a leaf that has more than allowed have one place
+    const i64 n = lod.points[node] > lod.max_points ? 1 : lod.points[node];
+    for (i64 k = threadIdx.x / 32 * (32 * UNROLL) + lane; k - lane < n; k += MARKERS * UNROLL) {
+        u32 cells[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i)
+            cells[i] = k + 32 * i < n ? cell_of(lod, records[k + 32 * i], bits) : NOWHERE;
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) {
+            const u32 before = __shfl_up_sync(ALL, cells[i], 1);
+            if (cells[i] == NOWHERE || (lane > 0 && cells[i] == before)) continue;
+            u32* word = (u32*)mask + cells[i] / 32;
+            const u32 bit = 1u << cells[i] % 32;
+            if (!(*word & bit)) atomicOr(word, bit);
+        }
+    }
+    __syncthreads();
+    keep(lod, node, mask);
+}
+
+// Which of eight bytes are not 0.
+__device__ u32 bytes_of(u64 cells) {
+    cells |= cells >> 4;
+    cells |= cells >> 2;
+    cells |= cells >> 1;
+    return (u32)((cells & 0x0101010101010101ull) * 0x0102040810204080ull >> 56);
+}
+
+// lod_mark_inner: octants of inner nodes, from those of their children.
+// block    a node from `from` on
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(const Lod* at, i64 from) {
+    __shared__ u64 mask[MOST_WORDS];
+    const Lod lod = *at;
+    const i64 node = from + blockIdx.x;
+    if (lod.is_leaf(node)) return;
+    clear(mask);
+    const Grid grid(lod, node);
+    for (u32 number = 0; number < 8; ++number) {
+        if (!grid.has(number)) continue;
+        const i64 child = grid.child(number);
+        const Word* words = lod.words + lod.first_word[child];
+        for (u32 k = threadIdx.x; k < lod.n_words[child]; k += MARKERS) {
+            const Word word = words[k];
+            const u32 first = (number << 3 * (lod.depth - 1) | word.at << 6) >> 3;
+            atomicOr((u32*)mask + first / 32, bytes_of(word.cells) << first % 32);
+        }
+    }
+    __syncthreads();
+    keep(lod, node, mask);
+}
+
+// ---- voxels from points
+
+// What the colours of a kind of points are.
+template <typename Record>
+struct Tint {
+    typedef decltype(Record::colour) Colour;
+    static const int N = Record::CHANNELS, WIDTH = 8 * sizeof(Colour) / 4;
+    static const int SUMS = N + 1;  // of a voxel: channels, weights
+    // sums of the points of a warp, side by side in words
+    static const int FIELD = 2 * WIDTH, FIELDS = 64 / FIELD, WORDS = (N + FIELDS - 1) / FIELDS;
+
+    static __device__ u32 channel(Colour colour, int k) {
+        return (u32)(colour >> WIDTH * k) & ((1u << WIDTH) - 1);
+    }
+    static __device__ Colour of(const u32* channels) {
+        Colour colour = N == 3 ? OPAQUE : 0;
+        for (int k = 0; k < N; ++k) colour |= (Colour)channels[k] << WIDTH * k;
+        return colour;
+    }
+};
+
+__device__ u32 colour_of(const Packed* points, u32 position) {
+    return points[position].colour | OPAQUE;
+}
+__device__ u64 colour_of(const u64* colours, u32 position) { return colours[position]; }
+template <typename Record>
+struct Source {
+    typedef u64 Type;
+};
+template <>
+struct Source<Packed> {
+    typedef Packed Type;
+};
+
+// splitmix64, see voxels.py
+__device__ u32 random_word(u64 id, u64 seed) {
+    u64 word = id + 0x9E3779B97F4A7C15ull * (seed + 1);
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9ull;
+    word = (word ^ word >> 27) * 0x94D049BB133111EBull;
+    return (u32)((word ^ word >> 31) >> 32);
+}
+
+// Points of a leaf that a warp has, one a lane; the voxel of a lane without one is NOWHERE.
+template <typename Record>
+struct Sample {
+    Record record;
+    u32 position, rank;
+    i64 voxel;
+
+    __device__ bool any() const { return rank != NOWHERE; }
+};
+
+// How a strategy adds points. begin and end are called by all threads of a block.
+template <typename Record>
+struct First {
+    static __device__ void begin() {}
+    static __device__ void end(const Lod&, i64) {}
+    static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
+        if (lod.lowest == 0) return;
+        const u32 least = run.all<Least>(sample.position);
+        if (run.leads && sample.any()) atomicMin(&lod.lowest[sample.voxel], least);
+    }
+};
+
+template <typename Record>
+struct Random {
+    static __device__ void begin() {}
+    static __device__ void end(const Lod&, i64) {}
+    static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
+        u64 key = 0;
+        if (sample.any()) {
+            const u64 id = lod.point_id ? lod.point_id[sample.position] : sample.position;
+            key = (u64)random_word(id, lod.seed) << 32 | (0xFFFFFFFFu - sample.position);
+        }
+        key = run.all<Greatest>(key);
+        if (run.leads && sample.any()) atomicMax(&lod.keys[sample.voxel], key);
+    }
+};
+
+template <typename Record>
+struct Average {
+    typedef Tint<Record> T;
+
+    static __device__ void begin() {}
+    static __device__ void end(const Lod&, i64) {}
+    static __device__ void add(const Lod& lod, i64 node, const Sample<Record>& sample,
+                               const Run& run) {
+        First<Record>::add(lod, node, sample, run);
+        u64 words[T::WORDS] = {};
+#pragma unroll
+        for (int k = 0; k < T::N; ++k)
+            words[k / T::FIELDS] |= (u64)sample.record.channel(k) << T::FIELD * (k % T::FIELDS);
+#pragma unroll
+        for (int k = 0; k < T::WORDS; ++k) words[k] = run.all<Sum>(words[k]);
+        if (!run.leads || !sample.any()) return;
+        u64* sums = lod.sums + T::SUMS * sample.voxel;
+#pragma unroll
+        for (int k = 0; k < T::N; ++k) {
+            const u64 sum = words[k / T::FIELDS] >> T::FIELD * (k % T::FIELDS);
+            atomicAdd(&sums[k], sum & ((1ull << T::FIELD) - 1));
+        }
+    }
+};
+
+// Where a point or voxel is along an axis of a node: its voxel, the next one on its side, and how
+// far it is from the middle of either.
+struct Along {
+    u32 cell[2], away[2];
+
+    __device__ Along(u32 where) {
+        const u32 own = where >> FINE, at = where & (REACH - 1);
+        cell[0] = own;
+        cell[1] = at < HALF ? own - 1 : own + 1;
+        away[0] = at < HALF ? HALF - at : at - HALF;
+        away[1] = REACH - away[0];
+    }
+};
+
+template <typename Record>
+struct Weighted {
+    typedef Tint<Record> T;
+    // sums of three channels of 8 bits fit in 32
+    static const bool SHARED = T::N == 3;
+    static const int STRIDE = SHARED ? SLOTS : 1;
+
+    static __device__ u32* shared() {
+        __shared__ u32 sums[T::SUMS * STRIDE];
+        return sums;
+    }
+
+    static __device__ void begin() {
+        if (!SHARED) return;
+        for (int k = threadIdx.x; k < T::SUMS * STRIDE; k += ADDERS) shared()[k] = 0;
+        __syncthreads();
+    }
+    static __device__ void end(const Lod& lod, i64 node) {
+        if (!SHARED) return;
+        __syncthreads();
+        const u32 n = T::SUMS * min(lod.n_voxels[node], (u32)SLOTS);
+        u64* sums = lod.sums + T::SUMS * lod.place[node];
+        for (u32 k = threadIdx.x; k < n; k += ADDERS) {
+            const u32 sum = shared()[k % T::SUMS * STRIDE + k / T::SUMS];
+            if (sum != 0) atomicAdd(&sums[k], (u64)sum);
+        }
+        __syncthreads();
+    }
+
+    static __device__ void add(const Lod& lod, i64 node, const Sample<Record>& sample,
+                               const Run& run) {
+        First<Record>::add(lod, node, sample, run);
+        if (!sample.any()) return;
+        const int bits = lod.voxel_bits(node) + FINE;
+        const u32 side = 1u << lod.depth, mask = (side << FINE) - 1;
+        const Place place = lod.cube.place(sample.record);
+        const Along x(digits(place.x, bits) & mask);
+        const Along y(digits(place.y, bits) & mask);
+        const Along z(digits(place.z, bits) & mask);
+        const Grid grid(lod, lod.parent[node]);
+#pragma unroll
+        for (int corner = 0; corner < 8; ++corner) {
+            const int i = corner >> 2, j = corner >> 1 & 1, k = corner & 1;
+            const u32 square =
+                x.away[i] * x.away[i] + y.away[j] * y.away[j] + z.away[k] * z.away[k];
+            // the one below 0 is a large number
+            if (square >= REACH * REACH || x.cell[i] >= side || y.cell[j] >= side ||
+                z.cell[k] >= side)
+                continue;
+            i64 other;
+            u32 rank = sample.rank;
+            if (corner == 0) other = node;
+            else rank = grid.find(morton(x.cell[i], y.cell[j], z.cell[k]), &other);
+            if (rank == NOWHERE) continue;
+            const u32 weight = REACH - (u32)sqrtf((float)square);
+            if (SHARED && other == node && rank < SLOTS) {
+                u32* sums = shared() + rank;
+                for (int c = 0; c < T::N; ++c)
+                    atomicAdd(&sums[c * STRIDE], weight * sample.record.channel(c));
+                atomicAdd(&sums[T::N * STRIDE], weight);
+            } else {
+                u64* sums = lod.sums + T::SUMS * (lod.place[other] + rank);
+                for (int c = 0; c < T::N; ++c)
+                    atomicAdd(&sums[c], (u64)weight * sample.record.channel(c));
+                atomicAdd(&sums[T::N], (u64)weight);
+            }
+        }
+    }
+};
+
+// lod_first_* and so on: points are added to the voxels in their leaf's octant.
+// block    pieces of a node
+// races    sums, least and greatest are atomic
+template <typename Record, typename Strategy>
+__device__ void add_points(const Lod* at) {
+    const Lod lod = *at;
+    const i64 node = 1 + (i64)blockIdx.x;
+    if (!lod.is_leaf(node)) return;
+    const i64 first = lod.first[node], points = lod.points[node], voxel = lod.place[node];
+    const int bits = lod.voxel_bits(node), lane = threadIdx.x % 32;
+    const Octant octant(lod, node);
+    const Record* records = (const Record*)lod.records;
+    for (i64 piece = (i64)blockIdx.y * PIECE; piece < points; piece += (i64)gridDim.y * PIECE) {
+        const i64 end = first + (piece + PIECE < points ? piece + PIECE : points);
+        Strategy::begin();
+        for (i64 k = first + piece + threadIdx.x / 32 * (32 * UNROLL) + lane; k - lane < end;
+             k += ADDERS * UNROLL) {
+            Sample<Record> samples[UNROLL];
+#pragma unroll
+            for (int i = 0; i < UNROLL; ++i) {
+                const i64 mine = k + 32 * i < end ? k + 32 * i : end - 1;
+                samples[i].record = records[mine];
+                samples[i].position = lod.lowest || lod.keys ? lod.order[mine] : 0;
+            }
+#pragma unroll
+            for (int i = 0; i < UNROLL; ++i) {
+                Sample<Record>& sample = samples[i];
+                sample.rank = NOWHERE;
+                if (k + 32 * i < end) sample.rank = octant.rank(cell_of(lod, sample.record, bits));
+                sample.voxel = voxel + sample.rank;
+                const Run run(sample.rank);
+                if (run.leads && sample.any())
+                    atomicAdd(&lod.mass[sample.voxel], (u32)run.left + 1);
+                Strategy::add(lod, node, sample, run);
+            }
+        }
+        Strategy::end(lod, node);
+    }
+}
+
+// ---- voxels from voxels
+
+// For each voxel of the octants of nodes from `from` on: its number and its cell.
+// block    words of a node; a warp takes one after the other, a lane two of its cells
+#define FOR_VOXELS(lod, node, voxel, cell)                                                     \
+    for (u32 word_ = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; word_ < lod.n_words[node]; \
+         word_ += gridDim.y * (blockDim.x / 32))                                               \
+        for (i64 cell = -1, voxel = 0, bit_ = threadIdx.x % 32; bit_ < 64; bit_ += 32)         \
+            if (find_voxel(lod, node, word_, (int)bit_, &voxel, &cell))
+
+__device__ bool find_voxel(const Lod& lod, i64 node, u32 k, int bit, i64* voxel, i64* cell) {
+    const Word word = lod.words[lod.first_word[node] + k];
+    *voxel = lod.place[node] + word.before + __popcll(word.cells & below(bit));
+    *cell = word.at << 6 | bit;
+    return word.cells >> bit & 1;
+}
+
+// lod_codes: cells of the voxels in the grids of their nodes.
+extern "C" __global__ void lod_codes(const Lod* at) {
+    const Lod lod = *at;
+    const i64 node = 1 + (i64)blockIdx.x;
+    const u32 number = Grid(lod, lod.parent[node]).number(node);
+    FOR_VOXELS(lod, node, voxel, cell) lod.code[voxel] = number << 3 * (lod.depth - 1) | (u32)cell;
+}
+
+// lod_join: points of voxels from those below them.
+// reads    what lod_join wrote for the level below
+// writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
+extern "C" __global__ void lod_join(const Lod* at, i64 from, i64 channels, i64 n_sums) {
+    const Lod lod = *at;
+    const i64 node = from + blockIdx.x;
+    if (lod.is_leaf(node)) return;
+    FOR_VOXELS(lod, node, voxel, cell) {
+        const Below under(lod, node, (u32)cell);
+        const i64 end = under.first + under.count();
+        u32 mass = 0, least = NOWHERE;
+        u64 key = 0;
+        for (i64 k = under.first; k < end; ++k) {
+            mass += lod.mass[k];
+            if (lod.lowest) least = Least::of(least, lod.lowest[k]);
+            if (lod.keys) key = Greatest::of(key, lod.keys[k]);
+        }
+        lod.mass[voxel] = mass;
+        if (lod.lowest) lod.lowest[voxel] = least;
+        if (lod.keys) lod.keys[voxel] = key;
+        for (i64 c = 0; c < channels; ++c) {
+            u64 sum = 0;
+            for (i64 k = under.first; k < end; ++k) sum += lod.sums[n_sums * k + c];
+            lod.sums[n_sums * voxel + c] = sum;
+        }
+    }
+}
+
+// lod_weigh_*: voxels are added to those around them in the parent's grid.
+// reads    masses and colours of the level below
+// races    sums are atomic
+template <typename Record>
+__device__ void add_voxels(const Lod* at, i64 from) {
+    typedef Tint<Record> T;
+    const Lod lod = *at;
+    const i64 node = from + blockIdx.x;
+    if (lod.is_leaf(node)) return;
+    const Grid grid(lod, lod.parent[node]);
+    const u32 number = grid.number(node);
+    const typename T::Colour* colours = (const typename T::Colour*)lod.colour;
+    const u32 side = 1u << lod.depth;
+    FOR_VOXELS(lod, node, voxel, cell) {
+        const Below under(lod, node, (u32)cell);
+        const u32 code = number << 3 * (lod.depth - 1) | (u32)cell;
+        for (int way = 0; way < 7; ++way) {  // here; lower, upper along z, y, x
+            const u32 axis = way ? 1u << (way - 1) / 2 : 0, upper = (way - 1) % 2;
+            i64 target = voxel;
+            if (way > 0) {
+                const u32 step = upper ? 1 : ~0u;
+                const u32 x = gather_few(code >> 2) + (axis == 4 ? step : 0);
+                const u32 y = gather_few(code >> 1) + (axis == 2 ? step : 0);
+                const u32 z = gather_few(code) + (axis == 1 ? step : 0);
+                if (x >= side || y >= side || z >= side) continue;
+                i64 other;
+                const u32 rank = grid.find(morton(x, y, z), &other);
+                if (rank == NOWHERE) continue;
+                target = lod.place[other] + rank;
+            }
+            u64 sums[T::SUMS] = {};
+            i64 k = under.first;
+            for (u32 child = 0; child < 8; ++child) {
+                if (!(under.cells >> child & 1)) continue;
+                const i64 sample = k++;
+                if (way > 0 && ((child & axis) != 0) != upper) continue;
+                const u64 weight = (u64)(way ? BESIDE : OWN) * lod.mass[sample];
+                for (int c = 0; c < T::N; ++c) sums[c] += weight * T::channel(colours[sample], c);
+                sums[T::N] += weight;
+            }
+            if (sums[T::N] == 0) continue;
+            for (int c = 0; c < T::SUMS; ++c) atomicAdd(&lod.sums[T::SUMS * target + c], sums[c]);
+        }
+    }
+}
+
+// ---- colours
+
+#define FOR_EACH(k, first, end)                                                                  \
+    for (i64 k = (first) + blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (end);                \
+         k += (i64)gridDim.x * blockDim.x)
+
+// lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
+// writes   colour; drawn: their positions, if there are keys
+template <typename Record>
+__device__ void take_colours(const Lod* at, i64 n, u32* drawn) {
+    const Lod lod = *at;
+    const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
+    typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
+    FOR_EACH(voxel, 0, n) {
+        u32 position;
+        if (lod.keys) drawn[voxel] = position = 0xFFFFFFFFu - (u32)lod.keys[voxel];
+        else position = lod.lowest[voxel];
+        colours[voxel] = colour_of(source, position);
+    }
+}
+
+// Rounded down.
+__device__ u32 quotient(u64 a, u64 b) {
+    return (a | b) >> 32 ? (u32)(a / b) : (u32)a / (u32)b;
+}
+
+// lod_divide_*: mean colours of voxels, from `first` to `end`.
+template <typename Record>
+__device__ void divide(const Lod* at, i64 first, i64 end, i64 weighted) {
+    typedef Tint<Record> T;
+    const Lod lod = *at;
+    FOR_EACH(voxel, first, end) {
+        const u64* sums = lod.sums + T::SUMS * voxel;
+        const u64 by = weighted ? sums[T::N] : lod.mass[voxel];
+        u32 channels[T::N];
+        for (int c = 0; c < T::N; ++c) channels[c] = quotient(sums[c], by);
+        ((typename T::Colour*)lod.colour)[voxel] = T::of(channels);
+    }
+}
+
+// ---- for both kinds of points
+
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(const Lod* at) {
+    mark_points<Packed>(*at);
+}
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(const Lod* at) {
+    mark_points<Wide>(*at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(const Lod* at) {
+    add_points<Packed, First<Packed>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(const Lod* at) {
+    add_points<Wide, First<Wide>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(const Lod* at) {
+    add_points<Packed, Random<Packed>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(const Lod* at) {
+    add_points<Wide, Random<Wide>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(const Lod* at) {
+    add_points<Packed, Average<Packed>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(const Lod* at) {
+    add_points<Wide, Average<Wide>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(const Lod* at) {
+    add_points<Packed, Weighted<Packed>>(at);
+}
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(const Lod* at) {
+    add_points<Wide, Weighted<Wide>>(at);
+}
+extern "C" __global__ void lod_weigh_packed(const Lod* at, i64 from) {
+    add_voxels<Packed>(at, from);
+}
+extern "C" __global__ void lod_weigh_columns(const Lod* at, i64 from) {
+    add_voxels<Wide>(at, from);
+}
+extern "C" __global__ void lod_take_packed(const Lod* at, i64 n, u32* drawn) {
+    take_colours<Packed>(at, n, drawn);
+}
+extern "C" __global__ void lod_take_columns(const Lod* at, i64 n, u32* drawn) {
+    take_colours<Wide>(at, n, drawn);
+}
+extern "C" __global__ void lod_divide_packed(const Lod* at, i64 first, i64 end, i64 weighted) {
+    divide<Packed>(at, first, end, weighted);
+}
+extern "C" __global__ void lod_divide_columns(const Lod* at, i64 first, i64 end, i64 weighted) {
+    divide<Wide>(at, first, end, weighted);
+}

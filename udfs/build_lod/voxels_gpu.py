@@ -1,0 +1,205 @@
+"""Voxels of the inner nodes of an octree on the GPU, see voxels.cu."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .split_gpu import Cloud, Split
+from .tree import Cube
+
+if TYPE_CHECKING:
+    from . import Options
+
+SOURCE = Path(__file__).parent / "voxels.cu"
+THREADS = 256
+BLOCKS = 32  # of a multiprocessor, in loops over voxels
+MOST_PARTS = 64  # blocks that share a node
+
+# as voxels.cu has them
+MARKERS = ADDERS = 512
+PIECE = 16384
+MOST_WORDS = 4096
+WORD = 16
+
+
+@dataclass(frozen=True)
+class Voxels:
+    """Voxels on the device: the fields of `Tree` of the same names.
+
+    Parameters
+    ----------
+    voxel_first : int64[nodes + 1]
+        A NumPy array.
+    code : uint32[v]
+    colour : uint32[v] or uint16[v, 4]
+        As the points: red in the lowest byte, then green, blue and 255; or the four channels.
+    mass : uint32[v]
+    representative : uint32[v] or None
+    """
+
+    voxel_first: Any
+    code: Any
+    colour: Any
+    mass: Any
+    representative: Any
+
+
+def voxels(
+    device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any,
+    *, representatives: bool = True,
+) -> Voxels:  # fmt: skip
+    """Fill the inner nodes of a tree with voxels.
+
+    Parameters
+    ----------
+    device : Device
+    cloud : Cloud
+    split : Split
+        Of the cloud.
+    cube : Cube
+    options : Options
+    point_id : int64[n] or None
+        On the device; None where ids are positions.
+    representatives : bool
+        Whether 'average' and 'weighted' find the lowest point of each voxel; the others do.
+
+    Returns
+    -------
+    Voxels
+
+    Notes
+    -----
+    Memory on the device, besides the points: 16 bytes for each 64 cells of a grid that hold a
+    voxel, with room for at most 64 KiB a node, and 1 KiB a node to find them; then for each voxel
+    its 16 bytes of the result, 20 where a colour has four channels, 8 of 'random', and of
+    'average' and 'weighted' 32, or 40 with four channels.
+    """
+    filler = _Filler(device, cloud, split, cube, options, point_id)
+    filler.mark()
+    return filler.fill(representatives)
+
+
+class _Filler:
+    """Fills the nodes of a split cloud."""
+
+    def __init__(
+        self, device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any
+    ) -> None:
+        self.device, self.cloud, self.split = device, cloud, split
+        self.strategy = options.strategy
+        self.levels = list(enumerate(split.level_first[1:-1], 1))[::-1]
+        """Those below the root's, the deepest first: its number and its first node."""
+        points = device.download(split.nodes.points)
+        children = device.download(split.nodes.children)
+        self.children = np.bitwise_count(children)
+        self.most = int(points[children == 0].max())
+        depth = options.grid_size.bit_length() - 1
+        n_words = max(1, 8 ** (depth - 1) // 64)
+        n_tops = max(1, n_words // 64)
+        n, empty = len(points), device.xp.empty
+        nodes, u32 = split.nodes, np.uint32
+        self.n_voxels = device.filled(0, 4 * n).view(u32)
+        self.arrays = {
+            "records": split.records,
+            "order": split.order,
+            "source": cloud.arrays[-1],
+            "point_id": 0 if point_id is None else point_id,
+            "level": nodes.level,
+            "parent": nodes.parent,
+            "first_child": nodes.first_child,
+            "children": nodes.children,
+            "first": nodes.first,
+            "points": nodes.points,
+            "tops": empty(n * n_tops * WORD, np.uint8),
+            "words": empty(int(np.minimum(points[1:], n_words).sum()) * WORD, np.uint8),
+            "first_word": empty(n, u32),
+            "n_words": empty(n, u32),
+            "n_voxels": self.n_voxels,
+            "n_kept": device.filled(0, 8),
+            **dict.fromkeys(("place", "code", "colour", "mass", "lowest", "keys", "sums"), 0),
+            "depth": depth,
+            "n_tops": n_tops,
+            "max_points": options.max_points,
+            "seed": options.seed,
+            "cube": np.array([cube.x0, cube.y0, cube.z0, cube.size]),
+        }
+        self.lod: Any = None
+
+    def _lay(self, **arrays: Any) -> None:
+        """Lay out `Lod` of voxels.cu."""
+        self.arrays |= arrays
+        words: list[int] = []
+        for name, value in self.arrays.items():
+            if name == "cube":
+                words += value.view(np.int64).tolist()
+            else:
+                words.append(value if isinstance(value, int) else self.device.address(value))
+        self.lod = self.device.upload_small(np.array(words, np.int64))
+
+    def _launch(self, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
+        if blocks[0] > 0:
+            self.device.launch(SOURCE, f"lod_{kernel}", blocks, threads, self.lod, *arguments)
+
+    def _in_nodes(self, kernel: str, first: int, end: int, *arguments: Any) -> None:
+        """Run a loop over the voxels in octants of nodes."""
+        n = max(end - first, 1)
+        parts = min(-(-self.device.multiprocessors * BLOCKS // n), MOST_PARTS)
+        self._launch(kernel, (end - first, parts), THREADS, *arguments)
+
+    def _flat(self, kernel: str, n: int, *arguments: Any) -> None:
+        """Run a loop over voxels."""
+        blocks = min(-(-n // THREADS), self.device.multiprocessors * BLOCKS)
+        self._launch(f"{kernel}_{self.cloud.kind}", (blocks,), THREADS, *arguments)
+
+    def mark(self) -> None:
+        """Find the voxels of all nodes."""
+        self._lay()
+        self._launch(f"mark_{self.cloud.kind}", (len(self.children) - 1,), MARKERS)
+        for level, first in self.levels[1:]:
+            end = self.split.level_first[level + 1]
+            self._launch("mark_inner", (end - first,), MARKERS, first)
+
+    def fill(self, representatives: bool) -> Voxels:
+        """Give the voxels their points and colours."""
+        device, kind, split = self.device, self.cloud.kind, self.split
+        place = np.concatenate([[0], np.cumsum(device.download(self.n_voxels), dtype=np.int64)])
+        n, n_nodes = int(place[-1]), len(self.children)
+        channels = 3 if kind == "packed" else 4
+        empty, u32 = device.xp.empty, np.uint32
+        code, mass = empty(n, u32), device.filled(0, 4 * n).view(u32)
+        colour = empty(n, u32) if kind == "packed" else empty((n, 4), np.uint16)
+        more: dict[str, Any] = {}
+        if self.strategy == "random":
+            more["keys"] = device.filled(0, 8 * n)
+        elif self.strategy == "first" or representatives:
+            more["lowest"] = device.filled(0xFF, 4 * n).view(u32)
+        if self.strategy in ("average", "weighted"):
+            more["sums"] = device.filled(0, 8 * (channels + 1) * n)
+        self._lay(
+            place=device.upload_small(place), code=code, colour=colour, mass=mass, **more,
+        )  # fmt: skip
+        pieces = min(-(-self.most // PIECE), MOST_PARTS)
+        self._launch(f"{self.strategy}_{kind}", (n_nodes - 1, pieces), ADDERS)
+        self._in_nodes("codes", 1, n_nodes)
+        joined = channels if self.strategy == "average" else 0
+        for level, first in self.levels[1:]:
+            end = split.level_first[level + 1]
+            self._in_nodes("join", first, end, first, joined, channels + 1)
+        representative = more.get("lowest")
+        if self.strategy == "average":
+            self._flat("divide", n, 0, n, 0)
+        elif self.strategy == "weighted":
+            for level, first in self.levels:
+                end = split.level_first[level + 1]
+                self._in_nodes(f"weigh_{kind}", first, end, first)
+                start, stop = place[[first, end]].tolist()
+                self._flat("divide", stop - start, start, stop, 1)
+        else:
+            if self.strategy == "random":
+                representative = empty(n, u32)
+            self._flat("take", n, n, representative)
+        # the voxels of a node are those in the octants of its children
+        before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
+        return Voxels(place[before], code, colour, mass, representative)
