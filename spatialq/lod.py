@@ -3,7 +3,7 @@
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -121,20 +121,20 @@ def write_lod(
     pictures = [target for target in targets if target.suffix.lower() in PICTURE]
     summary = _Summary()
     with ExitStack() as stack:
-        tables: Iterator[Mapping[str, Any]]
         if points <= enough_for:
-            nodes, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
-            tables = iter([nodes])
+            whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
+            tables: Iterable[Mapping[str, Any]] = [whole_tree]
             for target in pictures:
                 from spatialq.export.lod_picture import write_lod_picture
 
                 names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-                write_lod_picture(target, nodes, f"Levels of detail of {names}")
+                write_lod_picture(target, whole_tree, f"Levels of detail of {names}")
         else:
             if pictures:
                 message = (
                     f"{COMMAND}: output '{pictures[0]}' needs the whole cloud in memory, "
-                    f"{points * BYTES_POINT / 2**30:.3g} GiB for {points} points"
+                    f"{points * BYTES_POINT / 2**30:.3g} GiB for {points} points, got "
+                    f"{enough_for * BYTES_POINT / 2**30:.3g}"
                 )
                 raise ValueError(message)
             used = route.plan(udf, int(enough_for), chosen, device).device
