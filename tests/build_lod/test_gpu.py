@@ -87,13 +87,16 @@ def assert_same_table(found, expected):
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("case", CASES)
-def test_tables_are_as_on_the_cpu(case):
+@pytest.mark.parametrize("strategy", ["random", "weighted"])
+@pytest.mark.parametrize("case", [
+    "one point", "random, places of points", "teapot in a stadium", "coincident points",
+    "shuffled ids", "no colours", "nothing carried", "no intensity",
+])  # fmt: skip
+def test_tables_are_as_on_the_cpu(case, strategy):
     columns, chosen = CASES[case]
-    for strategy in ("random", "weighted"):
-        options = Options(strategy=strategy, **chosen)
-        found, expected = (UDF.kernel(kind)(**columns, options=options) for kind in ("gpu", "cpu"))
-        assert_same_table(found, expected)
+    options = Options(strategy=strategy, **chosen)
+    found, expected = (UDF.kernel(kind)(**columns, options=options) for kind in ("gpu", "cpu"))
+    assert_same_table(found, expected)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -135,5 +138,32 @@ def test_without_representatives_the_rest_is_the_same(device, strategy):
 def test_packed_points_that_are_not_finite(device):
     records, _ = packed(points_of(random(300)))
     records[200, 1] = np.float32(np.nan).view(np.uint32)
-    with pytest.raises(ValueError, match="^build_lod: x, y and z must be finite, got packed"):
+    with pytest.raises(ValueError, match=r"^build_lod: x, y and z must be finite, got packed"):
         gpu.around(there(device, records))
+
+
+@pytest.mark.usefixtures("device")
+def test_no_points_are_no_nodes():
+    columns = {name: values[:0] for name, values in random(1).items()}
+    found, expected = (UDF.kernel(kind)(**columns, options=Options()) for kind in ("gpu", "cpu"))
+    assert_same_table(found, expected)
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("axis", "xyz")
+def test_what_is_not_finite_is_refused_in_the_same_words(axis):
+    columns = random(300)
+    columns[axis][[17, 100]] = np.nan
+    sentences = []
+    for kind in ("cpu", "gpu"):
+        with pytest.raises(ValueError, match="must be finite, got 2 points") as error:
+            UDF.kernel(kind)(**columns, options=Options())
+        sentences.append(str(error.value))
+    assert sentences[0] == sentences[1]
+
+
+def test_coordinates_must_be_in_one_memory(device):
+    columns = random(700)
+    mixed = {name: there(device, values) for name, values in columns.items()}
+    with pytest.raises(ValueError, match=r"build_lod: .* must be in one memory"):
+        UDF.kernel("gpu")(**{**mixed, "x": columns["x"]}, options=Options())

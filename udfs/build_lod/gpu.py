@@ -117,9 +117,10 @@ def build(
         filled = voxels(
             device, cloud, found, cube, options, point_id, representatives=representatives
         )
-        voxel_first, *rest = vars(filled).values()
         return Tree(
-            *vars(found.nodes).values(), found.order, device.upload_small(voxel_first), *rest
+            **vars(found.nodes),
+            order=found.order,
+            **vars(filled) | {"voxel_first": device.upload_small(filled.voxel_first)},
         )
 
 
