@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +15,7 @@ import numpy as np
 
 from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
-from spatialq.planner import route
-from spatialq.planner.devices import cpu
+from spatialq.planner import devices, route
 from spatialq.udf import Device
 
 COMMAND = "lod"
@@ -183,7 +181,7 @@ class _Summary:
 def _points_in(memory: float | None, max_points: int) -> float:
     """Give the points for which memory is enough."""
     if memory is None:
-        memory = cpu().memory_bytes / 2**31 or inf  # 0: not known
+        memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
     least = max_points * BYTES_POINT / 2**30
     if not memory >= least:
         message = (
@@ -198,11 +196,15 @@ def _tile_by_tile(
     batches: Iterator[Mapping[str, Any]], folder: Path, options: Any, device: Device, budget: int
 ) -> Iterator[Mapping[str, Any]]:
     """Build the tree of points that go through files, and give some of its nodes at a time."""
-    from spatialq.udfs.build_lod import spool, table, tiles
+    from spatialq.udfs.build_lod import cpu, spool, table, tiles
 
-    kernel = import_module(f"{tiles.__package__}.{device}").build
+    build: tiles.Build = cpu.build
+    if device == "gpu":
+        from spatialq.udfs.build_lod import gpu
+
+        build, budget = gpu.build_and_bring, min(budget, max(gpu.capacity(), options.max_points))
     points, cube = spool.spool(batches, folder / "points")
-    tiler = tiles.Tiler(cube, options, kernel, budget)
+    tiler = tiles.Tiler(cube, options, build, budget)
     some, samples = [], 0
     for nodes in spool.rows(tiler, points):
         some.append(nodes)

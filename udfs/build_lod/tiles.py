@@ -88,6 +88,8 @@ class Tiler:
 
     def of_cloud(self, points: Points, classification: Any) -> Rows:
         """Give the rows of all nodes of a cloud in memory."""
+        if len(points.x) <= self.budget:
+            return (yield from self.of_tile(Root(), points, classification))
         ordered = sort(points, self.cube, Root())
         tiles, order = split(ordered, self.budget), ordered.order
         del ordered  # its keys are of no more use
