@@ -5,7 +5,7 @@ where it has none of that name; files go straight into arrays, without a row a p
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,21 @@ def _of_files(udf: Udf, files: list[list[Any]], options: str) -> Any:
     columns = read_clouds(udf, clouds)
     result, _ = call(udf, columns, *choose(udf, json.loads(options)))
     return structs(udf, result)
+
+
+def batches_of_clouds(
+    udf: Udf, clouds: Sequence[LasSource], tick: Progress | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read all points of files, some at a time; a column that a file lacks is None."""
+    for cloud in clouds:
+        there = [name for name in (*udf.columns, *udf.carries) if name in cloud.schema.names]
+        done = 0
+        for batch in cloud.batches(there):
+            found = {name: batch[name].to_numpy(zero_copy_only=False) for name in there}
+            yield {**dict.fromkeys(udf.carries), **found}
+            done += batch.num_rows
+            if tick is not None:
+                tick(cloud.path, done, cloud.rows)
 
 
 def read_clouds(

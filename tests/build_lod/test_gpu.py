@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import UDF, Options, cpu, gpu
+from spatialq.udfs.build_lod.cost import BYTES_GRID, BYTES_KERNEL
 from spatialq.udfs.build_lod.tree import Cube, Points, Root
 
 from spatialq.udf import Lists, Text
@@ -11,6 +12,7 @@ from ..host.device import OnDevice
 from ..test_parity import device
 from .cases import CASES, moved, random
 from .test_oracle import STRATEGIES, cube_of, points_of
+from .test_tiles import assert_same_rows
 
 __all__ = ["device"]
 
@@ -35,7 +37,7 @@ def assert_same_tree(device, tree, points, cube, options, root=None, channels=4)
     for name, values in vars(expected).items():
         ours = found[name]
         assert ours.dtype == values.dtype, name
-        if name == "colour":
+        if name in ("colour", "sums"):
             ours, values = ours[:, :channels], values[:, :channels]
         np.testing.assert_array_equal(ours, values, err_msg=name)
 
@@ -97,6 +99,25 @@ def test_tables_are_as_on_the_cpu(case, strategy):
     options = Options(strategy=strategy, **chosen)
     found, expected = (UDF.kernel(kind)(**columns, options=options) for kind in ("gpu", "cpu"))
     assert_same_table(found, expected)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkeypatch):
+    columns, chosen = CASES["teapot in a stadium"]
+    options, sizes = Options(strategy=strategy, **chosen), []
+    build = gpu.build
+
+    def recorded(points, *others):
+        sizes.append(len(points.x))
+        return build(points, *others)
+
+    monkeypatch.setattr(gpu, "build", recorded)
+    enough = (300.5 * BYTES_KERNEL + BYTES_GRID) / gpu.SHARE
+    monkeypatch.setattr(device, "free_bytes", lambda: enough)
+    found = UDF.kernel("gpu")(**columns, options=options)
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert len(sizes) > 1
+    assert max(sizes) <= gpu.capacity() == 300
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
