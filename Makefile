@@ -37,6 +37,8 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/pops_features.py
 	$(BIN)/python benchmarks/pops_patches.py
 	$(BIN)/python benchmarks/pops_end_to_end.py --side 5000
+	$(BIN)/python benchmarks/build_lod.py
+	$(BIN)/python benchmarks/build_lod_quality.py
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/direction.py

@@ -8,8 +8,8 @@ between events on the device, gaps in which it waits for the host included: of t
 voxels, and of both in one. `copied_bytes` of a point are what a copy of the points moves in the
 same time; it reads and writes 32. *With representatives* 'average' and 'weighted' find a point of
 each voxel, too, which a table names. *Canonical* is what the ascending order in leaves costs, which
-a table has and a tree on the device need not. With --columns also the function from columns on the
-host to columns on the host, as the planner wants to know it.
+a table has and a tree on the device need not. With --columns also trees of columns, on the device
+and as a table of the host from columns there, which is what the planner wants to know.
 """
 
 import argparse
@@ -187,7 +187,7 @@ def measure_columns(n, strategy, repeat):
         "red": red, "green": green, "blue": blue, "intensity": intensity,
         "classification": np.zeros(n, np.uint8),
     }  # fmt: skip
-    there = {name: cp.asarray(values) for name, values in columns.items()}
+    there = Points(*(cp.asarray(values) for values in vars(points).values()))
     options = Options(strategy=strategy)
     on_cpu, on_gpu = (build_lod.UDF.kernel(device) for device in ("cpu", "gpu"))
     clock = time.perf_counter()
@@ -197,7 +197,7 @@ def measure_columns(n, strategy, repeat):
     on_cpu(**columns, options=options)
     cpu_ms = 1e3 * (time.perf_counter() - clock)
     work = build_lod.UDF.work(n, options)
-    device_ms = wall(lambda: on_gpu(**there, options=options), repeat)
+    device_ms = timed(lambda: gpu.build(there, CUBE, options), repeat)
     report = {
         "cloud": f"lod_cloud, {strategy}",
         "points": n,

@@ -24,7 +24,17 @@ def strips(n, width):
     return cloud(x, y, np.arange(n) % 5 // 4)
 
 
+def beside_faces(kind):
+    """Points a few roundings away from faces of cells of a cube that is no power of two."""
+    rng = np.random.default_rng(5)
+    at = (3.3 * rng.integers(0, 65, (3, 2500)) / 64).astype(kind)
+    at = at + np.spacing(at) * rng.integers(-2, 3, at.shape).astype(kind)
+    return cloud(*np.abs(at))
+
+
 MORE = {
+    "beside faces": (beside_faces(np.float64), {"max_points": 30}),
+    "beside faces, float32": (beside_faces(np.float32), {"max_points": 30}),
     "strips": (strips(9000, 300), {"max_points": 50}),
     "a bit apart": (neighbours(500), {"max_points": 200}),
     "many of one place": (coincident(3000, 3000), {"max_points": 40}),

@@ -10,14 +10,31 @@ from spatialq.udfs.build_lod.tree import Root
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from ..test_parity import device
-from . import oracle
-from .cases import CASES, coincident, joined, random, surface, teapot_in_a_stadium
+from .cases import CASES, cloud, joined, random
 from .test_oracle import STRATEGIES, cube_of, points_of
 
 __all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}
+NAMES = [
+    "one point",
+    "random, leaves of one point",
+    "random, leaves of seven",
+    "random, leaves of a thousand",
+    "random, fine grids",
+    "surface with two sides",
+    "smaller teapot",
+    "coincident points",
+    "nearest places",
+    "nearest places, coarse grid",
+    "a lattice, powers of two",
+    "dense stack, split",
+    "a heavy voxel",
+    "lowest and highest colours",
+    "leaves beside nodes",
+]
+"""Cases that differ to voxels; the others are those of `test_parity`."""
 
 
 def as_packed(points):
@@ -57,11 +74,13 @@ def split_of(device, tree, records):
     return Split(put(records[order]), put(order), nodes, level_first)
 
 
-def assert_same_voxels(device, columns, kind, options, root=None, representatives=True):
+def assert_same_voxels(
+    device, columns, kind, options, *, cube=None, root=None, representatives=True
+):
     points = points_of(columns)
     if kind == "packed":
         points = as_packed(points)
-    cube, put = cube_of(points), device.upload_small
+    cube, put = cube or cube_of(points), device.upload_small
     records = records_of(points, kind)
     if kind == "packed":
         points = replace(points, point_id=np.arange(len(points.x)))
@@ -90,9 +109,49 @@ def assert_same_voxels(device, columns, kind, options, root=None, representative
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", CASES)
-def test_every_case_is_as_on_the_cpu(device, case, kind, strategy):
-    if kind == "packed" and case == "largest extents":
-        pytest.skip("no float32")
+@pytest.mark.parametrize("case", NAMES)
+def test_cases_are_as_on_the_cpu(device, case, kind, strategy):
     columns, options = CASES[case]
     assert_same_voxels(device, columns, kind, Options(strategy=strategy, **options))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_leaves_are_as_on_the_cpu(device, kind, strategy):
+    """More points and voxels of a leaf than a block takes at once."""
+    columns = joined(random(22_000), random(3_000, 0.4, seed=3))
+    options = Options(strategy=strategy, max_points=24_999, grid_size=64)
+    voxels = assert_same_voxels(device, columns, kind, options)
+    assert len(voxels.mass) > 15_000
+
+
+@pytest.mark.parametrize("strategy", ["average", "weighted"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_many_points_are_exact(device, kind, strategy):
+    """All weigh as much as can be, and have the highest colours: 32 bits hold fewer than these."""
+    middle = 0.5 + 1 / 32  # of a voxel of the node above the leaf
+    places = [[middle] * 70_000, [0.0] * 3, [1.0] * 3]
+    columns = cloud(*[np.concatenate(places)] * 3, colours=np.full((70_006, 4), 65535))
+    options = Options(strategy=strategy, max_points=5, grid_size=8)
+    found = assert_same_voxels(device, columns, kind, options)
+    assert device.download(found.mass).max() == 70_000
+    assert device.download(found.colour).min() in (65535, 0xFFFFFFFF)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_representatives_can_be_left_out(device, strategy):
+    columns, options = CASES["surface with two sides"]
+    options = Options(strategy=strategy, **options)
+    found = assert_same_voxels(device, columns, "packed", options, representatives=False)
+    assert (found.representative is None) == (strategy in ("average", "weighted"))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_tiles_are_as_on_the_cpu(device, kind, strategy):
+    columns = joined(random(500, seed=2), random(900, 0.1))
+    options = Options(strategy=strategy, max_points=20, grid_size=16)
+    points = points_of(columns)
+    cube = replace(cube_of(points), x0=-7.0, size=8.0)
+    root = Root(3, (7, 0, 0))
+    assert_same_voxels(device, columns, kind, options, cube=cube, root=root)

@@ -27,13 +27,25 @@ __device__ inline u64 spread(u64 v) {
     return (v | v << 2) & 0x1249249249249249ull;
 }
 
+// Every third bit, of the 10 lowest bits.
+__device__ inline u32 spread_few(u32 v) {
+    v = (v | v << 16) & 0x030000FF;
+    v = (v | v << 8) & 0x0300F00F;
+    v = (v | v << 4) & 0x030C30C3;
+    return (v | v << 2) & 0x09249249;
+}
+
+// The highest bits of a place, followed by zeros if it has fewer.
+__device__ inline u64 digits(u64 place, int bits) {
+    return bits <= BITS ? place >> (BITS - bits) : place << (bits - BITS);
+}
+
 // Cell of a place at a level, among the 8^depth cells of one that is `depth` levels above: its
-// Morton code, x the highest bit of each three. level <= BITS, depth <= 21.
+// Morton code, x the highest bit of each three. depth <= 21.
 __device__ inline u64 code_of(const Place& place, int level, int depth) {
-    const int shift = BITS - level;
     const u64 mask = (1ull << depth) - 1;
-    return spread(place.x >> shift & mask) << 2 | spread(place.y >> shift & mask) << 1 |
-           spread(place.z >> shift & mask);
+    return spread(digits(place.x, level) & mask) << 2 | spread(digits(place.y, level) & mask) << 1 |
+           spread(digits(place.z, level) & mask);
 }
 
 struct Cube {
@@ -67,4 +79,45 @@ struct alignas(16) Wide {
     u64 colour;
 
     __device__ u32 channel(int k) const { return (u32)(colour >> 16 * k) & 0xFFFF; }
+};
+
+// Four roundings of a number below 1.
+__device__ inline float roundings(float) { return 1.0f / (1 << 22); }
+__device__ inline double roundings(double) { return 1.0 / (1ll << 51); }
+
+// Cells of points at a level, as code_of has them; depth <= 10. Where a product of the point's own
+// type is not too near to a face of a cell, it is on the same side of it as the quotient is.
+template <typename Real>
+struct Cells {
+    Cube cube;
+    int level, depth;
+    Real x0, y0, z0, scale, margin;
+
+    __device__ Cells(Cube cube, int level, int depth)
+        : cube(cube), level(level), depth(depth), x0((Real)cube.x0), y0((Real)cube.y0),
+          z0((Real)cube.z0) {
+        const double steps = (double)(1ull << level);
+        scale = (Real)(steps / cube.size);
+        const bool corner = x0 == cube.x0 && y0 == cube.y0 && z0 == cube.z0;
+        const bool normal = scale > (Real)1e-30;  // has all its digits
+        margin = corner && normal ? (Real)steps * roundings(scale) : (Real)1;
+    }
+
+    // Whether the cell is certain; nothing that is not a number is.
+    __device__ bool find(Real value, Real low, u32* cell) const {
+        const Real at = (value - low) * scale;
+        *cell = (u32)at;
+        const Real rest = at - (Real)*cell;
+        *cell &= (1u << depth) - 1;
+        return rest > margin && rest < 1 - margin;
+    }
+
+    template <typename Point>
+    __device__ u32 of(const Point& point) const {
+        u32 x, y, z;
+        const bool sure_x = find(point.x, x0, &x), sure_y = find(point.y, y0, &y);
+        const bool sure_z = find(point.z, z0, &z);
+        if (!(sure_x && sure_y && sure_z)) return (u32)code_of(cube.place(point), level, depth);
+        return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(z);
+    }
 };

@@ -53,55 +53,6 @@ struct Columns {
 
 // ---- cells
 
-// Every third bit, of the 10 lowest bits.
-__device__ u32 spread_few(u32 v) {
-    v = (v | v << 16) & 0x030000FF;
-    v = (v | v << 8) & 0x0300F00F;
-    v = (v | v << 4) & 0x030C30C3;
-    return (v | v << 2) & 0x09249249;
-}
-
-// Four roundings of a number below 1.
-__device__ float roundings(float) { return 1.0f / (1 << 22); }
-__device__ double roundings(double) { return 1.0 / (1ll << 51); }
-
-// Cells of points at a level, as code_of has them; depth <= 10. Where a product of the point's own
-// type is not too near to a face of a cell, it is on the same side of it as the quotient is.
-template <typename Real>
-struct Cells {
-    Cube cube;
-    int level, depth;
-    Real x0, y0, z0, scale, margin;
-
-    __device__ Cells(Cube cube, int level, int depth)
-        : cube(cube), level(level), depth(depth), x0((Real)cube.x0), y0((Real)cube.y0),
-          z0((Real)cube.z0) {
-        const double steps = (double)(1ull << level);
-        scale = (Real)(steps / cube.size);
-        const bool corner = x0 == cube.x0 && y0 == cube.y0 && z0 == cube.z0;
-        const bool normal = scale > (Real)1e-30;  // has all its digits
-        margin = corner && normal ? (Real)steps * roundings(scale) : (Real)1;
-    }
-
-    // Whether the cell is certain; nothing that is not a number is.
-    __device__ bool find(Real value, Real low, u32* cell) const {
-        const Real at = (value - low) * scale;
-        *cell = (u32)at;
-        const Real rest = at - (Real)*cell;
-        *cell &= (1u << depth) - 1;
-        return rest > margin && rest < 1 - margin;
-    }
-
-    template <typename Point>
-    __device__ u32 of(const Point& point) const {
-        u32 x, y, z;
-        const bool sure_x = find(point.x, x0, &x), sure_y = find(point.y, y0, &y);
-        const bool sure_z = find(point.z, z0, &z);
-        if (!(sure_x && sure_y && sure_z)) return (u32)code_of(cube.place(point), level, depth);
-        return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(z);
-    }
-};
-
 // Eight siblings.
 struct alignas(16) Siblings {
     u32 word[8];
@@ -255,12 +206,15 @@ __device__ u32 parent_of(const u32* words, i64 max_points, u32* occupied) {
 
 // lod_pyramid: cells of up to LEVELS coarser levels from those of a level, which lie behind them.
 // block    PARENTS cells at the level above, a thread each
-// reads    counts, differs of the grids in the finest cells, if those are the level; or 0
-// writes   n_nodes[levels]: the number of children of inner nodes, from the lowest level upwards
+// reads    counts, differs of the grids in the finest cells, if those are the level; or 0;
+//          n_full: it does nothing while there is a full cell; or 0
+// writes   adds to n_nodes[levels] the children of inner nodes, from the lowest level upwards
 extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 max_points,
-                                       const u32* counts, const u32* differs, u32* n_nodes) {
+                                       const u32* counts, const u32* differs, const u32* n_full,
+                                       u32* n_nodes) {
     __shared__ u32 below[PARENTS], n_children[LEVELS];
     const int t = threadIdx.x;
+    if (n_full != 0 && *n_full > 0) return;
     if (t < LEVELS) n_children[t] = 0;
     __syncthreads();
     i64 parents = cells / 8, first = (i64)blockIdx.x * PARENTS;

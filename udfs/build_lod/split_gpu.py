@@ -190,117 +190,145 @@ def split(
             f"got {len(cloud)}"
         )
         raise MemoryError(message)
-    if root is None:
-        root = Root()
-    rounds, ids = _count(device, cloud, cube, options, root)
-    n_nodes = _pyramids(device, rounds, options.max_points)
-    nodes, level_first, slots = _nodes(device, rounds, n_nodes, root)
-    last = rounds[-1]
-    leaf_of = device.xp.empty(last.start + last.finest, np.uint32)
-    for grids in rounds:
-        _each(device, "leaves", grids.finest, *grids.shape, grids.above, grids.start, leaf_of)
-    records = device.xp.empty((len(cloud), cloud.words), np.uint32)
+    splitter = _Splitter(device, cloud, cube, options, root or Root())
+    splitter.count()
+    records = device.xp.empty((len(cloud), cloud.words), np.uint32)  # while the device counts
     order = device.xp.empty(len(cloud), np.uint32)
-    _points(device, "sort", cloud, ids, leaf_of, slots, records, order)
+    n_nodes = splitter.refine()
+    nodes, level_first, slots = splitter.nodes(n_nodes)
+    _points(device, "sort", cloud, splitter.ids, splitter.leaves(), slots, records, order)
     return Split(records, order, nodes, level_first)
 
 
-def _count(
-    device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root
-) -> tuple[list[_Grids], Any]:
-    """Count the points in grids, and number the finest cell of each."""
-    n, where = len(cloud), (cube.x0, cube.y0, cube.z0, cube.size)
-    # as many finest cells as points, about
-    depth = min(MAX_DEPTH, max(1, -(-(n - 1).bit_length() // 3)), BITS - root.level)
-    full = device.filled(0xFF, 4).view(np.uint32)
-    grids = _lay(device, root.level, depth, 1, 0, 0, 0, full)
-    rounds, ids = [grids], device.xp.empty(n, np.uint32)
-    _points(device, "count", cloud, *where, grids.bottom, depth, grids.words, ids)
-    while grids.bottom < BITS:
-        most = min(n // (options.max_points + 1), grids.finest)
-        if most == 0:
-            break
-        above, counts = device.xp.empty(most, np.uint32), device.xp.empty(most, np.uint32)
-        n_full = device.filled(0, 4).view(np.uint32)
-        _each(
-            device, "full", grids.finest, *grids.shape, grids.start, options.max_points,
-            grids.differs, above, counts, n_full,
+class _Splitter:
+    """The steps of a split; what they leave is for the next one."""
+
+    def __init__(
+        self, device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root
+    ) -> None:
+        self.device, self.cloud, self.options, self.root = device, cloud, options, root
+        self.where = cube.x0, cube.y0, cube.z0, cube.size
+        # as many finest cells as points, about
+        bits = (len(cloud) - 1).bit_length()
+        depth = min(MAX_DEPTH, max(1, -(-bits // 3)), BITS - root.level)
+        full = device.filled(0xFF, 4).view(np.uint32)
+        self.rounds = [self._lay(root.level, depth, 1, 0, 0, 0, full)]
+        self.ids = device.xp.empty(len(cloud), np.uint32)
+
+    def _lay(self, level: int, depth: int, count: int, *rest: Any) -> _Grids:
+        """Lay grids without points."""
+        start, above, counts, differs = rest
+        cells = count * ((8 << 3 * depth) - 1) // 7
+        words = self.device.filled(0, 4 * cells).view(np.uint32)
+        return _Grids(level, depth, count, start, words, above, counts, differs)
+
+    def count(self) -> None:
+        """Count the points in the first grid, and number the finest cell of each."""
+        (grid,) = self.rounds
+        _points(
+            self.device, "count", self.cloud, *self.where, grid.bottom, grid.depth, grid.words,
+            self.ids,
         )  # fmt: skip
-        count = int(device.download(n_full)[0])
-        if count == 0:
-            break
-        depth = min(FINER, BITS - grids.bottom)
+
+    def refine(self) -> list[int]:
+        """Lay grids in cells that are too full until there are none; count the nodes of each level.
+
+        The device is waited for once a round, for both numbers.
+        """
+        device = self.device
+        zeros = device.filled(0, 8 * BITS).view(np.uint32)
+        n_nodes, n_full = zeros[:BITS], zeros[BITS:]  # from the lowest level upwards; by round
+        while True:
+            grids, number = self.rounds[-1], len(self.rounds) - 1
+            above, counts = self._find_full(grids, n_full[number:])
+            self._pyramid(grids, 0, 0, n_full[number:], n_nodes)
+            found = device.download(zeros)
+            count = int(found[BITS + number])
+            if count == 0:
+                return [1, *found[: BITS - self.root.level][::-1].tolist()]
+            self._refine(grids, count, above, counts)
+            self._pyramid(grids, counts, self.rounds[-1].differs, 0, n_nodes)
+
+    def _find_full(self, grids: _Grids, n_full: Any) -> tuple[Any, Any]:
+        """List the finest cells that are too full: which they are, and their points."""
+        empty, max_points = self.device.xp.empty, self.options.max_points
+        # none below the lowest level
+        most = min(len(self.cloud) // (max_points + 1), grids.finest) * (grids.bottom < BITS)
+        above, counts = empty(most, np.uint32), empty(most, np.uint32)
+        if most:
+            _each(
+                self.device, "full", grids.finest, *grids.shape, grids.start, max_points,
+                grids.differs, above, counts, n_full,
+            )  # fmt: skip
+        return above, counts
+
+    def _refine(self, full: _Grids, count: int, above: Any, counts: Any) -> None:
+        """Count the points of cells that are too full in grids of their own."""
+        device = self.device
+        depth = min(FINER, BITS - full.bottom)
         while depth > 1 and count << 3 * depth > CELLS:
             depth -= 1
-        start = grids.start + grids.finest
+        start = full.start + full.finest
         if start + (count << 3 * depth) > MAX_CELLS:
-            message = f"{options.FUNCTION}: the GPU cannot number as many cells as the points need"
+            message = (
+                f"{self.options.FUNCTION}: the GPU cannot number as many cells as the points need"
+            )
             raise MemoryError(message)
         differs = device.filled(0, 4 * count).view(np.uint32)
-        finer = _lay(device, grids.bottom, depth, count, start, above, counts, differs)
         seen = device.filled(0xFF, 4 * count).view(np.uint32)
+        grids = self._lay(full.bottom, depth, count, start, above, counts, differs)
         _points(
-            device, "refine", cloud, *where, grids.words, grids.start, grids.finest, finer.words,
-            start, finer.bottom, depth, seen, differs, ids,
+            device, "refine", self.cloud, *self.where, full.words, full.start, full.finest,
+            grids.words, start, grids.bottom, depth, seen, differs, self.ids,
         )  # fmt: skip
-        grids = finer
-        rounds.append(grids)
-    return rounds, ids
+        self.rounds.append(grids)
 
-
-def _lay(device: Any, level: int, depth: int, count: int, *rest: Any) -> _Grids:
-    """Lay grids without points."""
-    start, above, counts, differs = rest
-    cells = count * ((8 << 3 * depth) - 1) // 7
-    words = device.filled(0, 4 * cells).view(np.uint32)
-    return _Grids(level, depth, count, start, words, above, counts, differs)
-
-
-def _pyramids(device: Any, rounds: list[_Grids], max_points: int) -> list[int]:
-    """Fill in the coarser cells of all grids; count the nodes of each level."""
-    bottom = rounds[-1].bottom
-    n_nodes = device.filled(0, 4 * bottom).view(np.uint32)  # from the lowest level upwards
-    for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
-        beyond = (0, 0) if finer is None else (finer.counts, finer.differs)
+    def _pyramid(self, grids: _Grids, counts: Any, differs: Any, n_full: Any, n_nodes: Any) -> None:
+        """Fill in the coarser cells, unless there are full ones; count the nodes of each level."""
         words, cells, level = grids.words, grids.finest, grids.bottom
         while level > grids.level:
             levels = min(LEVELS, level - grids.level)
-            blocks = (-(-cells // 8 // PARENTS),)
-            device.launch(
-                SOURCE, "lod_pyramid", blocks, PARENTS,
-                words, cells, levels, max_points, *beyond, n_nodes[bottom - level :],
+            self.device.launch(
+                SOURCE, "lod_pyramid", (-(-cells // 8 // PARENTS),), PARENTS,
+                words, cells, levels, self.options.max_points, counts, differs, n_full,
+                n_nodes[BITS - level :],
             )  # fmt: skip
-            beyond = 0, 0
+            counts = differs = 0
             for _ in range(levels):
                 words, cells = words[cells:], cells // 8
             level -= levels
-    below = device.download(n_nodes)[::-1].tolist()  # of levels 1, 2 ... of the cube
-    return [1, *below[rounds[0].level :]]
 
+    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, list[int], Any]:
+        """Make the nodes; where the points of each go comes last."""
+        level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
+        n, empty = level_first[-1], self.device.xp.empty
+        nodes = Nodes(
+            empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
+            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+        )  # fmt: skip
+        within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
+        into = *vars(nodes).values(), within, slots
+        top = self.rounds[0].words[-1:]
+        cell = map(np.uint64, self.root.cell)
+        self.device.launch(SOURCE, "lod_root", (1,), 1, top, self.root.level, *cell, *into)
+        ends = level_first + [n] * BITS
+        for grids, finer in zip(self.rounds, [*self.rounds[1:], None], strict=True):
+            first, end = ends[grids.level - self.root.level :][:2]
+            counts = 0 if finer is None else finer.counts
+            self.device.launch(
+                SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
+            )
+        return nodes, level_first, slots
 
-def _nodes(
-    device: Any, rounds: list[_Grids], n_nodes: list[int], root: Root
-) -> tuple[Nodes, list[int], Any]:
-    """Make the nodes; where the points of each go comes last."""
-    level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
-    n, empty = level_first[-1], device.xp.empty
-    nodes = Nodes(
-        empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-        empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
-    )  # fmt: skip
-    within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
-    into = *vars(nodes).values(), within, slots
-    top = rounds[0].words[-1:]
-    cell = map(np.uint64, root.cell)
-    device.launch(SOURCE, "lod_root", (1,), 1, top, root.level, *cell, *into)
-    ends = level_first + [n] * BITS
-    for grids, finer in zip(rounds, [*rounds[1:], None], strict=True):
-        first, end = ends[grids.level - root.level :][:2]
-        counts = 0 if finer is None else finer.counts
-        device.launch(
-            SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
-        )
-    return nodes, level_first, slots
+    def leaves(self) -> Any:
+        """Find the leaf of each finest cell of all rounds."""
+        last = self.rounds[-1]
+        leaf_of = self.device.xp.empty(last.start + last.finest, np.uint32)
+        for grids in self.rounds:
+            _each(
+                self.device, "leaves", grids.finest, *grids.shape, grids.above, grids.start, leaf_of
+            )
+        return leaf_of
 
 
 def _points(device: Any, loop: str, cloud: Cloud, *arguments: Any) -> None:

@@ -18,7 +18,6 @@
 #define OPAQUE 0xFF000000u
 #define MARKERS 512      // threads of a block of lod_mark_*
 #define ADDERS 512       // of lod_first_* and so on
-#define UNROLL 4         // points of a thread whose loads are on their way at once
 #define PIECE 16384      // points that a block goes through at once: FINE * 255 * PIECE < 2^32
 #define SLOTS 3000       // voxels of an octant that are summed up in shared memory
 #define MOST_WORDS 4096  // of an octant
@@ -59,8 +58,9 @@ struct Lod {
     Top* tops;
     Word* words;
     u32 *first_word, *n_words, *n_voxels;
-    u64* n_kept;       // words
-    const i64* place;  // of an octant's first voxel
+    u64* n_kept;  // words
+    const i64* place;  // the first voxel
+    u32* cells;        // of points, leaf after leaf
     // voxels; what the strategy does without is 0
     u32* code;
     void* colour;
@@ -70,26 +70,14 @@ struct Lod {
     Cube cube;
 
     __device__ bool is_leaf(i64 node) const { return first_child[node] < 0; }
+    // Whether the points of a leaf have one place, because they are more than allowed.
+    __device__ bool is_heap(i64 node) const { return points[node] > max_points; }
     __device__ u32 octant_mask() const { return (1u << 3 * (depth - 1)) - 1; }
     // Bits of a coordinate down to the voxels in a node's octant.
     __device__ int voxel_bits(i64 node) const { return level[node] - 1 + (int)depth; }
 };
 
 __device__ u64 below(int bit) { return (1ull << bit) - 1; }
-
-// The highest bits of a place, followed by zeros if it has fewer.
-__device__ u32 digits(u64 place, int bits) {
-    return (u32)(bits <= BITS ? place >> (BITS - bits) : place << (bits - BITS));
-}
-
-// Every third bit, from the lowest; of the 10 lowest bits.
-__device__ u32 spread_few(u32 v) {
-    v &= 0x3FF;
-    v = (v | v << 16) & 0x030000FF;
-    v = (v | v << 8) & 0x0300F00F;
-    v = (v | v << 4) & 0x030C30C3;
-    return (v | v << 2) & 0x09249249;
-}
 
 __device__ u32 gather_few(u32 v) {
     v &= 0x09249249;
@@ -170,10 +158,16 @@ struct Octant {
         return words[top.first + __popcll(top.words & below(at))];
     }
     // Voxels before that of a cell; NOWHERE if it has none.
-    __device__ u32 rank(u32 code) const {
+    __device__ u32 find(u32 code) const {
         const Word found = word(code);
         const int bit = code & 63;
         return found.cells >> bit & 1 ? found.before + __popcll(found.cells & below(bit)) : NOWHERE;
+    }
+    // The same for a cell that has one.
+    __device__ u32 rank(u32 code) const {
+        const Top top = tops[code >> 12];
+        const Word found = words[top.first + __popcll(top.words & below(code >> 6 & 63))];
+        return found.before + __popcll(found.cells & below(code & 63));
     }
 };
 
@@ -201,7 +195,7 @@ struct Grid {
         const u32 number = code >> 3 * (lod.depth - 1);
         if (!has(number)) return NOWHERE;
         *node = child(number);
-        return Octant(lod, *node).rank(code & lod.octant_mask());
+        return Octant(lod, *node).find(code & lod.octant_mask());
     }
 };
 
@@ -280,35 +274,32 @@ __device__ void clear(u64* mask) {
     __syncthreads();
 }
 
-// Cell of a point in its leaf's octant.
-template <typename Record>
-__device__ u32 cell_of(const Lod& lod, const Record& record, int bits) {
-    const Place place = lod.cube.place(record);
-    const u32 code = morton(digits(place.x, bits), digits(place.y, bits), digits(place.z, bits));
-    return code & lod.octant_mask();
-}
-
 // lod_mark_*: octants of leaves.
 // block    a node
+// writes   cells
 template <typename Record>
 __device__ void mark_points(const Lod& lod) {
     __shared__ u64 mask[MOST_WORDS];
     const i64 node = 1 + (i64)blockIdx.x;
     if (!lod.is_leaf(node)) return;
     clear(mask);
-    const Record* records = (const Record*)lod.records + lod.first[node];
-    const int bits = lod.voxel_bits(node), lane = threadIdx.x % 32;
-    // points of a leaf that has more than allowed have one place
-    const i64 n = lod.points[node] > lod.max_points ? 1 : lod.points[node];
+    const i64 first = lod.first[node];
+    const Record* records = (const Record*)lod.records + first;
+    const Cells<decltype(Record::x)> octant(lod.cube, lod.voxel_bits(node), (int)lod.depth - 1);
+    const int lane = threadIdx.x % 32;
+    const i64 n = lod.is_heap(node) ? 1 : lod.points[node];
+    const int UNROLL = 2;
     for (i64 k = threadIdx.x / 32 * (32 * UNROLL) + lane; k - lane < n; k += MARKERS * UNROLL) {
         u32 cells[UNROLL];
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i)
-            cells[i] = k + 32 * i < n ? cell_of(lod, records[k + 32 * i], bits) : NOWHERE;
+            cells[i] = k + 32 * i < n ? octant.of(records[k + 32 * i]) : NOWHERE;
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
             const u32 before = __shfl_up_sync(ALL, cells[i], 1);
-            if (cells[i] == NOWHERE || (lane > 0 && cells[i] == before)) continue;
+            if (cells[i] == NOWHERE) continue;
+            lod.cells[first + k + 32 * i] = cells[i];
+            if (lane > 0 && cells[i] == before) continue;
             u32* word = (u32*)mask + cells[i] / 32;
             const u32 bit = 1u << cells[i] % 32;
             if (!(*word & bit)) atomicOr(word, bit);
@@ -328,9 +319,9 @@ __device__ u32 bytes_of(u64 cells) {
 
 // lod_mark_inner: octants of inner nodes, from those of their children.
 // block    a node from `from` on
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(const Lod* at, i64 from) {
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(const Lod* __restrict__ at, i64 from) {
     __shared__ u64 mask[MOST_WORDS];
-    const Lod lod = *at;
+    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     clear(mask);
@@ -391,7 +382,7 @@ __device__ u32 random_word(u64 id, u64 seed) {
     return (u32)((word ^ word >> 31) >> 32);
 }
 
-// Points of a leaf that a warp has, one a lane; the voxel of a lane without one is NOWHERE.
+// A point of a leaf, and its voxel among those of the leaf's octant; NOWHERE for a lane without.
 template <typename Record>
 struct Sample {
     Record record;
@@ -404,6 +395,9 @@ struct Sample {
 // How a strategy adds points. begin and end are called by all threads of a block.
 template <typename Record>
 struct First {
+    static const bool RECORDS = false;  // whether it needs more than positions
+    static const int UNROLL = 4;        // points of a thread whose loads are on their way at once
+
     static __device__ void begin() {}
     static __device__ void end(const Lod&, i64) {}
     static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
@@ -415,6 +409,9 @@ struct First {
 
 template <typename Record>
 struct Random {
+    static const bool RECORDS = false;
+    static const int UNROLL = 4;
+
     static __device__ void begin() {}
     static __device__ void end(const Lod&, i64) {}
     static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
@@ -431,6 +428,8 @@ struct Random {
 template <typename Record>
 struct Average {
     typedef Tint<Record> T;
+    static const bool RECORDS = true;
+    static const int UNROLL = 4;
 
     static __device__ void begin() {}
     static __device__ void end(const Lod&, i64) {}
@@ -453,23 +452,25 @@ struct Average {
     }
 };
 
-// Where a point or voxel is along an axis of a node: its voxel, the next one on its side, and how
-// far it is from the middle of either.
+// Where a point is along an axis of a node: its voxel, the next one on its side, and the square of
+// how far it is from the middle of either.
 struct Along {
-    u32 cell[2], away[2];
+    u32 cell, next, square, next_square;
 
     __device__ Along(u32 where) {
-        const u32 own = where >> FINE, at = where & (REACH - 1);
-        cell[0] = own;
-        cell[1] = at < HALF ? own - 1 : own + 1;
-        away[0] = at < HALF ? HALF - at : at - HALF;
-        away[1] = REACH - away[0];
+        const u32 at = where & (REACH - 1), away = at < HALF ? HALF - at : at - HALF;
+        cell = where >> FINE;
+        next = at < HALF ? cell - 1 : cell + 1;
+        square = away * away;
+        next_square = (REACH - away) * (REACH - away);
     }
 };
 
 template <typename Record>
 struct Weighted {
     typedef Tint<Record> T;
+    static const bool RECORDS = true;
+    static const int UNROLL = 1;
     // sums of three channels of 8 bits fit in 32
     static const bool SHARED = T::N == 3;
     static const int STRIDE = SHARED ? SLOTS : 1;
@@ -480,20 +481,22 @@ struct Weighted {
     }
 
     static __device__ void begin() {
-        if (!SHARED) return;
-        for (int k = threadIdx.x; k < T::SUMS * STRIDE; k += ADDERS) shared()[k] = 0;
-        __syncthreads();
+        if constexpr (SHARED) {
+            for (int k = threadIdx.x; k < T::SUMS * STRIDE; k += ADDERS) shared()[k] = 0;
+            __syncthreads();
+        }
     }
     static __device__ void end(const Lod& lod, i64 node) {
-        if (!SHARED) return;
-        __syncthreads();
-        const u32 n = T::SUMS * min(lod.n_voxels[node], (u32)SLOTS);
-        u64* sums = lod.sums + T::SUMS * lod.place[node];
-        for (u32 k = threadIdx.x; k < n; k += ADDERS) {
-            const u32 sum = shared()[k % T::SUMS * STRIDE + k / T::SUMS];
-            if (sum != 0) atomicAdd(&sums[k], (u64)sum);
+        if constexpr (SHARED) {
+            __syncthreads();
+            const u32 n = T::SUMS * min(lod.n_voxels[node], (u32)SLOTS);
+            u64* sums = lod.sums + T::SUMS * lod.place[node];
+            for (u32 k = threadIdx.x; k < n; k += ADDERS) {
+                const u32 sum = shared()[k % T::SUMS * STRIDE + k / T::SUMS];
+                if (sum != 0) atomicAdd(&sums[k], (u64)sum);
+            }
+            __syncthreads();
         }
-        __syncthreads();
     }
 
     static __device__ void add(const Lod& lod, i64 node, const Sample<Record>& sample,
@@ -503,23 +506,23 @@ struct Weighted {
         const int bits = lod.voxel_bits(node) + FINE;
         const u32 side = 1u << lod.depth, mask = (side << FINE) - 1;
         const Place place = lod.cube.place(sample.record);
-        const Along x(digits(place.x, bits) & mask);
-        const Along y(digits(place.y, bits) & mask);
-        const Along z(digits(place.z, bits) & mask);
+        const Along x((u32)digits(place.x, bits) & mask);
+        const Along y((u32)digits(place.y, bits) & mask);
+        const Along z((u32)digits(place.z, bits) & mask);
         const Grid grid(lod, lod.parent[node]);
-#pragma unroll
+#pragma unroll 1
         for (int corner = 0; corner < 8; ++corner) {
-            const int i = corner >> 2, j = corner >> 1 & 1, k = corner & 1;
-            const u32 square =
-                x.away[i] * x.away[i] + y.away[j] * y.away[j] + z.away[k] * z.away[k];
-            // the one below 0 is a large number
-            if (square >= REACH * REACH || x.cell[i] >= side || y.cell[j] >= side ||
-                z.cell[k] >= side)
-                continue;
+            const u32 cx = corner & 4 ? x.next : x.cell, cy = corner & 2 ? y.next : y.cell;
+            const u32 cz = corner & 1 ? z.next : z.cell;
+            const u32 square = (corner & 4 ? x.next_square : x.square) +
+                               (corner & 2 ? y.next_square : y.square) +
+                               (corner & 1 ? z.next_square : z.square);
+            // what is below 0 is a large number
+            if (square >= REACH * REACH || cx >= side || cy >= side || cz >= side) continue;
             i64 other;
             u32 rank = sample.rank;
             if (corner == 0) other = node;
-            else rank = grid.find(morton(x.cell[i], y.cell[j], z.cell[k]), &other);
+            else rank = grid.find(morton(cx, cy, cz), &other);
             if (rank == NOWHERE) continue;
             const u32 weight = REACH - (u32)sqrtf((float)square);
             if (SHARED && other == node && rank < SLOTS) {
@@ -541,14 +544,14 @@ struct Weighted {
 // block    pieces of a node
 // races    sums, least and greatest are atomic
 template <typename Record, typename Strategy>
-__device__ void add_points(const Lod* at) {
-    const Lod lod = *at;
+__device__ void add_points(const Lod* __restrict__ at) {
+    const Lod& lod = *at;
     const i64 node = 1 + (i64)blockIdx.x;
     if (!lod.is_leaf(node)) return;
+    const int UNROLL = Strategy::UNROLL, lane = threadIdx.x % 32;
     const i64 first = lod.first[node], points = lod.points[node], voxel = lod.place[node];
-    const int bits = lod.voxel_bits(node), lane = threadIdx.x % 32;
+    const bool is_heap = lod.is_heap(node), ordered = lod.lowest || lod.keys;
     const Octant octant(lod, node);
-    const Record* records = (const Record*)lod.records;
     for (i64 piece = (i64)blockIdx.y * PIECE; piece < points; piece += (i64)gridDim.y * PIECE) {
         const i64 end = first + (piece + PIECE < points ? piece + PIECE : points);
         Strategy::begin();
@@ -558,19 +561,22 @@ __device__ void add_points(const Lod* at) {
 #pragma unroll
             for (int i = 0; i < UNROLL; ++i) {
                 const i64 mine = k + 32 * i < end ? k + 32 * i : end - 1;
-                samples[i].record = records[mine];
-                samples[i].position = lod.lowest || lod.keys ? lod.order[mine] : 0;
+                samples[i].rank = is_heap ? 0 : lod.cells[mine];
+                samples[i].position = ordered ? lod.order[mine] : 0;
+                if (Strategy::RECORDS) samples[i].record = ((const Record*)lod.records)[mine];
             }
 #pragma unroll
             for (int i = 0; i < UNROLL; ++i) {
-                Sample<Record>& sample = samples[i];
-                sample.rank = NOWHERE;
-                if (k + 32 * i < end) sample.rank = octant.rank(cell_of(lod, sample.record, bits));
-                sample.voxel = voxel + sample.rank;
-                const Run run(sample.rank);
-                if (run.leads && sample.any())
-                    atomicAdd(&lod.mass[sample.voxel], (u32)run.left + 1);
-                Strategy::add(lod, node, sample, run);
+                const u32 rank = is_heap ? 0 : octant.rank(samples[i].rank);
+                samples[i].rank = k + 32 * i < end ? rank : NOWHERE;
+                samples[i].voxel = voxel + rank;
+            }
+#pragma unroll
+            for (int i = 0; i < UNROLL; ++i) {
+                const Run run(samples[i].rank);
+                if (run.leads && samples[i].any())
+                    atomicAdd(&lod.mass[samples[i].voxel], (u32)run.left + 1);
+                Strategy::add(lod, node, samples[i], run);
             }
         }
         Strategy::end(lod, node);
@@ -595,8 +601,8 @@ __device__ bool find_voxel(const Lod& lod, i64 node, u32 k, int bit, i64* voxel,
 }
 
 // lod_codes: cells of the voxels in the grids of their nodes.
-extern "C" __global__ void lod_codes(const Lod* at) {
-    const Lod lod = *at;
+extern "C" __global__ void lod_codes(const Lod* __restrict__ at) {
+    const Lod& lod = *at;
     const i64 node = 1 + (i64)blockIdx.x;
     const u32 number = Grid(lod, lod.parent[node]).number(node);
     FOR_VOXELS(lod, node, voxel, cell) lod.code[voxel] = number << 3 * (lod.depth - 1) | (u32)cell;
@@ -605,8 +611,8 @@ extern "C" __global__ void lod_codes(const Lod* at) {
 // lod_join: points of voxels from those below them.
 // reads    what lod_join wrote for the level below
 // writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
-extern "C" __global__ void lod_join(const Lod* at, i64 from, i64 channels, i64 n_sums) {
-    const Lod lod = *at;
+extern "C" __global__ void lod_join(const Lod* __restrict__ at, i64 from, i64 channels, i64 n_sums) {
+    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     FOR_VOXELS(lod, node, voxel, cell) {
@@ -634,9 +640,9 @@ extern "C" __global__ void lod_join(const Lod* at, i64 from, i64 channels, i64 n
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
-__device__ void add_voxels(const Lod* at, i64 from) {
+__device__ void add_voxels(const Lod* __restrict__ at, i64 from) {
     typedef Tint<Record> T;
-    const Lod lod = *at;
+    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     const Grid grid(lod, lod.parent[node]);
@@ -685,8 +691,8 @@ __device__ void add_voxels(const Lod* at, i64 from) {
 // lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
 // writes   colour; drawn: their positions, if there are keys
 template <typename Record>
-__device__ void take_colours(const Lod* at, i64 n, u32* drawn) {
-    const Lod lod = *at;
+__device__ void take_colours(const Lod* __restrict__ at, i64 n, u32* drawn) {
+    const Lod& lod = *at;
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
     typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
     FOR_EACH(voxel, 0, n) {
@@ -704,9 +710,9 @@ __device__ u32 quotient(u64 a, u64 b) {
 
 // lod_divide_*: mean colours of voxels, from `first` to `end`.
 template <typename Record>
-__device__ void divide(const Lod* at, i64 first, i64 end, i64 weighted) {
+__device__ void divide(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
     typedef Tint<Record> T;
-    const Lod lod = *at;
+    const Lod& lod = *at;
     FOR_EACH(voxel, first, end) {
         const u64* sums = lod.sums + T::SUMS * voxel;
         const u64 by = weighted ? sums[T::N] : lod.mass[voxel];
@@ -718,51 +724,51 @@ __device__ void divide(const Lod* at, i64 first, i64 end, i64 weighted) {
 
 // ---- for both kinds of points
 
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(const Lod* __restrict__ at) {
     mark_points<Packed>(*at);
 }
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(const Lod* __restrict__ at) {
     mark_points<Wide>(*at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(const Lod* __restrict__ at) {
     add_points<Packed, First<Packed>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(const Lod* __restrict__ at) {
     add_points<Wide, First<Wide>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(const Lod* __restrict__ at) {
     add_points<Packed, Random<Packed>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(const Lod* __restrict__ at) {
     add_points<Wide, Random<Wide>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(const Lod* __restrict__ at) {
     add_points<Packed, Average<Packed>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(const Lod* __restrict__ at) {
     add_points<Wide, Average<Wide>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(const Lod* __restrict__ at) {
     add_points<Packed, Weighted<Packed>>(at);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(const Lod* at) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(const Lod* __restrict__ at) {
     add_points<Wide, Weighted<Wide>>(at);
 }
-extern "C" __global__ void lod_weigh_packed(const Lod* at, i64 from) {
+extern "C" __global__ void lod_weigh_packed(const Lod* __restrict__ at, i64 from) {
     add_voxels<Packed>(at, from);
 }
-extern "C" __global__ void lod_weigh_columns(const Lod* at, i64 from) {
+extern "C" __global__ void lod_weigh_columns(const Lod* __restrict__ at, i64 from) {
     add_voxels<Wide>(at, from);
 }
-extern "C" __global__ void lod_take_packed(const Lod* at, i64 n, u32* drawn) {
+extern "C" __global__ void lod_take_packed(const Lod* __restrict__ at, i64 n, u32* drawn) {
     take_colours<Packed>(at, n, drawn);
 }
-extern "C" __global__ void lod_take_columns(const Lod* at, i64 n, u32* drawn) {
+extern "C" __global__ void lod_take_columns(const Lod* __restrict__ at, i64 n, u32* drawn) {
     take_colours<Wide>(at, n, drawn);
 }
-extern "C" __global__ void lod_divide_packed(const Lod* at, i64 first, i64 end, i64 weighted) {
+extern "C" __global__ void lod_divide_packed(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
     divide<Packed>(at, first, end, weighted);
 }
-extern "C" __global__ void lod_divide_columns(const Lod* at, i64 first, i64 end, i64 weighted) {
+extern "C" __global__ void lod_divide_columns(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
     divide<Wide>(at, first, end, weighted);
 }

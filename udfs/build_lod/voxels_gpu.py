@@ -37,6 +37,7 @@ class Voxels:
         As the points: red in the lowest byte, then green, blue and 255; or the four channels.
     mass : uint32[v]
     representative : uint32[v] or None
+    sums : uint64[v of the first node, channels]
     """
 
     voxel_first: Any
@@ -44,6 +45,7 @@ class Voxels:
     colour: Any
     mass: Any
     representative: Any
+    sums: Any
 
 
 def voxels(
@@ -78,7 +80,7 @@ def voxels(
     """
     filler = _Filler(device, cloud, split, cube, options, point_id)
     filler.mark()
-    return filler.fill(representatives)
+    return filler.fill(representatives=representatives)
 
 
 class _Filler:
@@ -118,7 +120,9 @@ class _Filler:
             "n_words": empty(n, u32),
             "n_voxels": self.n_voxels,
             "n_kept": device.filled(0, 8),
-            **dict.fromkeys(("place", "code", "colour", "mass", "lowest", "keys", "sums"), 0),
+            "place": 0,
+            "cells": empty(len(cloud), u32),
+            **dict.fromkeys(("code", "colour", "mass", "lowest", "keys", "sums"), 0),
             "depth": depth,
             "n_tops": n_tops,
             "max_points": options.max_points,
@@ -161,7 +165,7 @@ class _Filler:
             end = self.split.level_first[level + 1]
             self._launch("mark_inner", (end - first,), MARKERS, first)
 
-    def fill(self, representatives: bool) -> Voxels:
+    def fill(self, *, representatives: bool) -> Voxels:
         """Give the voxels their points and colours."""
         device, kind, split = self.device, self.cloud.kind, self.split
         place = np.concatenate([[0], np.cumsum(device.download(self.n_voxels), dtype=np.int64)])
@@ -202,4 +206,8 @@ class _Filler:
             self._flat("take", n, n, representative)
         # the voxels of a node are those in the octants of its children
         before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
-        return Voxels(place[before], code, colour, mass, representative)
+        voxel_first = place[before]
+        of_first = int(voxel_first[1]) if self.strategy == "average" else 0
+        sums = more.get("sums", empty(0, np.uint64)).view(np.uint64).reshape(-1, channels + 1)
+        sums = sums[:of_first, :channels].copy()
+        return Voxels(voxel_first, code, colour, mass, representative, sums)
