@@ -5,7 +5,7 @@ where it has none of that name; files go straight into arrays, without a row a p
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spatialq.bridge import choose, list_of_structs, structs
 from spatialq.call import call
-from spatialq.cloud_file import LAS, Progress, fill_columns
+from spatialq.cloud_file import LAS, Progress
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
@@ -24,6 +24,9 @@ from spatialq.io.las import LasSource, open_las
 from spatialq.loading import means_file
 from spatialq.quoting import literal
 from spatialq.udf import NUMPY_TYPES, Udf
+
+MOST_ROWS = 2**31 - 1
+"""Of a table: a function gets lists with offsets of 32 bits."""
 
 
 def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
@@ -62,10 +65,12 @@ def _query(udf: Udf, points: str | None, text: str) -> str:
         *(f"list({_whole(udf, name)})" for name in udf.carries),
         f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
     ]
+    sentence = f"{udf.name}: points must be at most {MOST_ROWS} in a table (in files more), got "
     absent = ", ".join(f"NULL::{kind} AS {name}" for name, kind in udf.carries.items())
     return (
         f"SELECT unnest({udf.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
-        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false) "
+        f"HAVING if(count(*) > {MOST_ROWS}, error({literal(sentence)} || count(*)), true)"
     )
 
 
@@ -107,6 +112,21 @@ def _of_files(udf: Udf, files: list[list[Any]], options: str) -> Any:
     return structs(udf, result)
 
 
+def batches_of_clouds(
+    udf: Udf, clouds: Sequence[LasSource], tick: Progress | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read all points of files, some at a time; a column that a file lacks is None."""
+    for cloud in clouds:
+        there = [name for name in (*udf.columns, *udf.carries) if name in cloud.schema.names]
+        done = 0
+        for batch in cloud.batches(there):
+            found = {name: batch[name].to_numpy(zero_copy_only=False) for name in there}
+            yield {**dict.fromkeys(udf.carries), **found}
+            done += batch.num_rows
+            if tick is not None:
+                tick(cloud.path, done, cloud.rows)
+
+
 def read_clouds(
     udf: Udf, clouds: Sequence[LasSource], tick: Progress | None = None
 ) -> dict[str, Any]:
@@ -125,14 +145,11 @@ def read_clouds(
     first = 0
     for cloud in clouds:
         part = slice(first, first + cloud.rows)
-        fill_columns(
-            cloud,
-            {
-                name: np.ma.getdata(values)[part]
-                for name, values in columns.items()
-                if name in cloud.schema.names
-            },
-            tick,
-        )
+        arrays = {
+            name: np.ma.getdata(values)[part]
+            for name, values in columns.items()
+            if name in cloud.schema.names
+        }
+        cloud.read_into(arrays, tick)
         first += cloud.rows
     return {**columns, "point_id": np.arange(n)}

@@ -53,7 +53,8 @@ def run(
     dict of arrays
         The columns of the result, in the memory where the coordinates are; geometries are WKB
         in a NumPy array of bytes objects, texts an array of str ('' where SQL has NULL), wherever
-        the coordinates are. Lists of structs are `spatialq.udf.Lists`.
+        the coordinates are. Lists of structs are `spatialq.udf.Lists`; a table with some, as of
+        'build_lod', is in the memory of the host.
 
     Raises
     ------
@@ -94,14 +95,14 @@ def run(
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
+            columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
             return _with_texts(call(udf, {**columns, **given}, udf.choose(options), "gpu")[0])
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
     n = columns["x"].size
     columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
-    for name, kind in udf.carries.items():
-        columns[name] = _whole(udf, name, columns[name], NUMPY_TYPES[kind])
+    columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
@@ -152,19 +153,21 @@ def _floats(udf: Udf, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def _whole(udf: Udf, name: str, values: Any, kind: Any) -> Any:
-    """Make whole numbers of a type of what is given, if anything is; masked where that is."""
+def _whole(udf: Udf, name: str, values: Any) -> Any:
+    """Make a carried column of what is given, if anything is; masked where that is."""
     if values is None:
         return None
-    array, most = np.asanyarray(values), np.iinfo(kind).max
+    kind = NUMPY_TYPES[udf.carries[name]]
+    most = np.iinfo(kind).max
+    array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
     got = array.dtype
     if got == kind:
-        return array
+        return values if on_gpu(values) else array
     if got.kind in "iu":
         wrong = (array < 0) | (array > most)
         if not wrong.any():
             return array.astype(kind)
-        got = array[np.argmax(wrong)]
+        got = array[wrong.argmax()]
     message = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got {got}"
     raise ValueError(message)
 

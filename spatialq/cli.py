@@ -432,6 +432,13 @@ def lod(
         str | None, typer.Option(help="CRS of files that do not say, such as EPSG:25832.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or gpu.")] = "auto",
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            help="GiB to use, half of the machine's by default; larger clouds are built tile by "
+            "tile, through files beside the first output."
+        ),
+    ] = None,
     *,
     full_precision: Annotated[
         bool, typer.Option("--full-precision", help="Voxels lie where one of their points lies.")
@@ -447,6 +454,7 @@ def lod(
             output or (),
             crs=crs,
             device=device,
+            memory=memory,
             progress=update,
             strategy=strategy,
             max_points=max_points,

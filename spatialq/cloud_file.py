@@ -1,6 +1,6 @@
 """What commands on a point cloud file share: outputs checked first, units, columns read whole."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,18 +76,5 @@ def read_columns(cloud: "LasSource", tick: Progress) -> "list[NDArray[Any]]":
     """Read x, y, z and class of all points."""
     kinds = (np.float64, np.float64, np.float64, np.uint8)
     arrays: list[NDArray[Any]] = [np.empty(cloud.rows, kind) for kind in kinds]
-    fill_columns(cloud, dict(zip(COLUMNS, arrays, strict=True)), tick)
+    cloud.read_into(dict(zip(COLUMNS, arrays, strict=True)), tick)
     return arrays
-
-
-def fill_columns(
-    cloud: "LasSource", arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None
-) -> None:
-    """Read columns of all points into arrays."""
-    done = 0
-    for batch in cloud.batches(list(arrays)):
-        for values, array in zip(batch.columns, arrays.values(), strict=True):
-            array[done : done + batch.num_rows] = values.to_numpy(zero_copy_only=False)
-        done += batch.num_rows
-        if tick is not None:
-            tick(cloud.path, done, cloud.rows)

@@ -96,6 +96,11 @@ class Device:
         array.data.memset_async(byte, size)
         return array
 
+    def free_bytes(self) -> int:
+        """Memory that can be had: what nobody has, and what CuPy hoards."""
+        free, _ = self._cuda.runtime.memGetInfo()
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
     def address(self, array: Any) -> int:
         """Address of the first element of a device array."""
         return int(array.data.ptr)

@@ -3,15 +3,20 @@
 import json
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from spatialq.cloud_file import Progress
 from spatialq.errors import FileError, FileWarning
+from spatialq.planner import devices, route
+from spatialq.udf import Device
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -20,6 +25,8 @@ PICTURE = (".png",)
 ENDINGS = (*TABLE, *PICTURE)
 GROUP_SAMPLES = 1 << 18
 """Of a row group of the file: a viewer that wants a node reads no more than these."""
+BYTES_POINT = 200
+"""Of main memory, at most, for a point, the tree's voxels, the table and what is written of it."""
 
 
 def write_lod(
@@ -28,10 +35,11 @@ def write_lod(
     *,
     crs: str | None = None,
     device: str = "auto",
+    memory: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Build the level-of-detail tree of a cloud and write it.
+    """Build the level-of-detail tree of a cloud, however large, and write it.
 
     Parameters
     ----------
@@ -45,6 +53,10 @@ def write_lod(
     crs : str, optional
         Of sources that do not say or say wrong: PROJJSON, WKT, or a code such as EPSG:25832.
     device : 'auto', 'cpu' or 'gpu'
+    memory : float, optional
+        GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
+        through files beside the first output, 82 bytes a point at most, and is built tile by tile:
+        the same rows in another order, children before their parent; no picture is drawn of it.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -62,14 +74,18 @@ def write_lod(
     CrsError
         If the sources are in different coordinate reference systems.
     ValueError
-        If an option or the ending of an output is wrong.
+        If an option or the ending of an output is wrong; or memory is not enough for a leaf, for
+        the points that lie in one place, or for a picture.
 
     Warns
     -----
     FileWarning
         If x and y are degrees; and about each oddity of a file that is read all the same.
     """
-    from spatialq.bridge_cloud import read_clouds
+    import pyarrow as pa
+
+    from spatialq.bridge import structs
+    from spatialq.bridge_cloud import batches_of_clouds, read_clouds
     from spatialq.call import call
     from spatialq.export.atomic import require_outputs
     from spatialq.io import crs as crs_text
@@ -101,57 +117,146 @@ def write_lod(
             "voxels are no cubes in space; reproject it first, or give the right crs"
         )
         warnings.warn(message, FileWarning, stacklevel=2)
-    columns = read_clouds(udf, clouds, progress)
-    nodes, used = call(udf, columns, chosen, device)
-    for target in targets:
-        if target.suffix.lower() in TABLE:
-            known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
-            _write_table(nodes, {name: text for name, text in known.items() if text}, target)
-        else:
-            from spatialq.export.lod_picture import write_lod_picture
+    points, enough_for = sum(cloud.rows for cloud in clouds), _points_in(memory, chosen.max_points)
+    known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
+    pictures = [target for target in targets if target.suffix.lower() in PICTURE]
+    summary = _Summary()
+    with ExitStack() as stack:
+        if points <= enough_for:
+            whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
+            tables: Iterable[Mapping[str, Any]] = [whole_tree]
+            for target in pictures:
+                from spatialq.export.lod_picture import write_lod_picture
 
-            names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-            write_lod_picture(target, nodes, f"Levels of detail of {names}")
-    leaves = nodes["is_leaf"]
+                names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+                whole_table = pa.Table.from_struct_array(structs(udf, whole_tree))
+                write_lod_picture(target, whole_table, f"Levels of detail of {names}")
+        else:
+            if pictures:
+                message = (
+                    f"{COMMAND}: output '{pictures[0]}' needs the whole cloud in memory, "
+                    f"{points * BYTES_POINT / 2**30:.3g} GiB for {points} points, got "
+                    f"{enough_for * BYTES_POINT / 2**30:.3g}"
+                )
+                raise ValueError(message)
+            used = route.plan(udf, int(enough_for), chosen, device).device
+            beside = targets[0].resolve().parent if targets else None
+            folder = stack.enter_context(TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside))
+            batches = batches_of_clouds(udf, clouds, progress)
+            tables = _tile_by_tile(batches, Path(folder), chosen, used, int(enough_for))
+        writers = [
+            stack.enter_context(_table(target, known))
+            for target in targets
+            if target.suffix.lower() in TABLE
+        ]
+        for nodes in tables:
+            summary.add(nodes)
+            for write in writers:
+                write(nodes)
     return {
-        "points": columns["x"].size,
-        "nodes": leaves.size,
-        "levels": int(nodes["level"].max(initial=-1)) + 1,
-        "leaves": int(np.count_nonzero(leaves)),
-        "inner_nodes": int(np.count_nonzero(~leaves)),
-        "voxels": int(nodes["count"][~leaves].sum()),
+        "points": points,
+        **asdict(summary),
         "device": used,
         "seconds": time.perf_counter() - began,
         "outputs": [str(target) for target in targets],
     }
 
 
-def _write_table(nodes: Mapping[str, Any], known: Mapping[str, str], target: Path) -> None:
-    """Write nodes in row groups of few samples; what is known of all goes with the schema."""
+@dataclass
+class _Summary:
+    """What there is in all of a tree."""
+
+    nodes: int = 0
+    levels: int = 0
+    leaves: int = 0
+    inner_nodes: int = 0
+    voxels: int = 0
+
+    def add(self, nodes: Mapping[str, Any]) -> None:
+        """Count some of its nodes."""
+        leaves = nodes["is_leaf"]
+        self.nodes += leaves.size
+        self.levels = max(self.levels, int(nodes["level"].max(initial=-1)) + 1)
+        self.leaves += int(np.count_nonzero(leaves))
+        self.inner_nodes += int(np.count_nonzero(~leaves))
+        self.voxels += int(nodes["count"][~leaves].sum())
+
+
+def _points_in(memory: float | None, max_points: int) -> float:
+    """Give the points for which memory is enough."""
+    if memory is None:
+        memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
+    least = max_points * BYTES_POINT / 2**30
+    if not memory >= least:
+        message = (
+            f"{COMMAND}: memory must be enough for the {max_points} points of a leaf, "
+            f">= {least:.3g} GiB, got {memory}"
+        )
+        raise ValueError(message)
+    return memory * 2**30 / BYTES_POINT
+
+
+def _tile_by_tile(
+    batches: Iterator[Mapping[str, Any]], folder: Path, options: Any, device: Device, budget: int
+) -> Iterator[Mapping[str, Any]]:
+    """Build the tree of points that go through files, and give some of its nodes at a time."""
+    from spatialq.udfs.build_lod import cpu, spool, table, tiles
+
+    build: tiles.Build = cpu.build
+    if device == "gpu":
+        from spatialq.udfs.build_lod import gpu
+
+        build, budget = gpu.build_and_bring, min(budget, max(gpu.capacity(), options.max_points))
+    points, cube = spool.spool(batches, folder / "points")
+    tiler = tiles.Tiler(cube, options, build, budget)
+    some, samples = [], 0
+    for nodes in spool.rows(tiler, points):
+        some.append(nodes)
+        samples += int(nodes["count"].sum())
+        if samples >= GROUP_SAMPLES:
+            yield table.concatenate(some)
+            some, samples = [], 0
+    if some:
+        yield table.concatenate(some)
+
+
+@contextmanager
+def _table(
+    target: Path, known: Mapping[str, str | None]
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Write a file, some nodes at a time; what is known of all goes with the schema."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from spatialq.bridge import structs
     from spatialq.export.atomic import whole
     from spatialq.udf import catalog
+    from spatialq.udfs.build_lod.table import no_rows
 
-    table = pa.Table.from_struct_array(structs(catalog()[FUNCTION], nodes))
-    table = table.replace_schema_metadata(known)
-    ends = np.cumsum(nodes["count"])
+    udf = catalog()[FUNCTION]
+    schema = pa.Table.from_struct_array(structs(udf, no_rows())).schema
+    schema = schema.with_metadata({name: text for name, text in known.items() if text})
     with (
         whole(target) as partial,
         pq.ParquetWriter(
             partial,
-            table.schema,
+            schema,
             compression="zstd",
             compression_level=1,
             use_dictionary=False,  # few samples are alike
-            write_statistics=[name for name in table.schema.names if name != "samples"],
+            write_statistics=[name for name in schema.names if name != "samples"],
         ) as writer,
     ):
-        first = 0
-        while first < table.num_rows:
-            before = ends[first - 1] if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + GROUP_SAMPLES, "right")))
-            writer.write_table(table.slice(first, stop - first))
-            first = stop
+
+        def write(nodes: Mapping[str, Any]) -> None:
+            """Write row groups of few samples."""
+            table = pa.Table.from_struct_array(structs(udf, nodes)).cast(schema)
+            ends = np.cumsum(nodes["count"])
+            first = 0
+            while first < table.num_rows:
+                before = ends[first - 1] if first else 0
+                stop = max(first + 1, int(np.searchsorted(ends, before + GROUP_SAMPLES, "right")))
+                writer.write_table(table.slice(first, stop - first))
+                first = stop
+
+        yield write

@@ -13,17 +13,12 @@ import pytest
 
 from spatialq import cuda
 from spatialq.planner import devices
-from spatialq.udf import catalog
+from spatialq.udf import Lists, Text, catalog
 
 from .conftest import real_file
 from .host.device import COMPILER, HostDevice, OnDevice
 
-# what carries columns besides has tests of its own: tests/build_lod/test_gpu.py
-FUNCTIONS = [
-    name
-    for name, udf in catalog().items()
-    if udf.takes_points and udf.has_kernel("gpu") and not udf.carries
-]
+FUNCTIONS = [name for name, udf in catalog().items() if udf.takes_points and udf.has_kernel("gpu")]
 CASES = [
     (name, case)
     for name in FUNCTIONS
@@ -46,22 +41,44 @@ def device(request, monkeypatch):
 
 
 def columns_of(points):
+    if isinstance(points, dict):
+        return points
     ids, *coordinates = (np.array([p[k] for p in points]) for k in range(4))
     columns = {name: v.astype(np.float64) for name, v in zip("xyz", coordinates, strict=True)}
     return {**columns, "point_id": ids.astype(np.int64)}
 
 
+def arrays_in(result):
+    """All arrays of a result, those of texts and lists of structs under names of their own."""
+    found = {}
+    for name, values in result.items():
+        if isinstance(values, Text):
+            found |= {name: values.codes, f"names of {name}": np.array(values.names)}
+        elif isinstance(values, Lists):
+            found[name] = values.offsets
+            found |= {f"{name}, {field}": each for field, each in values.columns.items()}
+        else:
+            found[name] = values
+    return found
+
+
 def assert_same(found, expected):
+    found, expected = arrays_in(found), arrays_in(expected)
     assert list(found) == list(expected)
     for name, values in expected.items():
         assert found[name].dtype == values.dtype, name
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
-def run_both(function, columns, **options):
+def run(function, kind, columns, options):
+    """Run a kernel; what it carries is absent if it is not among the columns."""
     udf = catalog()[function]
-    chosen = udf.options(**options)
-    return (udf.kernel(kind)(**columns, options=chosen) for kind in ("gpu", "cpu"))
+    return udf.kernel(kind)(**{**dict.fromkeys(udf.carries), **columns}, options=options)
+
+
+def run_both(function, columns, **options):
+    chosen = catalog()[function].options(**options)
+    return (run(function, kind, columns, chosen) for kind in ("gpu", "cpu"))
 
 
 @pytest.mark.parametrize(("function", "case"), CASES)
@@ -81,14 +98,13 @@ def test_the_order_of_the_points_does_not_matter_to_the_gpu(device, function):
         "point_id": rng.permutation(10 * n)[:n],
     }
     order = np.lexsort((columns["y"] // 1, columns["x"] // 20))  # as flight lines come
-    udf = catalog()[function]
+    options = catalog()[function].options()
     results = []
     for turn in (slice(None), order):
-        kernel = udf.kernel("gpu")
-        result = kernel(**{k: v[turn] for k, v in columns.items()}, options=udf.options())
+        result = run(function, "gpu", {k: v[turn] for k, v in columns.items()}, options)
         first = next(iter(result))
         by_id = np.argsort(result[first], kind="stable") if first == "point_id" else slice(None)
-        results.append({name: values[by_id] for name, values in result.items()})
+        results.append({name: values[by_id] for name, values in arrays_in(result).items()})
     assert_same(*results)
 
 
@@ -162,13 +178,13 @@ def test_what_is_not_finite_is_refused_in_the_same_words(device, function, axis,
     columns = {name: rng.uniform(0, 30, 500) for name in "xyz"}
     columns["point_id"] = np.arange(1000, 1500)
     columns[axis][[17, 400]] = value
-    udf = catalog()[function]
+    options = catalog()[function].options()
     sentences = []
     for kind in ("cpu", "gpu"):
         with pytest.raises(
             ValueError, match=r"must be finite, got 2 points.*point_id 1017"
         ) as error:
-            udf.kernel(kind)(**columns, options=udf.options())
+            run(function, kind, columns, options)
         sentences.append(str(error.value))
     assert sentences[0] == sentences[1]
 
@@ -178,12 +194,13 @@ def test_arrays_of_the_gpu_stay_there(device, function):
     rng = np.random.default_rng(7)
     columns = {name: rng.uniform(0, 30, 800) for name in "xyz"}
     columns["point_id"] = rng.permutation(800)
-    expected = catalog()[function].kernel("cpu")(**columns, options=catalog()[function].options())
+    options = catalog()[function].options()
+    expected = arrays_in(run(function, "cpu", columns, options))
     put = device.xp.asarray if device.xp is not np else lambda values: values.view(OnDevice)
     there = {name: put(values) for name, values in columns.items()}
-    result = catalog()[function].kernel("gpu")(**there, options=catalog()[function].options())
+    result = arrays_in(run(function, "gpu", there, options))
     for name, values in expected.items():
         np.testing.assert_array_equal(device.download(result[name]), values, err_msg=name)
     mixed = {**there, "x": columns["x"]}
     with pytest.raises(ValueError, match=f"{function}: .* must be in one memory"):
-        catalog()[function].kernel("gpu")(**mixed, options=catalog()[function].options())
+        run(function, "gpu", mixed, options)

@@ -1,7 +1,7 @@
 """A picture of a cloud at three levels of detail, side by side, and a part of it close up."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,17 +12,21 @@ from spatialq.export.atomic import whole
 from spatialq.numba_cache import njit
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
     Bytes = NDArray[np.uint8]
+    Colours = NDArray[np.uint16]
 
+COLOURS, GREY = ("red", "green", "blue"), "intensity"
 PANEL, MARGIN, GAP, TITLE, CAPTION = 600, 24, 20, 56, 58
 FINE = 2  # drawn this much larger and reduced: smooth edges
 INK, FAINT, PAPER, MARK = (38, 42, 48), (112, 118, 126), (252, 252, 250), (196, 22, 84)
 VIEWER = (-0.45, -1.0, 0.85)  # looks from the south, a little west, from above
 SHOWN = (0.05, 99.95)  # percentiles of the points that the picture reaches: not to stray ones
 EDGE = 1.06  # of what it reaches
+COARSEST = 40.0  # pixels that a voxel of the first level is wide, at most
 CLOSER = 6.0  # how much larger a part is shown
 MOST_SAMPLES = 4_000_000  # of a level
 SPLAT = 1.7  # diameter of a point, where 1 is how far points of a surface are apart
@@ -32,14 +36,35 @@ BRIGHT = (1.0, 99.0)  # percentiles of the colours that become dark and bright
 TONES = (14.0, 244.0)  # these, of 255
 
 
+class Nodes(NamedTuple):
+    """Columns of `build_lod` as NumPy arrays; the samples of node k are those from offset k on."""
+
+    level: Any
+    is_leaf: Any
+    spacing: Any
+    offsets: Any
+    samples: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, table: "pa.Table") -> "Nodes":
+        """Take them out of a table, the samples without a copy."""
+        level, is_leaf, spacing = (
+            table[name].to_numpy() for name in ("level", "is_leaf", "spacing")
+        )
+        lists = table["samples"].combine_chunks()
+        values = lists.values
+        fields = {name: values.field(name).to_numpy() for name in (*"xyz", *COLOURS, GREY)}
+        return cls(level, is_leaf, spacing, lists.offsets.to_numpy(), fields)
+
+
 class Level(NamedTuple):
     """Samples of a level of detail."""
 
     level: int
     place: "FloatArray"
     """float64[3, n]"""
-    colour: "Bytes"
-    """uint8[n, 3]"""
+    colour: "Colours"
+    """uint16[n, 3], as the file has them"""
     edge: "FloatArray"
     """float64[n]: of a voxel; 0 of a point"""
 
@@ -55,18 +80,19 @@ class Window(NamedTuple):
     tall: int
 
 
-def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) -> None:
-    """Write a PNG of a cloud as its root shows it, as half the tree does, and with all points.
+def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
+    """Write a PNG of a cloud as the root shows it, as half the tree does, and with all points.
 
-    The view is parallel, from above. Below, a part of the cloud is shown larger, where
-    its colours vary most. A tree of two levels has two columns, one of a single leaf has one.
+    The view is parallel, from above. Below, a part of the cloud is shown larger, where its colours
+    vary most. Instead of the root it is the first level whose voxels are small in the picture. A
+    tree of fewer levels has fewer columns.
 
     Parameters
     ----------
     path
         File to write, about 1900 pixels wide.
-    nodes : mapping
-        Columns of `build_lod`, as the kernel gives them.
+    table : pyarrow.Table
+        Nodes, as `build_lod` gives them.
     title
         First line of the picture.
 
@@ -77,13 +103,18 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    deepest = int(nodes["level"].max(initial=0))
-    dark, bright = _brightness(nodes)
-    levels = [_cut(nodes, each, dark, bright) for each in sorted({0, deepest // 2, deepest})]
+    nodes = Nodes.of(table)
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
-    overview, part = _windows(levels, axes)
-    apart = _apart(levels[-1], overview)
+    points = _cut(nodes, int(nodes.level.max(initial=0)))
+    overview = _overview(axes[:2] @ points.place)
+    coarse = _coarse(nodes, COARSEST / overview.scale)
+    levels = [_cut(nodes, each) for each in sorted({coarse, (coarse + points.level) // 2})]
+    levels = [*(each for each in levels if each.level < points.level), points]
+    spot = _spot(axes[:2] @ levels[0].place, levels[0].colour, overview)
+    part = Window(spot, CLOSER * overview.scale, PANEL, PANEL)
+    apart = _apart(points.place, PANEL / overview.scale / CELLS)
+    tones = _tones(levels[0].colour)
 
     canvas = Image.new(
         "RGB",
@@ -102,7 +133,7 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
         draw.text((left, top + 26), note, FAINT, ImageFont.load_default(16))
         for window, at in ((overview, top + CAPTION), (part, top + CAPTION + overview.tall + GAP)):
             size = (window.wide, window.tall)
-            panel = Image.fromarray(_paint(level, axes, window, apart))
+            panel = Image.fromarray(_paint(level, axes, window, apart, tones))
             canvas.paste(panel.resize(size, Image.Resampling.BOX), (left, at))
             draw.rectangle((left, at, left + window.wide - 1, at + window.tall - 1), outline=FAINT)
         x, y = np.array([left, top + CAPTION]) + _places(part.middle, overview)
@@ -116,64 +147,61 @@ def write_lod_picture(path: str | Path, nodes: Mapping[str, Any], title: str) ->
 def _caption(level: Level) -> tuple[str, str]:
     voxels = int(np.count_nonzero(level.edge))
     points = level.edge.size - voxels
+    said = f"{points:,} point{'s' * (points != 1)}"
     if not voxels:
-        return "all points", f"{points:,} points"
-    parts = [f"{voxels:,} voxels, {level.edge.max():.3g} wide"]
-    if points:
-        parts.append(f"{points:,} points")
-    return f"level {level.level}", ", ".join(parts)
+        return "all points", said
+    wide = f"{voxels:,} voxels, {level.edge.max():.3g} wide"
+    return f"level {level.level}", f"{wide}, {said}" if points else wide
 
 
-def _brightness(nodes: Mapping[str, Any]) -> tuple[float, float]:
-    """Colours of the root that are dark and bright: files have 8 bits or 16, and rarely all."""
-    root = _colours(nodes, slice(0, nodes["samples"].offsets[:2][-1]))
-    dark, bright = np.percentile(root, BRIGHT) if root.size else (0.0, 0.0)
+def _tones(colour: "Colours") -> tuple[float, float]:
+    """Tell which values are dark and bright: files have 8 bits or 16, and rarely use them all."""
+    dark, bright = np.percentile(colour, BRIGHT) if colour.size else (0.0, 0.0)
     return (dark, bright) if dark < bright else (dark - 1, bright + 1)
 
 
-def _colours(nodes: Mapping[str, Any], rows: Any) -> "NDArray[np.uint16]":
-    """Give red, green, blue; or intensity where a file has fields for colours, but none in them."""
-    columns = nodes["samples"].columns
-    names = ("red", "green", "blue")
-    if not any(columns[name].any() for name in names):
-        names = ("intensity",) * 3
-    return np.column_stack([columns[name][rows] for name in names])
+def _coarse(nodes: Nodes, width: float) -> int:
+    """Give the first level whose voxels are that narrow: a stray point makes the root's wide."""
+    narrow = ~nodes.is_leaf & (nodes.spacing <= width)
+    return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
-def _cut(nodes: Mapping[str, Any], level: int, dark: float, bright: float) -> Level:
+def _cut(nodes: Nodes, level: int) -> Level:
     """Take the nodes of a level, and the leaves above it."""
-    chosen = (nodes["level"] == level) | (nodes["is_leaf"] & (nodes["level"] < level))
-    offsets, columns = nodes["samples"].offsets, nodes["samples"].columns
-    spans = [np.arange(*offsets[k : k + 2]) for k in np.flatnonzero(chosen)]
+    chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
+    spans = [np.arange(*nodes.offsets[k : k + 2]) for k in np.flatnonzero(chosen)]
     step = max(1, math.ceil(sum(map(len, spans)) / MOST_SAMPLES))
     rows = np.concatenate([np.empty(0, np.int64), *spans])[::step]
-    edge = np.repeat(nodes["spacing"][chosen], nodes["count"][chosen])[::step]
-    colour = np.interp(_colours(nodes, rows), (dark, bright), TONES).astype(np.uint8)
-    return Level(level, np.array([columns[axis][rows] for axis in "xyz"]), colour, edge)
+    samples = nodes.samples
+    # a file may have room for colours, and none there
+    names = COLOURS if any(samples[name].any() for name in COLOURS) else (GREY,) * 3
+    return Level(
+        level,
+        np.array([samples[axis][rows] for axis in "xyz"]),
+        np.column_stack([samples[name][rows] for name in names]),
+        np.repeat(nodes.spacing[chosen], [len(span) for span in spans])[::step],
+    )
 
 
-def _windows(levels: Sequence[Level], axes: "FloatArray") -> tuple[Window, Window]:
-    """Lay one panel around the cloud, and one around the part of it that is most colourful."""
-    seen = axes[:2] @ levels[-1].place
+def _overview(seen: "FloatArray") -> Window:
+    """Lay a panel around points, but for the outermost."""
     low, high = np.percentile(seen, SHOWN, axis=1) if seen.size else np.zeros((2, 2))
     wide, tall = EDGE * (high - low)
     scale = PANEL / (max(wide, tall) or 1.0)
-    overview = Window((low + high) / 2, scale, PANEL, max(PANEL // 3, math.ceil(tall * scale)))
-    return overview, Window(_spot(levels[0], axes, overview), CLOSER * scale, PANEL, PANEL)
+    return Window((low + high) / 2, scale, PANEL, max(PANEL // 3, math.ceil(tall * scale)))
 
 
-def _spot(root: Level, axes: "FloatArray", window: Window) -> "FloatArray":
+def _spot(seen: "FloatArray", colour: "Colours", window: Window) -> "FloatArray":
     """Give the middle of the square of a panel whose colours vary most in sum."""
-    seen = axes[:2] @ root.place
     places = _places(seen.T, window)
     inside = ((places >= 0) & (places < (window.wide, window.tall))).all(axis=1)
     if not inside.any():
         return window.middle
     square = (places[inside] * CLOSER / PANEL).astype(np.int64)
     _, which, count = np.unique(square, axis=0, return_inverse=True, return_counts=True)
-    tones = root.colour[inside].astype(np.float64).T
-    sums = np.array([np.bincount(which, tone) for tone in tones])
-    squares = np.array([np.bincount(which, tone**2) for tone in tones])
+    channels = colour[inside].astype(np.float64).T
+    sums = np.array([np.bincount(which, each) for each in channels])
+    squares = np.array([np.bincount(which, each**2) for each in channels])
     most = np.argmax((squares - sums**2 / count).sum(axis=0))
     middle: FloatArray = seen[:, inside][:, which == most].mean(axis=1)
     return middle
@@ -185,27 +213,29 @@ def _places(seen: "FloatArray", window: Window) -> "FloatArray":
     return corner + (seen - window.middle) * window.scale
 
 
-def _apart(points: Level, window: Window) -> float:
+def _apart(place: "FloatArray", edge: float) -> float:
     """Tell how far points lie apart: those of a cell fill a surface through it evenly."""
-    edge = PANEL / window.scale / CELLS
-    cells = np.floor(points.place / edge).astype(np.int64)
+    cells = np.floor(place / edge).astype(np.int64)
     mixed = cells[0] * 73856093 ^ cells[1] * 19349663 ^ cells[2] * 83492791
-    return float(edge * math.sqrt(len(np.unique(mixed)) / max(len(mixed), 1)))
+    return edge * math.sqrt(len(np.unique(mixed)) / max(len(mixed), 1))
 
 
-def _paint(level: Level, axes: "FloatArray", window: Window, apart: float) -> "Bytes":
+def _paint(
+    level: Level, axes: "FloatArray", window: Window, apart: float, tones: tuple[float, float]
+) -> "Bytes":
     """Paint voxels as cubes and points as balls, the nearest in front."""
     fine = Window(window.middle, FINE * window.scale, FINE * window.wide, FINE * window.tall)
     seen = axes @ level.place
     x, y = _places(seen[:2].T, fine).T
     away = seen[2] * fine.scale
+    colour = np.interp(level.colour, tones, TONES).astype(np.uint8)
     depth = np.full((fine.tall, fine.wide), np.inf, np.float32)
     pixels = np.full((fine.tall, fine.wide, 3), PAPER, np.uint8)
     for edge in np.unique(level.edge):
         width = (edge or SPLAT * apart) * fine.scale
         stamp = _cube(axes, width) if edge else _ball(width)
         mine = np.flatnonzero(level.edge == edge)
-        _press(x[mine], y[mine], away[mine], level.colour[mine], *stamp, depth, pixels)
+        _press(x[mine], y[mine], away[mine], colour[mine], *stamp, depth, pixels)
     return pixels
 
 
@@ -255,7 +285,10 @@ def _press(
 ) -> None:
     """Press a stamp at each place, where nothing nearer is."""
     tall, wide = depth.shape
+    reach = np.abs(right).max() + np.abs(down).max()
     for i in range(away.size):
+        if not (-reach <= x[i] <= wide + reach and -reach <= y[i] <= tall + reach):
+            continue
         left, top = int(np.floor(x[i])), int(np.floor(y[i]))
         for k in range(right.size):
             column, row = left + right[k], top + down[k]

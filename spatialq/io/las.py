@@ -2,10 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from spatialq.io.las_crs import read_crs
 from spatialq.io.las_header import READER, read_header, refuse
 from spatialq.io.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box
+from spatialq.parallel import in_threads
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,8 +111,40 @@ class LasSource:
             for batch in self._decoded(file, chunks, selection, columns):
                 extent.add(batch)
                 yield batch
-        if self.box and (outside := extent.outside(self.box, self.header.scales)):
-            warnings.warn(f"{READER}: '{self.path}': {outside}", FileWarning, stacklevel=2)
+        self._warn_outside(extent)
+
+    def read_into(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        tick: Callable[[Path, int, int], None] | None = None,
+    ) -> None:
+        """Read columns of all points into arrays of one value a point, in several threads.
+
+        `tick` is called with the path, the rows so far and those in all, by one thread at a time.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        spans = self.spans()
+        extent, done, lock = _Extent(), 0, Lock()
+
+        def read(run: tuple[int, int]) -> None:
+            nonlocal done
+            for span in spans[slice(*run)]:
+                batch = self.read_span(span, list(arrays))
+                for values, array in zip(batch.columns, arrays.values(), strict=True):
+                    rows = slice(span[0].first, span[0].first + batch.num_rows)
+                    array[rows] = values.to_numpy(zero_copy_only=False)
+                with lock:
+                    extent.add(batch)
+                    done += batch.num_rows
+                    if tick is not None:
+                        tick(self.path, done, self.rows)
+
+        in_threads(read, len(spans))
+        self._warn_outside(extent)
 
     def records(self) -> Iterator[npt.NDArray[np.void]]:
         """Read whole point records as they are stored, in the order of the file.
@@ -208,6 +242,10 @@ class LasSource:
         if hint is None:
             return self._chunks
         return [chunk for chunk in self._chunks if chunk.box is None or _touch(chunk.box, hint)]
+
+    def _warn_outside(self, extent: "_Extent") -> None:
+        if self.box and (outside := extent.outside(self.box, self.header.scales)):
+            warnings.warn(f"{READER}: '{self.path}': {outside}", FileWarning, stacklevel=3)
 
     def _open(self) -> BufferedReader:
         try:

@@ -8,6 +8,7 @@ import pytest
 from spatialq.udfs.build_lod import UDF, Options, door
 
 import spatialq
+from spatialq import bridge_cloud
 from spatialq.errors import FileWarning
 
 from .test_sql import CLOUD, write_las
@@ -173,6 +174,13 @@ def test_the_points_must_be_named(con):
     for points, name in (("'nothing'", "nothing"), ("nothing", "nothing"), ("5", "5")):
         sentence = f"Table with name {name} does not exist"
         assert sentence in refused(con, f"FROM build_lod({points})")
+
+
+def test_a_table_has_no_more_points_than_a_list(con, monkeypatch):
+    monkeypatch.setattr(bridge_cloud, "MOST_ROWS", 499)
+    sentence = "build_lod: points must be at most 499 in a table (in files more), got 500"
+    assert sentence in refused(con, "FROM build_lod(pts)")
+    assert len(con.sql("WITH few AS (FROM pts LIMIT 499) FROM build_lod(few)").fetchall()) == 1
 
 
 def test_lists_must_have_one_length(con):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import UDF, Options, cpu, gpu
+from spatialq.udfs.build_lod.cost import BYTES_GRID, BYTES_KERNEL
 from spatialq.udfs.build_lod.tree import Cube, Points, Root
 
 from spatialq.udf import Lists, Text
@@ -11,6 +12,7 @@ from ..host.device import OnDevice
 from ..test_parity import device
 from .cases import CASES, moved, random
 from .test_oracle import STRATEGIES, cube_of, points_of
+from .test_tiles import assert_same_rows
 
 __all__ = ["device"]
 
@@ -35,7 +37,7 @@ def assert_same_tree(device, tree, points, cube, options, root=None, channels=4)
     for name, values in vars(expected).items():
         ours = found[name]
         assert ours.dtype == values.dtype, name
-        if name == "colour":
+        if name in ("colour", "sums"):
             ours, values = ours[:, :channels], values[:, :channels]
         np.testing.assert_array_equal(ours, values, err_msg=name)
 
@@ -100,6 +102,25 @@ def test_tables_are_as_on_the_cpu(case, strategy):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkeypatch):
+    columns, chosen = CASES["teapot in a stadium"]
+    options, sizes = Options(strategy=strategy, **chosen), []
+    build = gpu.build
+
+    def recorded(points, *others):
+        sizes.append(len(points.x))
+        return build(points, *others)
+
+    monkeypatch.setattr(gpu, "build", recorded)
+    enough = (300.5 * BYTES_KERNEL + BYTES_GRID) / gpu.SHARE
+    monkeypatch.setattr(device, "free_bytes", lambda: enough)
+    found = UDF.kernel("gpu")(**columns, options=options)
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert len(sizes) > 1
+    assert max(sizes) <= gpu.capacity() == 300
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_columns_of_the_gpu(device, strategy):
     columns, chosen = CASES["shuffled ids"]
     options = Options(strategy=strategy, **chosen)
@@ -152,8 +173,9 @@ def test_no_points_are_no_nodes():
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("axis", "xyz")
 def test_what_is_not_finite_is_refused_in_the_same_words(axis):
-    columns, sentences = random(300), []
+    columns = random(300)
     columns[axis][[17, 100]] = np.nan
+    sentences = []
     for kind in ("cpu", "gpu"):
         with pytest.raises(ValueError, match="must be finite, got 2 points") as error:
             UDF.kernel(kind)(**columns, options=Options())
@@ -161,7 +183,8 @@ def test_what_is_not_finite_is_refused_in_the_same_words(axis):
     assert sentences[0] == sentences[1]
 
 
-def test_columns_must_be_in_one_memory(device):
-    columns = random(300)
+def test_coordinates_must_be_in_one_memory(device):
+    columns = random(700)
+    mixed = {name: there(device, values) for name, values in columns.items()}
     with pytest.raises(ValueError, match=r"build_lod: .* must be in one memory"):
-        UDF.kernel("gpu")(**{**columns, "x": there(device, columns["x"])}, options=Options())
+        UDF.kernel("gpu")(**{**mixed, "x": columns["x"]}, options=Options())

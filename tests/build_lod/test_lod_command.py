@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from spatialq.udfs.build_lod import Options
+from spatialq.udfs.build_lod import Options, cpu
 
 import spatialq
 from spatialq import lod
@@ -263,3 +263,114 @@ def test_a_real_cloud(tmp_path):
     order = np.argsort(samples.field("point_id").to_numpy())
     for name, values in (("x", before.x), ("red", before.red), ("intensity", before.intensity)):
         np.testing.assert_array_equal(samples.field(name).to_numpy()[order], values)
+
+
+# Clouds that need more memory than they may have.
+
+
+def nodes_of(table):
+    return {row["node"]: row for row in pq.read_table(table).to_pylist()}
+
+
+def memory_for(points):
+    return points * lod.BYTES_POINT / 2**30
+
+
+@pytest.mark.parametrize("strategy", ["first", "random", "average", "weighted"])
+def test_little_memory_does_not_change_the_rows(strategy, tmp_path):
+    sources = [
+        write_scene(tmp_path / "a.laz"),
+        write_scene(tmp_path / "b.las", 2000, point_format=6, shift=60.0, seed=2),
+    ]
+    tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
+    heard = []
+    options = {"strategy": strategy, **SMALL}
+    rows = [
+        lod.write_lod(sources, tables[0], **options),
+        lod.write_lod(
+            sources, tables[1], memory=memory_for(700), **options,
+            progress=lambda path, done, of: heard.append((path, done, of)),
+        ),
+    ]  # fmt: skip
+    for row in rows:
+        del row["seconds"], row["outputs"]
+    assert rows[1] == rows[0]
+    assert nodes_of(tables[1]) == nodes_of(tables[0])
+    schemas = [pq.read_schema(table) for table in tables]
+    assert schemas[1].equals(schemas[0], check_metadata=True)
+    assert heard == [(sources[0], 3000, 3000), (sources[1], 2000, 2000)]
+    assert sorted(tmp_path.iterdir()) == sorted([*sources, *tables])
+
+
+def test_little_memory_is_enough_for_a_real_cloud(tmp_path):
+    source = real_file("rgb/qcompass_outcrop.laz")
+    tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
+    lod.write_lod(source, tables[0], max_points=3000)
+    lod.write_lod(source, tables[1], max_points=3000, memory=memory_for(20_000))
+    assert nodes_of(tables[1]) == nodes_of(tables[0])
+
+
+def write_heap(path, n):
+    cloud = laspy.LasData(laspy.LasHeader(point_format=6, version="1.4"))
+    cloud.x = cloud.y = cloud.z = np.r_[np.zeros(n), 0.01, 1.0]
+    cloud.write(path)
+    return path
+
+
+def test_points_of_one_place_must_fit_into_memory(tmp_path):
+    source = write_heap(tmp_path / "heap.las", 1000)
+    table = tmp_path / "n.parquet"
+    match = (
+        r"^build_lod: 1000 points lie in one place, at 0.0, 0.0, 0.0: memory must be enough for "
+        r"all of them, it is for 500$"
+    )
+    with pytest.raises(ValueError, match=match):
+        lod.write_lod(source, table, memory=memory_for(500), **SMALL)
+    assert list(tmp_path.iterdir()) == [source]
+    assert lod.write_lod(source, table, memory=memory_for(1000), **SMALL)["points"] == 1002
+
+
+@pytest.mark.parametrize("memory", [0.0, -1.0, float("nan"), memory_for(299)])
+def test_memory_must_be_enough_for_a_leaf(memory, tmp_path):
+    source = write_scene(tmp_path / "a.laz")
+    match = r"^lod: memory must be enough for the 300 points of a leaf, >= 5.59e-05 GiB, got "
+    with pytest.raises(ValueError, match=match):
+        lod.write_lod(source, memory=memory, **SMALL)
+
+
+def test_a_picture_needs_the_whole_cloud_in_memory(tmp_path):
+    source, picture = write_scene(tmp_path / "a.laz"), tmp_path / "n.png"
+    match = (
+        rf"^lod: output '{picture}' needs the whole cloud in memory, 0.000559 GiB for 3000 points, "
+        r"got 0.000373$"
+    )
+    with pytest.raises(ValueError, match=match):
+        lod.write_lod(source, picture, memory=memory_for(2000), **SMALL)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_nothing_is_left_of_what_was_stopped(error, tmp_path, monkeypatch):
+    source, table = write_scene(tmp_path / "a.laz"), tmp_path / "n.parquet"
+    build = cpu.build
+
+    def stop(points, cube, options, root):
+        assert len(list(tmp_path.iterdir())) == 3  # the source, the table and the points so far
+        if root.cell != (0, 0, 0):
+            raise error
+        return build(points, cube, options, root)
+
+    monkeypatch.setattr(cpu, "build", stop)
+    with pytest.raises((KeyboardInterrupt, spatialq.FileError)):
+        lod.write_lod(source, table, memory=memory_for(700), **SMALL)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_the_command_takes_memory(tmp_path):
+    source = write_scene(tmp_path / "a.laz")
+    table = tmp_path / "n.parquet"
+    small = ("--max-points", 300, "--grid-size", 8, "--memory", memory_for(1000))
+    result = run("lod", source, "-o", table, *small, "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)[0]["points"] == 3000
+    assert pq.read_table(table)["node"].to_pylist()[-1] == "r"  # children come first

@@ -12,6 +12,8 @@ BYTES_KERNEL = 120
 """Of a point on the device: input, sorted points, their order, masks and sums of the voxels."""
 BYTES_GRID = 256 << 20
 """The counting grid, whatever the cloud."""
+TILE = 1 << 22
+"""Points that the device must have room for: a larger cloud goes through it tile by tile."""
 NEIGHBOURS = 8
 """Voxels that a sample weighs in."""
 
@@ -22,5 +24,5 @@ def work(rows: int, options: Any) -> Work:
         bytes_in=BYTES_IN * rows,
         bytes_out=BYTES_OUT * rows,
         steps=rows * (NEIGHBOURS if options.strategy == "weighted" else 1),
-        bytes_kernel=BYTES_KERNEL * rows + BYTES_GRID,
+        bytes_kernel=BYTES_KERNEL * min(rows, max(TILE, options.max_points)) + BYTES_GRID,
     )

@@ -82,20 +82,22 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
     nodes = grow(split(ordered, options.max_points), root.level)
     filler = Filler(ordered, nodes, options)
     levels = filler.fill()
+    of_all = {
+        name: np.concatenate([getattr(level, name) for level in levels])
+        for name in ("code", "colour", "mass", "representative")
+    }
     return Tree(
-        nodes.level,
-        nodes.cell,
-        nodes.parent,
-        nodes.first_child,
-        nodes.children,
-        nodes.first,
-        nodes.points,
-        ordered.order,
-        np.cumsum([0, *filler.count]),
-        *(
-            np.concatenate([getattr(level, name) for level in levels])
-            for name in ("code", "colour", "mass", "representative")
-        ),
+        level=nodes.level,
+        cell=nodes.cell,
+        parent=nodes.parent,
+        first_child=nodes.first_child,
+        children=nodes.children,
+        first=nodes.first,
+        points=nodes.points,
+        order=ordered.order,
+        voxel_first=np.cumsum([0, *filler.count]),
+        **of_all,
+        sums=levels[0].colour_sums(options.strategy),
     )
 
 

@@ -62,7 +62,7 @@ def enter(
     n = x.size
     if n > MOST_POINTS:
         refuse(f"points must be at most {MOST_POINTS} in one tree, got {n}")
-    cube = _cube(x, y, z, point_id)
+    cube = cube_around(*box(x, y, z, point_id))
     carried = [red, green, blue, intensity, classification]
     if not ascends(_view(point_id)):
         order = np.argsort(point_id, kind="stable")  # of runs that ascend: they are merged
@@ -95,13 +95,19 @@ def _view(values: Any) -> Any:
     return view
 
 
-def _cube(x: Any, y: Any, z: Any, point_id: Any) -> Cube:
+def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
+    """Find the least and the greatest x, y, z of points, which must be finite."""
     views = tuple(map(_view, (x, y, z)))
     boxes: list[tuple[float, ...]] = []
     in_threads(lambda span: boxes.append(_box(*views, *span)), x.size)
     least, greatest = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
     if not np.isfinite([least, greatest]).all():
         refuse(_not_finite(x, y, z, point_id))
+    return least, greatest
+
+
+def cube_around(least: Any, greatest: Any) -> Cube:
+    """Lay the cube around a box, unless that is too large."""
     with np.errstate(over="ignore"):
         cube = Cube.around(least, greatest)
     if not np.isfinite(cube.size):

@@ -7,14 +7,19 @@ import numpy as np
 from spatialq import cuda
 
 from ..owm_ground.gpu import in_one_memory
+from . import tiles
+from .cost import BYTES_GRID, BYTES_KERNEL
 from .door import enter, refuse
-from .split_gpu import Cloud, bounds, split
-from .table import columns, no_rows
+from .split_gpu import MAX_POINTS, Cloud, bounds, split
+from .table import no_rows
 from .tree import Cube, Points, Root, Tree
 from .voxels_gpu import voxels
 
 if TYPE_CHECKING:
     from . import Options
+
+SHARE = 0.9
+"""Of the memory that is free: it may lie in pieces."""
 
 
 def run(
@@ -29,7 +34,7 @@ def run(
     classification: Any,
     options: "Options",
 ) -> dict[str, Any]:
-    """Build the octree of a cloud and give it as a table.
+    """Build the octree of a cloud and give it as a table, tile by tile if it is large.
 
     Parameters
     ----------
@@ -63,11 +68,23 @@ def run(
         ]
         if not here[0].size:
             return no_rows()
-        cloud = enter(*here)
-        tree = build(cloud.points, cloud.cube, options)
+        return tiles.run(enter(*here), options, build_and_bring, capacity())
+
+
+def capacity() -> int:
+    """Estimate how many points the GPU has the memory for."""
+    free = int(cuda.device().free_bytes() * SHARE) - BYTES_GRID
+    return min(max(free // BYTES_KERNEL, 1), MAX_POINTS)
+
+
+def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
+    """Build the octree of a cloud, and bring it to main memory: what `cpu.build` gives."""
+    device = cuda.device()
+    with device.use():
+        tree = build(points, cube, options, root)
         found = {name: device.download(values) for name, values in vars(tree).items()}
         found["order"] = device.download(ascending(tree))
-        return columns(Tree(**found), cloud.points, cloud.classification, cloud.cube, options)
+        return Tree(**found)
 
 
 def build(

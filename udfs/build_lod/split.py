@@ -38,6 +38,11 @@ class Leaves:
     first: Any
     points: Any
 
+    def root(self, k: int) -> Root:
+        """Give the cell of a leaf."""
+        x, y, z = self.cell[k].tolist()
+        return Root(int(self.level[k]), (x, y, z))
+
 
 @dataclass
 class Sorted:
@@ -152,7 +157,7 @@ class _Splitter:
             self.sorted.key, self.sorted.order, self.spare = *self.spare, (key, order)
         else:
             in_threads(back, n)
-        inside = (cell << deep[:, None]) + np.stack([gather(code >> k) for k in (2, 1, 0)], 1)
+        inside = cells_below(cell, deep, code)
         full = points > self.max_points
         for d in range(1, depth + 1):
             here = ~full & (deep == d)
@@ -167,6 +172,11 @@ class _Splitter:
         """Levels that will do for points of a surface, and some more where they crowd."""
         leaves = n // self.max_points
         return min(DEPTH, 2 + leaves.bit_length() // 2)
+
+
+def cells_below(cell: Any, deep: Any, code: Any) -> Any:
+    """Find the cells so many levels below one that have these Morton codes there."""
+    return (cell << deep[:, None]) + np.stack([gather(code >> k) for k in (2, 1, 0)], 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,5 +1,6 @@
 """The octree as a table: a row a node, with its samples in the units of the cloud."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,10 +50,13 @@ def columns(
     spacing = np.where(is_leaf, 0.0, size / options.grid_size)
     offsets = np.cumsum([0, *count])
     names = tree.names()
+    parent = tree.parent.copy()
+    if tree.level[0] > 0:  # a tile
+        parent[0] = len(names)
     return {
         "node": Text(np.arange(len(names)), names),
         "level": tree.level,
-        "parent": Text(tree.parent, names),
+        "parent": Text(parent, [*names, names[0][:-1]]),
         "xmin": low[:, 0],
         "ymin": low[:, 1],
         "zmin": low[:, 2],
@@ -65,6 +69,31 @@ def columns(
             offsets, _samples(tree, points, classification, offsets, low, spacing, options)
         ),
     }
+
+
+def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Put the rows of tables, of which there is one at least, one after the other."""
+    if len(tables) == 1:
+        return dict(tables[0])
+    return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def _concatenate(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], Text):
+        before = np.cumsum([0, *(len(column.names) for column in columns)])
+        codes = [
+            np.where(column.codes < 0, -1, column.codes + first)
+            for column, first in zip(columns, before[:-1], strict=True)
+        ]
+        return Text(np.concatenate(codes), [name for column in columns for name in column.names])
+    if isinstance(columns[0], Lists):
+        before = np.cumsum([0, *(column.offsets[-1] for column in columns)])
+        offsets = [
+            column.offsets[:-1] + first for column, first in zip(columns, before[:-1], strict=True)
+        ]
+        fields = concatenate([column.columns for column in columns])
+        return Lists(np.concatenate([*offsets, before[-1:]]), fields)
+    return np.concatenate(columns)
 
 
 def _samples(

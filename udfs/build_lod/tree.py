@@ -36,6 +36,13 @@ class Root:
     level: int = 0
     cell: tuple[int, int, int] = (0, 0, 0)
 
+    @property
+    def name(self) -> str:
+        """As `Tree.names` has it."""
+        x, y, z = self.cell
+        bits = ((x >> k & 1, y >> k & 1, z >> k & 1) for k in reversed(range(self.level)))
+        return "r" + "".join(str(4 * a + 2 * b + c) for a, b, c in bits)
+
 
 @dataclass(frozen=True)
 class Points:
@@ -88,6 +95,9 @@ class Tree:
         Points in the voxel.
     representative : uint32[voxels]
         Position of a point in the voxel: of 'random' the drawn one, else the lowest.
+    sums : uint64[voxels of the first node, 4]
+        Of 'average': what the colours of the points in them add up to, for the node above a tile;
+        else of no length.
     """
 
     level: Any
@@ -103,11 +113,19 @@ class Tree:
     colour: Any
     mass: Any
     representative: Any
+    sums: Any
+
+    @property
+    def root(self) -> Root:
+        """The cell of the first node."""
+        x, y, z = self.cell[0].tolist()
+        return Root(int(self.level[0]), (x, y, z))
 
     def names(self) -> list[str]:
         """Name the nodes as Potree does: 'r', and the number of the child at each level."""
-        found: list[str] = []
-        for parent, cell in zip(self.parent.tolist(), self.cell.tolist(), strict=True):
-            x, y, z = (each & 1 for each in cell)
-            found.append("r" if parent < 0 else f"{found[parent]}{4 * x + 2 * y + z}")
+        found = [self.root.name]
+        for parent, (x, y, z) in zip(
+            self.parent[1:].tolist(), (self.cell[1:] & 1).tolist(), strict=True
+        ):
+            found.append(f"{found[parent]}{4 * x + 2 * y + z}")
         return found

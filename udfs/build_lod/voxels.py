@@ -38,6 +38,7 @@ class Voxels:
     code : uint32[v]
     colour : uint16[v, 4]
     mass : uint32[v]
+        uint64[v] above tiles, which may have more points in all.
     representative : uint32[v]
     key : uint64[v]
         Of 'random': the greatest key of a point; else of no length.
@@ -53,16 +54,20 @@ class Voxels:
     sums: Any
 
     @classmethod
-    def empty(cls, n: int, strategy: str) -> "Voxels":
+    def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "Voxels":
         """Make voxels without points."""
         return cls(
             np.empty(n, np.uint32),
             np.empty((n, 4), np.uint16),
-            np.zeros(n, np.uint32),
+            np.zeros(n, mass),
             np.full(n, NO_POINT, np.uint32),
             np.zeros(n if strategy == "random" else 0, np.uint64),
             np.zeros((n if strategy in ("average", "weighted") else 0, 5), np.uint64),
         )
+
+    def colour_sums(self, strategy: str) -> Any:
+        """Give `Tree.sums` where these are the voxels of the first node."""
+        return self.sums[:, :4] if strategy == "average" else np.empty((0, 4), np.uint64)
 
 
 class Mask:
@@ -86,7 +91,7 @@ class Filler:
         self.first = np.zeros(len(nodes.level), np.int64)
         """Of each inner node: its first voxel, in those of its level."""
         self.count = np.zeros(len(nodes.level), np.int64)
-        self.most = int(nodes.points[nodes.children == 0].max())
+        self.most = int(nodes.points[nodes.children == 0].max(initial=0))
 
     def fill(self) -> list[Voxels]:
         """Give the voxels of each level, from the root's on; leaves have none."""
@@ -98,6 +103,20 @@ class Filler:
             below = self._level(inner, below)
             found.append(below)
         return found[::-1]
+
+    def fill_first(self, below: Voxels, counts: Any) -> Voxels:
+        """Give the voxels of the first node, when all others are its children.
+
+        Parameters
+        ----------
+        below : Voxels
+            Of the children, one after the other.
+        counts : sequence of int
+            How many each child has; a leaf has none.
+        """
+        self.count[1:] = counts
+        self.first[1:] = np.cumsum(counts) - counts
+        return self._level(np.zeros(1, np.int64), below)
 
     def _level(self, inner: Any, below: Voxels) -> Voxels:
         most = max(self.most, int(self.count.max()))
@@ -124,7 +143,7 @@ class Filler:
         in_threads(count, len(inner))
         counts = self.count[inner]
         self.first[inner] = np.cumsum(counts) - counts
-        here = Voxels.empty(int(counts.sum()), self.options.strategy)
+        here = Voxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
         in_threads(gather_in, len(inner))
         in_threads(lambda span: self._finish(here, *span), len(here.code))
         return here

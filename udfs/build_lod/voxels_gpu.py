@@ -47,6 +47,7 @@ class Voxels:
         As the points: red in the lowest byte, then green, blue and 255; or the four channels.
     mass : uint32[v]
     representative : uint32[v] or None
+    sums : uint64[v of the first node, channels]
     """
 
     voxel_first: Any
@@ -54,6 +55,7 @@ class Voxels:
     colour: Any
     mass: Any
     representative: Any
+    sums: Any
 
 
 def voxels(
@@ -208,4 +210,8 @@ class _Filler:
             self._flat("take", n, n, representative)
         # the voxels of a node are those in the octants of its children
         before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
-        return Voxels(place[before], code, colour, mass, representative)
+        voxel_first = place[before]
+        of_first = int(voxel_first[1]) if self.strategy == "average" else 0
+        sums = more.get("sums", empty(0, np.uint64)).view(np.uint64).reshape(-1, channels + 1)
+        sums = sums[:of_first, :channels].copy()
+        return Voxels(voxel_first, code, colour, mass, representative, sums)

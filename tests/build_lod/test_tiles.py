@@ -1,0 +1,89 @@
+"""Clouds built tile by tile are as those built at once."""
+
+import numpy as np
+import pytest
+from spatialq.udfs.build_lod import UDF, Options, cpu, spool, tiles
+from spatialq.udfs.build_lod.door import enter
+from spatialq.udfs.build_lod.table import concatenate
+
+from spatialq.udf import Lists, Text
+
+from .cases import CASES, joined, moved, surface, teapot_in_a_stadium
+from .test_oracle import STRATEGIES
+
+CARRIED = ("red", "green", "blue", "intensity", "classification")
+
+
+def rows(table):
+    """Rows of a table by the names of their nodes, in which nothing is left of the order."""
+    n = len(table["level"])
+    plain = {}
+    for name, column in table.items():
+        if isinstance(column, Text):
+            plain[name] = [None if code < 0 else column.names[code] for code in column.codes]
+        elif isinstance(column, Lists):
+            parts = zip(column.offsets[:-1], column.offsets[1:], strict=True)
+            plain[name] = [
+                {field: values[a:b].tolist() for field, values in column.columns.items()}
+                for a, b in parts
+            ]
+        else:
+            plain[name] = column.tolist()
+        assert len(plain[name]) == n
+    found = {plain["node"][k]: {name: plain[name][k] for name in plain} for k in range(n)}
+    assert len(found) == n
+    return found
+
+
+def tiled(columns, options, budget):
+    cloud = enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
+    return tiles.run(cloud, options, cpu.build, budget)
+
+
+def batches(columns, n):
+    """Parts of n points, in the order of their ids."""
+    ranked = np.argsort(columns["point_id"])
+    for first in range(0, len(ranked), n):
+        some = ranked[first : first + n]
+        yield {name: None if each is None else each[some] for name, each in columns.items()}
+
+
+def through_files(columns, options, budget, folder, n=1000):
+    written, cube = spool.spool(batches(columns, n), folder / "points")
+    tiler = tiles.Tiler(cube, options, cpu.build, max(budget, options.max_points))
+    return list(spool.rows(tiler, written))
+
+
+def assert_same_rows(found, expected):
+    found, expected = rows(found), rows(expected)
+    assert found.keys() == expected.keys()
+    for name, row in expected.items():
+        assert found[name] == row, name
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("case", CASES)
+def test_tiles_are_joined_to_the_tree_of_one_build(case, strategy):
+    columns, chosen = CASES[case]
+    options = Options(strategy=strategy, **chosen)
+    whole = UDF.kernel("cpu")(**columns, options=options)
+    kinds = [each.dtype for each in whole["samples"].columns.values()]
+    for budget in (1, 100):
+        found = tiled(columns, options, budget)
+        assert_same_rows(found, whole)
+        assert [each.dtype for each in found["samples"].columns.values()] == kinds
+
+
+LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
+
+
+@pytest.mark.parametrize("budget", [700, 5000, 40_000])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch):
+    monkeypatch.setattr(spool, "BLOCK", 999)
+    options = Options(strategy=strategy, max_points=500, grid_size=64, full_precision=True)
+    whole = UDF.kernel("cpu")(**LARGE, options=options)
+    assert_same_rows(tiled(LARGE, options, budget), whole)
+    found = through_files(LARGE, options, budget, tmp_path)
+    assert_same_rows(concatenate(found), whole)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "points"]

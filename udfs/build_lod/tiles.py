@@ -1,0 +1,252 @@
+"""Clouds larger than memory: tiles of the octree, each built alone, joined at the top.
+
+Schütz et al. 2023 leave this to future work. A tile is a cell of the octree, so what the kernel
+builds of its points, in the cube of the whole cloud, is what the whole tree has under that cell.
+The nodes above are filled from the first nodes of the tiles, whose voxels stand for all points in
+them: the tree is that of one build, to the bit.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .cpu import sort
+from .door import Cloud
+from .nodes import Nodes, grow
+from .split import Leaves, Sorted, split
+from .table import columns, concatenate
+from .tree import Cube, Points, Root, Tree
+from .voxels import Filler, Voxels, draw_points
+
+if TYPE_CHECKING:
+    from . import Options
+
+OF_NODES = ("level", "cell", "parent", "first_child", "children", "first", "points")
+"""What a tree has of each node."""
+Build = Callable[[Points, Cube, "Options", Root], Tree]
+"""A kernel such as `cpu.build`; its tree is in the memory of the host."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The tree of some of the points, or no more than its first node.
+
+    Parameters
+    ----------
+    tree : Tree
+    points : Points
+    classification : uint8[n]
+    """
+
+    tree: Tree
+    points: Points
+    classification: Any
+
+    def first_node(self) -> "Part":
+        """Drop the nodes below the first, and all points but those that stand for its voxels."""
+        tree, n = self.tree, int(self.tree.voxel_first[1])
+        if tree.children[0] == 0:
+            return self
+        kept, representative = np.unique(tree.representative[:n], return_inverse=True)
+        node = replace(
+            tree,
+            **{name: getattr(tree, name)[:1] for name in OF_NODES},
+            order=tree.order[:0],
+            voxel_first=tree.voxel_first[:2],
+            code=tree.code[:n].copy(),
+            colour=tree.colour[:n].copy(),
+            mass=tree.mass[:n].copy(),
+            representative=representative.astype(np.uint32),
+        )
+        return Part(node, take(self.points, kept), self.classification[kept])
+
+
+Rows = Generator[dict[str, Any], None, Part]
+"""Gives the rows of nodes, as `table.columns` has them, and at last the first of the nodes."""
+
+
+@dataclass(frozen=True)
+class Tiler:
+    """Builds trees of clouds tile by tile.
+
+    Parameters
+    ----------
+    cube : Cube
+        Of the whole cloud.
+    options : Options
+    build : callable
+    budget : int
+        Points that `build` can take at once, not fewer than a leaf may have.
+    """
+
+    cube: Cube
+    options: "Options"
+    build: Build
+    budget: int
+
+    def of_cloud(self, points: Points, classification: Any) -> Rows:
+        """Give the rows of all nodes of a cloud in memory."""
+        if len(points.x) <= self.budget:
+            return (yield from self.of_tile(Root(), points, classification))
+        ordered = sort(points, self.cube, Root())
+        tiles, order = split(ordered, self.budget), ordered.order
+        del ordered  # its keys are of no more use
+
+        def tile(k: int) -> Rows:
+            inside = order[tiles.first[k] : tiles.first[k] + tiles.points[k]]
+            return self.of_tile(tiles.root(k), take(points, inside), classification[inside])
+
+        return (yield from self.of_tiles(tiles, Root(), tile))
+
+    def of_tile(self, root: Root, points: Points, classification: Any) -> Rows:
+        """Give the rows of a tile; one with more points than the budget has them in one place."""
+        n = len(points.x)
+        if self.options.max_points < n <= self.budget:
+            tree = self.build(points, self.cube, self.options, root)
+        else:
+            tree = leaf(root, n, np.arange(n, dtype=np.uint32))
+        part = Part(tree, points, classification)
+        yield self._rows(part)
+        return part.first_node()
+
+    def of_tiles(self, tiles: Leaves, root: Root, tile: Callable[[int], Rows]) -> Rows:
+        """Give the rows of all tiles under a node and of the nodes above them.
+
+        Depth first: no more than the children of a node of each level are held in memory.
+
+        Parameters
+        ----------
+        tiles : Leaves
+        root : Root
+            The node.
+        tile : callable
+            Gives the rows of the tile of a number.
+        """
+        nodes = grow(tiles, root.level)
+
+        def under(node: int) -> Rows:
+            n = int(nodes.children[node]).bit_count()
+            if n == 0:
+                return (yield from tile(int(np.searchsorted(tiles.first, nodes.first[node]))))
+            first = int(nodes.first_child[node])
+            below = []
+            for child in range(first, first + n):
+                part = yield from under(child)
+                below.append(part)
+            x, y, z = nodes.cell[node].tolist()
+            part = self._join(Root(int(nodes.level[node]), (x, y, z)), below)
+            yield self._rows(part)
+            return part.first_node()
+
+        return (yield from under(0))
+
+    def _rows(self, part: Part) -> dict[str, Any]:
+        return columns(part.tree, part.points, part.classification, self.cube, self.options)
+
+    def _join(self, root: Root, children: Sequence[Part]) -> Part:
+        """Make a node from all its children, in Morton order."""
+        strategy, trees = self.options.strategy, [child.tree for child in children]
+        parts = [vars(child.points).values() for child in children]
+        points = Points(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        by_id = np.argsort(points.point_id, kind="stable")  # of runs that ascend: they are merged
+        points = take(points, by_id)
+        position = np.empty(len(by_id), np.uint32)
+        position[by_id] = np.arange(len(by_id), dtype=np.uint32)
+        ends = np.cumsum([len(child.points.x) for child in children])
+
+        below = Voxels.empty(sum(len(tree.code) for tree in trees), strategy, np.uint64)
+        np.concatenate([tree.code for tree in trees], out=below.code)
+        np.concatenate([tree.colour for tree in trees], out=below.colour)
+        np.concatenate([tree.mass for tree in trees], out=below.mass)
+        positions = np.split(position, ends[:-1])
+        chosen = zip(positions, trees, strict=True)
+        np.concatenate([of[tree.representative] for of, tree in chosen], out=below.representative)
+        if strategy == "average":
+            np.concatenate([tree.sums for tree in trees], out=below.sums[:, :4])
+        elif strategy == "random":
+            each, seed = np.arange(len(below.key), dtype=np.uint32), self.options.seed
+            these = below.representative, 0, len(each)
+            draw_points(each, *these, points.point_id, seed, below.key)
+
+        key = sort(points, self.cube, root).key[position]
+        nodes = _family(root, children, ends)
+        filler = Filler(Sorted(points, self.cube, root, key, position), nodes, self.options)
+        here = filler.fill_first(below, [len(tree.code) for tree in trees])
+        tree = replace(
+            leaf(root, sum(int(tree.points[0]) for tree in trees), position[:0]),
+            children=nodes.children[:1],
+            voxel_first=np.array([0, len(here.code)]),
+            code=here.code,
+            colour=here.colour,
+            mass=here.mass,
+            representative=here.representative,
+            sums=here.colour_sums(strategy),
+        )
+        return Part(tree, points, np.concatenate([c.classification for c in children])[by_id])
+
+
+def run(cloud: Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
+    """Build the octree of a cloud tile by tile and give it as a table.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        In the memory of the host.
+    options : Options
+    build : callable
+        A kernel such as `cpu.build`; its tree is in the memory of the host.
+    budget : int
+        Points that it can take at once; as many as a leaf may have it must take.
+
+    Returns
+    -------
+    dict of columns
+        As from `table.columns`, each node before its children.
+    """
+    tiler = Tiler(cloud.cube, options, build, max(budget, options.max_points))
+    return concatenate(list(tiler.of_cloud(cloud.points, cloud.classification))[::-1])
+
+
+def leaf(root: Root, n: int, order: Any) -> Tree:
+    """Make the tree of a single leaf with n points."""
+    return Tree(
+        level=np.array([root.level], np.int32),
+        cell=np.array([root.cell], np.uint64),
+        parent=np.array([-1], np.int32),
+        first_child=np.array([-1], np.int32),
+        children=np.zeros(1, np.uint8),
+        first=np.zeros(1, np.int64),
+        points=np.array([n]),
+        order=order,
+        voxel_first=np.zeros(2, np.int64),
+        code=np.empty(0, np.uint32),
+        colour=np.empty((0, 4), np.uint16),
+        mass=np.empty(0, np.uint32),
+        representative=np.empty(0, np.uint32),
+        sums=np.empty((0, 4), np.uint64),
+    )
+
+
+def take(points: Points, position: Any) -> Points:
+    """Copy some of the points."""
+    return Points(*(each[position] for each in vars(points).values()))
+
+
+def _family(root: Root, children: Sequence[Part], ends: Any) -> Nodes:
+    """List a node and its children; their points, one child's after the other's, end there."""
+    n = len(children)
+    cell = np.array([root.cell, *(child.tree.root.cell for child in children)], np.uint64)
+    numbers = (cell[1:] & np.uint64(1)) @ np.array([4, 2, 1], np.uint64)
+    masks = [np.bitwise_or.reduce(1 << numbers), *(child.tree.children[0] for child in children)]
+    return Nodes(
+        level=np.array([root.level] + n * [root.level + 1], np.int32),
+        cell=cell,
+        parent=np.array([-1] + n * [0], np.int32),
+        first_child=np.array([1] + n * [-1], np.int32),
+        children=np.array(masks, np.uint8),
+        first=np.array([0, 0, *ends[:-1]]),
+        points=np.array([ends[-1], *np.diff(ends, prepend=0)]),
+        level_first=[0, 1, 1 + n],
+    )
