@@ -319,9 +319,8 @@ __device__ u32 bytes_of(u64 cells) {
 
 // lod_mark_inner: octants of inner nodes, from those of their children.
 // block    a node from `from` on
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(const Lod* __restrict__ at, i64 from) {
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(Lod lod, i64 from) {
     __shared__ u64 mask[MOST_WORDS];
-    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     clear(mask);
@@ -550,8 +549,7 @@ struct Weighted {
 // block    pieces of a node
 // races    sums, least and greatest are atomic
 template <typename Record, typename Strategy>
-__device__ void add_points(const Lod* __restrict__ at) {
-    const Lod& lod = *at;
+__device__ void add_points(const Lod& lod) {
     const i64 node = 1 + (i64)blockIdx.x;
     if (!lod.is_leaf(node)) return;
     const int UNROLL = Strategy::UNROLL, lane = threadIdx.x % 32;
@@ -607,8 +605,7 @@ __device__ bool find_voxel(const Lod& lod, i64 node, u32 k, int bit, i64* voxel,
 }
 
 // lod_codes: cells of the voxels in the grids of their nodes.
-extern "C" __global__ void lod_codes(const Lod* __restrict__ at) {
-    const Lod& lod = *at;
+extern "C" __global__ void lod_codes(Lod lod) {
     const i64 node = 1 + (i64)blockIdx.x;
     const u32 number = Grid(lod, lod.parent[node]).number(node);
     FOR_VOXELS(lod, node, voxel, cell) lod.code[voxel] = number << 3 * (lod.depth - 1) | (u32)cell;
@@ -617,8 +614,7 @@ extern "C" __global__ void lod_codes(const Lod* __restrict__ at) {
 // lod_join: points of voxels from those below them.
 // reads    what lod_join wrote for the level below
 // writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
-extern "C" __global__ void lod_join(const Lod* __restrict__ at, i64 from, i64 channels, i64 n_sums) {
-    const Lod& lod = *at;
+extern "C" __global__ void lod_join(Lod lod, i64 from, i64 channels, i64 n_sums) {
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     FOR_VOXELS(lod, node, voxel, cell) {
@@ -646,9 +642,8 @@ extern "C" __global__ void lod_join(const Lod* __restrict__ at, i64 from, i64 ch
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
-__device__ void add_voxels(const Lod* __restrict__ at, i64 from) {
+__device__ void add_voxels(const Lod& lod, i64 from) {
     typedef Tint<Record> T;
-    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     const Grid grid(lod, lod.parent[node]);
@@ -697,8 +692,7 @@ __device__ void add_voxels(const Lod* __restrict__ at, i64 from) {
 // lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
 // writes   colour; drawn: their positions, if there are keys
 template <typename Record>
-__device__ void take_colours(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    const Lod& lod = *at;
+__device__ void take_colours(const Lod& lod, i64 n, u32* drawn) {
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
     typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
     FOR_EACH(voxel, 0, n) {
@@ -716,9 +710,8 @@ __device__ u32 quotient(u64 a, u64 b) {
 
 // lod_divide_*: mean colours of voxels, from `first` to `end`.
 template <typename Record>
-__device__ void divide(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
+__device__ void divide(const Lod& lod, i64 first, i64 end, i64 weighted) {
     typedef Tint<Record> T;
-    const Lod& lod = *at;
     FOR_EACH(voxel, first, end) {
         const u64* sums = lod.sums + T::SUMS * voxel;
         const u64 by = weighted ? sums[T::N] : lod.mass[voxel];
@@ -730,51 +723,51 @@ __device__ void divide(const Lod* __restrict__ at, i64 first, i64 end, i64 weigh
 
 // ---- for both kinds of points
 
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(const Lod* __restrict__ at) {
-    mark_points<Packed>(*at);
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(Lod lod) {
+    mark_points<Packed>(lod);
 }
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(const Lod* __restrict__ at) {
-    mark_points<Wide>(*at);
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(Lod lod) {
+    mark_points<Wide>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(const Lod* __restrict__ at) {
-    add_points<Packed, First<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(Lod lod) {
+    add_points<Packed, First<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(const Lod* __restrict__ at) {
-    add_points<Wide, First<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(Lod lod) {
+    add_points<Wide, First<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Random<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(Lod lod) {
+    add_points<Packed, Random<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Random<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(Lod lod) {
+    add_points<Wide, Random<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Average<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(Lod lod) {
+    add_points<Packed, Average<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Average<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(Lod lod) {
+    add_points<Wide, Average<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Weighted<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(Lod lod) {
+    add_points<Packed, Weighted<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Weighted<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(Lod lod) {
+    add_points<Wide, Weighted<Wide>>(lod);
 }
-extern "C" __global__ void lod_weigh_packed(const Lod* __restrict__ at, i64 from) {
-    add_voxels<Packed>(at, from);
+extern "C" __global__ void lod_weigh_packed(Lod lod, i64 from) {
+    add_voxels<Packed>(lod, from);
 }
-extern "C" __global__ void lod_weigh_columns(const Lod* __restrict__ at, i64 from) {
-    add_voxels<Wide>(at, from);
+extern "C" __global__ void lod_weigh_columns(Lod lod, i64 from) {
+    add_voxels<Wide>(lod, from);
 }
-extern "C" __global__ void lod_take_packed(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    take_colours<Packed>(at, n, drawn);
+extern "C" __global__ void lod_take_packed(Lod lod, i64 n, u32* drawn) {
+    take_colours<Packed>(lod, n, drawn);
 }
-extern "C" __global__ void lod_take_columns(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    take_colours<Wide>(at, n, drawn);
+extern "C" __global__ void lod_take_columns(Lod lod, i64 n, u32* drawn) {
+    take_colours<Wide>(lod, n, drawn);
 }
-extern "C" __global__ void lod_divide_packed(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
-    divide<Packed>(at, first, end, weighted);
+extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end, i64 weighted) {
+    divide<Packed>(lod, first, end, weighted);
 }
-extern "C" __global__ void lod_divide_columns(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
-    divide<Wide>(at, first, end, weighted);
+extern "C" __global__ void lod_divide_columns(Lod lod, i64 first, i64 end, i64 weighted) {
+    divide<Wide>(lod, first, end, weighted);
 }
