@@ -452,17 +452,21 @@ struct Average {
     }
 };
 
-// Where a point is along an axis of a node: its voxel, the next one on its side, and the square of
-// how far it is from the middle of either.
-struct Along {
-    u32 cell, next, square, next_square;
+// The two voxels along an axis of a node that a point reaches: its own, and the next one on its
+// side; their share of a Morton code, and the squares of how far their middles are. What lies beyond
+// the node is out of reach.
+struct Reach {
+    u32 code, square, next_code, next_square;
 
-    __device__ Along(u32 where) {
-        const u32 at = where & (REACH - 1), away = at < HALF ? HALF - at : at - HALF;
-        cell = where >> FINE;
-        next = at < HALF ? cell - 1 : cell + 1;
+    // axis: 2 for x, 1 for y, 0 for z
+    __device__ Reach(u32 where, int axis, int depth) {
+        const u32 cell = where >> FINE, at = where & (REACH - 1);
+        const u32 away = at < HALF ? HALF - at : at - HALF;
+        const u32 next = at < HALF ? cell - 1 : cell + 1;  // the one below 0 is a large number
+        code = spread_few(cell) << axis;
         square = away * away;
-        next_square = (REACH - away) * (REACH - away);
+        next_code = spread_few(next & (REACH - 1)) << axis;
+        next_square = next >> depth ? REACH * REACH : (REACH - away) * (REACH - away);
     }
 };
 
@@ -503,26 +507,28 @@ struct Weighted {
                                const Run& run) {
         First<Record>::add(lod, node, sample, run);
         if (!sample.any()) return;
-        const int bits = lod.voxel_bits(node) + FINE;
-        const u32 side = 1u << lod.depth, mask = (side << FINE) - 1;
+        const int depth = (int)lod.depth, bits = lod.voxel_bits(node) + FINE;
+        const u32 mask = (REACH << depth) - 1;
         const Place place = lod.cube.place(sample.record);
-        const Along x((u32)digits(place.x, bits) & mask);
-        const Along y((u32)digits(place.y, bits) & mask);
-        const Along z((u32)digits(place.z, bits) & mask);
-        const Grid grid(lod, lod.parent[node]);
+        const Reach x((u32)digits(place.x, bits) & mask, 2, depth);
+        const Reach y((u32)digits(place.y, bits) & mask, 1, depth);
+        const Reach z((u32)digits(place.z, bits) & mask, 0, depth);
+        const u32 number = (x.code | y.code | z.code) >> 3 * (depth - 1);
+        const Octant octant(lod, node);
 #pragma unroll 1
         for (int corner = 0; corner < 8; ++corner) {
-            const u32 cx = corner & 4 ? x.next : x.cell, cy = corner & 2 ? y.next : y.cell;
-            const u32 cz = corner & 1 ? z.next : z.cell;
             const u32 square = (corner & 4 ? x.next_square : x.square) +
                                (corner & 2 ? y.next_square : y.square) +
                                (corner & 1 ? z.next_square : z.square);
-            // what is below 0 is a large number
-            if (square >= REACH * REACH || cx >= side || cy >= side || cz >= side) continue;
-            i64 other;
-            u32 rank = sample.rank;
-            if (corner == 0) other = node;
-            else rank = grid.find(morton(cx, cy, cz), &other);
+            if (square >= REACH * REACH) continue;
+            const u32 code = (corner & 4 ? x.next_code : x.code) |
+                             (corner & 2 ? y.next_code : y.code) |
+                             (corner & 1 ? z.next_code : z.code);
+            i64 other = node;
+            const u32 rank = corner == 0 ? sample.rank
+                             : code >> 3 * (depth - 1) == number
+                                 ? octant.find(code & lod.octant_mask())
+                                 : Grid(lod, lod.parent[node]).find(code, &other);
             if (rank == NOWHERE) continue;
             const u32 weight = REACH - (u32)sqrtf((float)square);
             if (SHARED && other == node && rank < SLOTS) {
