@@ -62,7 +62,8 @@ class Device:
         threads : int
             Of a block.
         *arguments
-            Device arrays (passed as pointers), int (64 bits) or NumPy scalars.
+            Device arrays (passed as pointers), int (64 bits), NumPy scalars, or NumPy arrays of one
+            record (passed by value).
         """
         self.kernel(source, kernel)(blocks, (threads,), arguments)
 

@@ -34,9 +34,7 @@ class HostDevice:
 
     def launch(self, source, kernel, blocks, threads, *arguments):
         wide, deep, *_ = (*blocks, 1)
-        words = [
-            value.ctypes.data if isinstance(value, np.ndarray) else value for value in arguments
-        ]
+        words = [word(value) for value in arguments]
         start = getattr(library(source), f"launch_{kernel}")
         start.argtypes = [ctypes.c_uint] * 3 + [ctype(value) for value in words]
         plain = (value.item() if isinstance(value, np.generic) else value for value in words)
@@ -82,8 +80,19 @@ def fenced(array):
     return copy
 
 
+def word(value):
+    """What a kernel gets of an argument: the address of an array, but a record itself."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.names is None:
+        return value.ctypes.data
+    return np.ctypeslib.as_ctypes_type(value.dtype).from_buffer_copy(value)
+
+
 def ctype(value):
     """How a kernel's argument travels, as CuPy has it."""
+    if isinstance(value, ctypes.Structure):
+        return type(value)
     if isinstance(value, np.generic):
         return np.ctypeslib.as_ctypes_type(value.dtype)
     return ctypes.c_double if isinstance(value, float) else ctypes.c_longlong

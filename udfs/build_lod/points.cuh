@@ -103,21 +103,19 @@ struct Cells {
         margin = corner && normal ? (Real)steps * roundings(scale) : (Real)1;
     }
 
-    // Whether the cell is certain; nothing that is not a number is.
-    __device__ bool find(Real value, Real low, u32* cell) const {
+    // Along an axis. What is not a number is near to a face.
+    __device__ u32 along(Real value, Real low, double corner) const {
         const Real at = (value - low) * scale;
-        *cell = (u32)at;
-        const Real rest = at - (Real)*cell;
-        *cell &= (1u << depth) - 1;
-        return rest > margin && rest < 1 - margin;
+        u32 cell = (u32)at;
+        const Real rest = at - (Real)cell;
+        if (!(rest > margin && rest < 1 - margin))
+            cell = (u32)digits(cube.place(value, corner), level);
+        return cell & ((1u << depth) - 1);
     }
 
     template <typename Point>
     __device__ u32 of(const Point& point) const {
-        u32 x, y, z;
-        const bool sure_x = find(point.x, x0, &x), sure_y = find(point.y, y0, &y);
-        const bool sure_z = find(point.z, z0, &z);
-        if (!(sure_x && sure_y && sure_z)) return (u32)code_of(cube.place(point), level, depth);
-        return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(z);
+        const u32 x = along(point.x, x0, cube.x0), y = along(point.y, y0, cube.y0);
+        return spread_few(x) << 2 | spread_few(y) << 1 | spread_few(along(point.z, z0, cube.z0));
     }
 };

@@ -111,17 +111,17 @@ __device__ void count_points(Points points, i64 n, Cube cube, int level, int dep
                              u32* ids) {
     const Cells<typename Points::Real> grid(cube, level, depth);
     FOR_SHARES(k, n) {
-        u32 cells[UNROLL];
+        typename Points::Record found[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i)
+            if (k + 32 * i < n) found[i] = points.at(k + 32 * i);
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
-            const i64 at = k + 32 * i;
-            cells[i] = at < n ? grid.of(points.at(at)) : NOWHERE;
-        }
-#pragma unroll
-        for (int i = 0; i < UNROLL; ++i) {
-            if (cells[i] != NOWHERE) ids[k + 32 * i] = cells[i];
-            const Group group(cells[i]);
-            if (group.leads() && cells[i] != NOWHERE) atomicAdd(&words[cells[i]], (u32)group.size);
+            const bool mine = k + 32 * i < n;
+            const u32 cell = mine ? grid.of(found[i]) : NOWHERE;
+            if (mine) ids[k + 32 * i] = cell;
+            const Group group(cell);
+            if (group.leads() && mine) atomicAdd(&words[cell], (u32)group.size);
         }
     }
 }

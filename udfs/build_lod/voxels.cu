@@ -319,9 +319,8 @@ __device__ u32 bytes_of(u64 cells) {
 
 // lod_mark_inner: octants of inner nodes, from those of their children.
 // block    a node from `from` on
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(const Lod* __restrict__ at, i64 from) {
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(Lod lod, i64 from) {
     __shared__ u64 mask[MOST_WORDS];
-    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     clear(mask);
@@ -452,17 +451,21 @@ struct Average {
     }
 };
 
-// Where a point is along an axis of a node: its voxel, the next one on its side, and the square of
-// how far it is from the middle of either.
-struct Along {
-    u32 cell, next, square, next_square;
+// The two voxels along an axis of a node that a point reaches: its own, and the next one on its
+// side; their share of a Morton code, and the squares of how far their middles are. What lies beyond
+// the node is out of reach.
+struct Reach {
+    u32 code, square, next_code, next_square;
 
-    __device__ Along(u32 where) {
-        const u32 at = where & (REACH - 1), away = at < HALF ? HALF - at : at - HALF;
-        cell = where >> FINE;
-        next = at < HALF ? cell - 1 : cell + 1;
+    // axis: 2 for x, 1 for y, 0 for z
+    __device__ Reach(u32 where, int axis, int depth) {
+        const u32 cell = where >> FINE, at = where & (REACH - 1);
+        const u32 away = at < HALF ? HALF - at : at - HALF;
+        const u32 next = at < HALF ? cell - 1 : cell + 1;  // the one below 0 is a large number
+        code = spread_few(cell) << axis;
         square = away * away;
-        next_square = (REACH - away) * (REACH - away);
+        next_code = spread_few(next & (REACH - 1)) << axis;
+        next_square = next >> depth ? REACH * REACH : (REACH - away) * (REACH - away);
     }
 };
 
@@ -503,26 +506,28 @@ struct Weighted {
                                const Run& run) {
         First<Record>::add(lod, node, sample, run);
         if (!sample.any()) return;
-        const int bits = lod.voxel_bits(node) + FINE;
-        const u32 side = 1u << lod.depth, mask = (side << FINE) - 1;
+        const int depth = (int)lod.depth, bits = lod.voxel_bits(node) + FINE;
+        const u32 mask = (REACH << depth) - 1;
         const Place place = lod.cube.place(sample.record);
-        const Along x((u32)digits(place.x, bits) & mask);
-        const Along y((u32)digits(place.y, bits) & mask);
-        const Along z((u32)digits(place.z, bits) & mask);
-        const Grid grid(lod, lod.parent[node]);
+        const Reach x((u32)digits(place.x, bits) & mask, 2, depth);
+        const Reach y((u32)digits(place.y, bits) & mask, 1, depth);
+        const Reach z((u32)digits(place.z, bits) & mask, 0, depth);
+        const u32 number = (x.code | y.code | z.code) >> 3 * (depth - 1);
+        const Octant octant(lod, node);
 #pragma unroll 1
         for (int corner = 0; corner < 8; ++corner) {
-            const u32 cx = corner & 4 ? x.next : x.cell, cy = corner & 2 ? y.next : y.cell;
-            const u32 cz = corner & 1 ? z.next : z.cell;
             const u32 square = (corner & 4 ? x.next_square : x.square) +
                                (corner & 2 ? y.next_square : y.square) +
                                (corner & 1 ? z.next_square : z.square);
-            // what is below 0 is a large number
-            if (square >= REACH * REACH || cx >= side || cy >= side || cz >= side) continue;
-            i64 other;
-            u32 rank = sample.rank;
-            if (corner == 0) other = node;
-            else rank = grid.find(morton(cx, cy, cz), &other);
+            if (square >= REACH * REACH) continue;
+            const u32 code = (corner & 4 ? x.next_code : x.code) |
+                             (corner & 2 ? y.next_code : y.code) |
+                             (corner & 1 ? z.next_code : z.code);
+            i64 other = node;
+            const u32 rank = corner == 0 ? sample.rank
+                             : code >> 3 * (depth - 1) == number
+                                 ? octant.find(code & lod.octant_mask())
+                                 : Grid(lod, lod.parent[node]).find(code, &other);
             if (rank == NOWHERE) continue;
             const u32 weight = REACH - (u32)sqrtf((float)square);
             if (SHARED && other == node && rank < SLOTS) {
@@ -544,8 +549,7 @@ struct Weighted {
 // block    pieces of a node
 // races    sums, least and greatest are atomic
 template <typename Record, typename Strategy>
-__device__ void add_points(const Lod* __restrict__ at) {
-    const Lod& lod = *at;
+__device__ void add_points(const Lod& lod) {
     const i64 node = 1 + (i64)blockIdx.x;
     if (!lod.is_leaf(node)) return;
     const int UNROLL = Strategy::UNROLL, lane = threadIdx.x % 32;
@@ -601,8 +605,7 @@ __device__ bool find_voxel(const Lod& lod, i64 node, u32 k, int bit, i64* voxel,
 }
 
 // lod_codes: cells of the voxels in the grids of their nodes.
-extern "C" __global__ void lod_codes(const Lod* __restrict__ at) {
-    const Lod& lod = *at;
+extern "C" __global__ void lod_codes(Lod lod) {
     const i64 node = 1 + (i64)blockIdx.x;
     const u32 number = Grid(lod, lod.parent[node]).number(node);
     FOR_VOXELS(lod, node, voxel, cell) lod.code[voxel] = number << 3 * (lod.depth - 1) | (u32)cell;
@@ -611,8 +614,7 @@ extern "C" __global__ void lod_codes(const Lod* __restrict__ at) {
 // lod_join: points of voxels from those below them.
 // reads    what lod_join wrote for the level below
 // writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
-extern "C" __global__ void lod_join(const Lod* __restrict__ at, i64 from, i64 channels, i64 n_sums) {
-    const Lod& lod = *at;
+extern "C" __global__ void lod_join(Lod lod, i64 from, i64 channels, i64 n_sums) {
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     FOR_VOXELS(lod, node, voxel, cell) {
@@ -640,9 +642,8 @@ extern "C" __global__ void lod_join(const Lod* __restrict__ at, i64 from, i64 ch
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
-__device__ void add_voxels(const Lod* __restrict__ at, i64 from) {
+__device__ void add_voxels(const Lod& lod, i64 from) {
     typedef Tint<Record> T;
-    const Lod& lod = *at;
     const i64 node = from + blockIdx.x;
     if (lod.is_leaf(node)) return;
     const Grid grid(lod, lod.parent[node]);
@@ -691,8 +692,7 @@ __device__ void add_voxels(const Lod* __restrict__ at, i64 from) {
 // lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
 // writes   colour; drawn: their positions, if there are keys
 template <typename Record>
-__device__ void take_colours(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    const Lod& lod = *at;
+__device__ void take_colours(const Lod& lod, i64 n, u32* drawn) {
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
     typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
     FOR_EACH(voxel, 0, n) {
@@ -710,9 +710,8 @@ __device__ u32 quotient(u64 a, u64 b) {
 
 // lod_divide_*: mean colours of voxels, from `first` to `end`.
 template <typename Record>
-__device__ void divide(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
+__device__ void divide(const Lod& lod, i64 first, i64 end, i64 weighted) {
     typedef Tint<Record> T;
-    const Lod& lod = *at;
     FOR_EACH(voxel, first, end) {
         const u64* sums = lod.sums + T::SUMS * voxel;
         const u64 by = weighted ? sums[T::N] : lod.mass[voxel];
@@ -724,51 +723,51 @@ __device__ void divide(const Lod* __restrict__ at, i64 first, i64 end, i64 weigh
 
 // ---- for both kinds of points
 
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(const Lod* __restrict__ at) {
-    mark_points<Packed>(*at);
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(Lod lod) {
+    mark_points<Packed>(lod);
 }
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(const Lod* __restrict__ at) {
-    mark_points<Wide>(*at);
+extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(Lod lod) {
+    mark_points<Wide>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(const Lod* __restrict__ at) {
-    add_points<Packed, First<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_packed(Lod lod) {
+    add_points<Packed, First<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(const Lod* __restrict__ at) {
-    add_points<Wide, First<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_first_columns(Lod lod) {
+    add_points<Wide, First<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Random<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(Lod lod) {
+    add_points<Packed, Random<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Random<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(Lod lod) {
+    add_points<Wide, Random<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Average<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(Lod lod) {
+    add_points<Packed, Average<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Average<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(Lod lod) {
+    add_points<Wide, Average<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(const Lod* __restrict__ at) {
-    add_points<Packed, Weighted<Packed>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(Lod lod) {
+    add_points<Packed, Weighted<Packed>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(const Lod* __restrict__ at) {
-    add_points<Wide, Weighted<Wide>>(at);
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(Lod lod) {
+    add_points<Wide, Weighted<Wide>>(lod);
 }
-extern "C" __global__ void lod_weigh_packed(const Lod* __restrict__ at, i64 from) {
-    add_voxels<Packed>(at, from);
+extern "C" __global__ void lod_weigh_packed(Lod lod, i64 from) {
+    add_voxels<Packed>(lod, from);
 }
-extern "C" __global__ void lod_weigh_columns(const Lod* __restrict__ at, i64 from) {
-    add_voxels<Wide>(at, from);
+extern "C" __global__ void lod_weigh_columns(Lod lod, i64 from) {
+    add_voxels<Wide>(lod, from);
 }
-extern "C" __global__ void lod_take_packed(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    take_colours<Packed>(at, n, drawn);
+extern "C" __global__ void lod_take_packed(Lod lod, i64 n, u32* drawn) {
+    take_colours<Packed>(lod, n, drawn);
 }
-extern "C" __global__ void lod_take_columns(const Lod* __restrict__ at, i64 n, u32* drawn) {
-    take_colours<Wide>(at, n, drawn);
+extern "C" __global__ void lod_take_columns(Lod lod, i64 n, u32* drawn) {
+    take_colours<Wide>(lod, n, drawn);
 }
-extern "C" __global__ void lod_divide_packed(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
-    divide<Packed>(at, first, end, weighted);
+extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end, i64 weighted) {
+    divide<Packed>(lod, first, end, weighted);
 }
-extern "C" __global__ void lod_divide_columns(const Lod* __restrict__ at, i64 first, i64 end, i64 weighted) {
-    divide<Wide>(at, first, end, weighted);
+extern "C" __global__ void lod_divide_columns(Lod lod, i64 first, i64 end, i64 weighted) {
+    divide<Wide>(lod, first, end, weighted);
 }

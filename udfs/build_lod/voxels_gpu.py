@@ -20,8 +20,18 @@ MOST_PARTS = 64  # blocks that share a node
 # as voxels.cu has them
 MARKERS = ADDERS = 512
 PIECE = 16384
-MOST_WORDS = 4096
 WORD = 16
+ARRAYS = (
+    "records", "order", "source", "point_id", "level", "parent", "first_child", "children", "first",
+    "points", "tops", "words", "first_word", "n_words", "n_voxels", "n_kept", "place", "cells",
+    "code", "colour", "mass", "lowest", "keys", "sums",
+)  # fmt: skip
+NUMBERS = {
+    **dict.fromkeys(("depth", "n_tops", "max_points", "seed"), "i8"),
+    **dict.fromkeys(("x0", "y0", "z0", "size"), "f8"),
+}
+LOD = np.dtype([*((name, "u8") for name in ARRAYS), *NUMBERS.items()])
+"""`Lod` of voxels.cu."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +83,10 @@ def voxels(
 
     Notes
     -----
-    Memory on the device, besides the points: 16 bytes for each 64 cells of a grid that hold a
-    voxel, with room for at most 64 KiB a node, and 1 KiB a node to find them; then for each voxel
-    its 16 bytes of the result, 20 where a colour has four channels, 8 of 'random', and of
-    'average' and 'weighted' 32, or 40 with four channels.
+    Memory on the device, besides the points: 4 bytes a point for its cell; 1 KiB a node, and room
+    for 16 bytes a point of a node, at most 64 KiB, for the words of its grid; then for each voxel
+    the 16 bytes of the result, 20 where a colour has four channels; 8 more for 'random', and 32,
+    or 40 with four channels, for 'average' and 'weighted'.
     """
     filler = _Filler(device, cloud, split, cube, options, point_id)
     filler.mark()
@@ -103,44 +113,40 @@ class _Filler:
         n, empty = len(points), device.xp.empty
         nodes, u32 = split.nodes, np.uint32
         self.n_voxels = device.filled(0, 4 * n).view(u32)
-        self.arrays = {
-            "records": split.records,
-            "order": split.order,
-            "source": cloud.arrays[-1],
-            "point_id": 0 if point_id is None else point_id,
-            "level": nodes.level,
-            "parent": nodes.parent,
-            "first_child": nodes.first_child,
-            "children": nodes.children,
-            "first": nodes.first,
-            "points": nodes.points,
-            "tops": empty(n * n_tops * WORD, np.uint8),
-            "words": empty(int(np.minimum(points[1:], n_words).sum()) * WORD, np.uint8),
-            "first_word": empty(n, u32),
-            "n_words": empty(n, u32),
-            "n_voxels": self.n_voxels,
-            "n_kept": device.filled(0, 8),
-            "place": 0,
-            "cells": empty(len(cloud), u32),
-            **dict.fromkeys(("code", "colour", "mass", "lowest", "keys", "sums"), 0),
-            "depth": depth,
-            "n_tops": n_tops,
+        self.lod = np.zeros(1, LOD)
+        self.arrays: dict[str, Any] = {}
+        numbers = {"depth": depth, "n_tops": n_tops, **vars(cube)}
+        for name, value in {
+            **numbers,
             "max_points": options.max_points,
             "seed": options.seed,
-            "cube": np.array([cube.x0, cube.y0, cube.z0, cube.size]),
-        }
-        self.lod: Any = None
+        }.items():
+            self.lod[name] = value
+        self._give(
+            records=split.records,
+            order=split.order,
+            source=cloud.arrays[-1],
+            point_id=point_id,
+            level=nodes.level,
+            parent=nodes.parent,
+            first_child=nodes.first_child,
+            children=nodes.children,
+            first=nodes.first,
+            points=nodes.points,
+            tops=empty(n * n_tops * WORD, np.uint8),
+            words=empty(int(np.minimum(points[1:], n_words).sum()) * WORD, np.uint8),
+            first_word=empty(n, u32),
+            n_words=empty(n, u32),
+            n_voxels=self.n_voxels,
+            n_kept=device.filled(0, 8),
+            cells=empty(len(cloud), u32),
+        )
 
-    def _lay(self, **arrays: Any) -> None:
-        """Lay out `Lod` of voxels.cu."""
+    def _give(self, **arrays: Any) -> None:
+        """Let kernels have arrays, and keep these as long."""
         self.arrays |= arrays
-        words: list[int] = []
-        for name, value in self.arrays.items():
-            if name == "cube":
-                words += value.view(np.int64).tolist()
-            else:
-                words.append(value if isinstance(value, int) else self.device.address(value))
-        self.lod = self.device.upload_small(np.array(words, np.int64))
+        for name, array in arrays.items():
+            self.lod[name] = 0 if array is None else self.device.address(array)
 
     def _launch(self, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
         if blocks[0] > 0:
@@ -159,7 +165,6 @@ class _Filler:
 
     def mark(self) -> None:
         """Find the voxels of all nodes."""
-        self._lay()
         self._launch(f"mark_{self.cloud.kind}", (len(self.children) - 1,), MARKERS)
         for level, first in self.levels[1:]:
             end = self.split.level_first[level + 1]
@@ -181,9 +186,8 @@ class _Filler:
             more["lowest"] = device.filled(0xFF, 4 * n).view(u32)
         if self.strategy in ("average", "weighted"):
             more["sums"] = device.filled(0, 8 * (channels + 1) * n)
-        self._lay(
-            place=device.upload_small(place), code=code, colour=colour, mass=mass, **more,
-        )  # fmt: skip
+        there = device.upload_small(place)
+        self._give(place=there, code=code, colour=colour, mass=mass, **more)
         pieces = min(-(-self.most // PIECE), MOST_PARTS)
         self._launch(f"{self.strategy}_{kind}", (n_nodes - 1, pieces), ADDERS)
         self._in_nodes("codes", 1, n_nodes)
