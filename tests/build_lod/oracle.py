@@ -362,5 +362,7 @@ def check_voxels(places, colour, options, tree):
         if options.strategy == "average":
             sums = [np.bincount(where, colour[position, c]) for c in range(CHANNELS)]
             expected = np.column_stack(sums) // mass[:, None]
+            if nodes[0] == 0:
+                np.testing.assert_array_equal(tree.sums, np.column_stack(sums))
         if options.strategy != "weighted":
             np.testing.assert_array_equal(tree.colour[mine], expected)
