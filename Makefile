@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test test-gpu lint wheel bench lock
 
-## the village, its house, the README's queries and three pictures, in demo/
+## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
 	$(BIN)/spatialq demo
 

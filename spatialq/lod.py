@@ -26,7 +26,8 @@ ENDINGS = (*TABLE, *PICTURE)
 GROUP_SAMPLES = 1 << 18
 """Of a row group of the file: a viewer that wants a node reads no more than these."""
 BYTES_POINT = 200
-"""Of main memory, at most, for a point, the tree's voxels, the table and what is written of it."""
+"""Of main memory for a point: itself, the voxels above it, its place in the table and the file;
+measured with leaves of thousands of points, smaller ones have more voxels."""
 
 
 def write_lod(
@@ -55,8 +56,8 @@ def write_lod(
     device : 'auto', 'cpu' or 'gpu'
     memory : float, optional
         GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
-        through files beside the first output, 82 bytes a point at most, and is built tile by tile:
-        the same rows in another order, children before their parent; no picture is drawn of it.
+        through files beside the first output, of about 82 bytes a point, and is built tile by
+        tile: the same rows in another order, children before their parent; no picture is drawn.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options

@@ -147,7 +147,7 @@ def test_demo_on_files_of_ones_own(tmp_path, world):
     assert result.returncode == 0, result.stderr
     for text in ("Overlap Window Method", "IfcWall", "owm_ground", "picture: "):
         assert text in result.stdout
-    for name in ("ground.png", "planes.png", "features.png"):
+    for name in ("ground.png", "planes.png", "lod.png", "features.png"):
         picture = (tmp_path / "out" / name).read_bytes()
         assert picture.startswith(b"\x89PNG")
         assert len(picture) > 100_000

@@ -43,6 +43,35 @@ CREATE OR REPLACE TABLE roof_points AS
 WITH buildings AS (FROM points WHERE classification = 6)
 FROM plane_points('buildings', split := true);
 
+-- Levels of detail of the scan: an octree of voxels, with the points in its leaves
+CREATE OR REPLACE TABLE lod AS
+FROM build_lod('points');
+
+-- From one level to the next voxels are half as wide
+SELECT level, round(max(spacing), 2) AS voxel_width, count(*) AS nodes, count_if(is_leaf) AS leaves,
+    sum("count") AS samples
+FROM lod
+GROUP BY level
+ORDER BY level;
+
+-- The corner of the scan, and how long it is
+SET VARIABLE cube = (SELECT {x: xmin, y: ymin, z: zmin, size: size} FROM lod WHERE level = 0);
+
+-- What a viewer draws from above that corner, in a window of 640 x 480 pixels
+SELECT level, count(*) AS nodes, sum("count") AS samples, round(max(pixels), 2) AS largest_voxel
+FROM lod_select('lod', {
+    eye: [getvariable('cube').x, getvariable('cube').y, getvariable('cube').z + 60],
+    target: [
+        getvariable('cube').x + getvariable('cube').size / 2,
+        getvariable('cube').y + getvariable('cube').size / 2,
+        getvariable('cube').z
+    ],
+    width: 640,
+    height: 480
+})
+GROUP BY level
+ORDER BY level;
+
 -- How wide a cell of a terrain grid of 400 x 400 is
 SET VARIABLE cell = (SELECT least(max(x) - min(x), max(y) - min(y)) / 400 FROM points);
 

@@ -11,6 +11,7 @@ import numpy as np
 from spatialq.connection import connect_quietly
 from spatialq.demo.picture import write_ground_picture
 from spatialq.export.features_picture import Terrain, write_features_picture
+from spatialq.export.lod_picture import write_lod_picture
 from spatialq.export.planes_picture import write_planes_picture
 from spatialq.export.raster import from_cells
 from spatialq.features import feature_maps
@@ -43,7 +44,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
     las, ifc : path
         A LAS, LAZ or COPC file and an IFC file.
     folder : path
-        Gets `demo.duckdb`, `ground.png`, `planes.png` and `features.png`.
+        Gets `demo.duckdb`, `ground.png`, `planes.png`, `lod.png` and `features.png`.
     show : callable
         Gets title, SQL, rows and seconds of each query.
     progress : callable, optional
@@ -72,7 +73,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         show(title, query, rows, time.perf_counter() - started)
     cloud = con.execute("SELECT x, y, z FROM points").fetchnumpy()
     seeds = con.execute("SELECT x, y, z FROM ground").fetchnumpy()
-    pictures = [folder / name for name in ("ground.png", "planes.png", "features.png")]
+    pictures = [folder / name for name in ("ground.png", "planes.png", "lod.png", "features.png")]
     write_ground_picture(
         pictures[0],
         cloud["x"],
@@ -93,10 +94,12 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         planes,
         title=f"Roof planes of {las.name}",
     )
+    lod = con.sql("FROM lod ORDER BY level, node").to_arrow_table()
+    write_lod_picture(pictures[2], lod, title=f"Levels of detail of {las.name}")
     cells = con.execute("SELECT x, y, z FROM terrain").fetchnumpy()
     ((side,),) = con.sql("SELECT 40 * getvariable('cell')").fetchall()  # as in queries.sql
     write_features_picture(
-        pictures[2],
+        pictures[3],
         Terrain.of(from_cells(cells["x"], cells["y"], cells["z"])),
         feature_maps(con, DRAWN),
         example=(side, side),

@@ -32,8 +32,8 @@ MOST_SAMPLES = 4_000_000  # of a level
 SPLAT = 1.7  # diameter of a point, where 1 is how far points of a surface are apart
 CELLS = 64  # along a panel, in which points are counted to tell that
 LIGHT = (0.74, 0.87, 1.0)  # of the faces of a voxel across x, y and z
-BRIGHT = (1.0, 99.0)  # percentiles of the colours that become dark and bright
-TONES = (14.0, 244.0)  # these, of 255
+BRIGHT = 99.0  # percentile of the colours that becomes
+TONES = (0.0, 244.0)  # the brightest; of 255
 
 
 class Nodes(NamedTuple):
@@ -156,8 +156,10 @@ def _caption(level: Level) -> tuple[str, str]:
 
 def _tones(colour: "Colours") -> tuple[float, float]:
     """Tell which values are dark and bright: files have 8 bits or 16, and rarely use them all."""
-    dark, bright = np.percentile(colour, BRIGHT) if colour.size else (0.0, 0.0)
-    return (dark, bright) if dark < bright else (dark - 1, bright + 1)
+    if not colour.size:
+        return 0.0, 1.0
+    bright = float(np.percentile(colour, BRIGHT))
+    return (0.0, bright) if colour.min() < bright else (bright - 1, bright + 1)
 
 
 def _coarse(nodes: Nodes, width: float) -> int:

@@ -303,7 +303,7 @@ def test_little_memory_does_not_change_the_rows(strategy, tmp_path):
 
 
 def test_little_memory_is_enough_for_a_real_cloud(tmp_path):
-    source = real_file("rgb/qcompass_outcrop.laz")
+    source = real_file("data/rgb/qcompass_outcrop.laz")
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
     lod.write_lod(source, tables[0], max_points=3000)
     lod.write_lod(source, tables[1], max_points=3000, memory=memory_for(20_000))

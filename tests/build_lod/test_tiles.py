@@ -1,14 +1,18 @@
 """Clouds built tile by tile are as those built at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import UDF, Options, cpu, spool, tiles
 from spatialq.udfs.build_lod.door import enter
+from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.table import concatenate
+from spatialq.udfs.build_lod.tree import Root
 
 from spatialq.udf import Lists, Text
 
-from .cases import CASES, joined, moved, surface, teapot_in_a_stadium
+from .cases import CASES, cloud, joined, lattice, moved, random, surface, teapot_in_a_stadium
 from .test_oracle import STRATEGIES
 
 CARRIED = ("red", "green", "blue", "intensity", "classification")
@@ -35,9 +39,12 @@ def rows(table):
     return found
 
 
+def enter_all(columns):
+    return enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
+
+
 def tiled(columns, options, budget):
-    cloud = enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
-    return tiles.run(cloud, options, cpu.build, budget)
+    return tiles.run(enter_all(columns), options, cpu.build, budget)
 
 
 def batches(columns, n):
@@ -87,3 +94,51 @@ def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch)
     found = through_files(LARGE, options, budget, tmp_path)
     assert_same_rows(concatenate(found), whole)
     assert sorted(tmp_path.iterdir()) == [tmp_path / "points"]
+
+
+def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
+    columns = cloud(*np.repeat([[1.0], [2.0], [3.0]], 500, axis=1))
+    columns = joined(columns, random(2000))
+    options, sizes = Options(max_points=20, grid_size=8), []
+
+    def build(points, *others):
+        sizes.append(len(points.x))
+        return cpu.build(points, *others)
+
+    found = tiles.run(enter_all(columns), options, build, 100)
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert max(sizes) <= 100
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_more_points_than_32_bits_count(strategy):
+    """Each point stands for 2**33: so do masses, sums and weights."""
+    times = 2**33
+    options = Options(strategy=strategy, max_points=60, grid_size=8)
+    given = enter_all(lattice(16, 1.0))
+    tiler = tiles.Tiler(given.cube, options, cpu.build, 64)
+    ordered = cpu.sort(given.points, given.cube, Root())
+    leaves, order = split(ordered, tiler.budget), ordered.order
+    assert leaves.points.tolist() == 64 * [64]  # no leaves, whose points cannot be so many
+
+    def many(k, times):
+        inside = order[leaves.first[k] : leaves.first[k] + leaves.points[k]]
+        points = tiles.take(given.points, inside)
+        tree = cpu.build(points, given.cube, options, leaves.root(k))
+        tree = replace(
+            tree,
+            points=tree.points * times,
+            mass=tree.mass.astype(np.uint64) * np.uint64(times),
+            sums=tree.sums * np.uint64(times),
+        )
+        yield from ()
+        return tiles.Part(tree, points, given.classification[inside]).first_node()
+
+    above = []
+    for each in (1, times):
+        few = replace(leaves, first=leaves.first * each, points=leaves.points * each)
+        rows_above = tiler.of_tiles(few, Root(), lambda k, each=each: many(k, each))
+        above.append(concatenate(list(rows_above)[::-1]))
+    assert above[0]["points"].tolist() == [4096] + 8 * [512]
+    np.testing.assert_array_equal(above[1].pop("points"), above[0].pop("points") * times)
+    assert_same_rows(above[1], above[0])

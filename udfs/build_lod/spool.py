@@ -80,7 +80,7 @@ def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube
     """
     least, greatest = np.full(3, np.inf), np.full(3, -np.inf)
     points = 0
-    with path.open("wb", buffering=0) as file:
+    with path.open("wb") as file:
         for batch in batches:
             n = len(batch["x"])
             ids = np.arange(points, points + n)

@@ -72,7 +72,7 @@ struct Lod {
     const i64* place;  // the first voxel
     u32* cells;        // of points, leaf after leaf
     // voxels; what the strategy does without is 0
-    u32* code;
+    u32 *code, *owner;  // owner: the node whose octant a voxel is in
     void* colour;
     u32 *mass, *lowest;  // position of the lowest point
     u64 *keys, *sums;
@@ -415,8 +415,10 @@ struct First {
     static __device__ void end(const Lod&, i64) {}
     static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
         if (lod.lowest == 0) return;
-        const u32 least = run.all<Least>(sample.position);
-        if (run.leads && sample.any()) atomicMin(&lod.lowest[sample.voxel], least);
+        // mostly a run ascends, as its points came: its first is the lowest
+        const u32 before = __shfl_up_sync(ALL, sample.position, 1);
+        if (sample.any() && (run.leads || sample.position < before))
+            atomicMin(&lod.lowest[sample.voxel], sample.position);
     }
 };
 
@@ -603,40 +605,41 @@ __device__ void add_points(const Lod& lod) {
 
 // ---- voxels from voxels
 
-// For each voxel of the octants of nodes from `from` on: its number and its cell.
+#define FOR_EACH(k, first, end)                                                                  \
+    for (i64 k = (first) + blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (end);                \
+         k += (i64)gridDim.x * blockDim.x)
+
+// lod_codes: cells of the voxels in the grids of their nodes, and whose octants they are in.
 // block    words of a node; a warp takes one after the other, a lane two of its cells
-#define FOR_VOXELS(lod, node, voxel, cell)                                                     \
-    for (u32 word_ = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; word_ < lod.n_words[node]; \
-         word_ += gridDim.y * (blockDim.x / 32))                                               \
-        for (i64 cell = -1, voxel = 0, bit_ = threadIdx.x % 32; bit_ < 64; bit_ += 32)         \
-            if (find_voxel(lod, node, word_, (int)bit_, &voxel, &cell))
-
-__device__ bool find_voxel(const Lod& lod, i64 node, u32 k, int bit, i64* voxel, i64* cell) {
-    const Word word = load(lod.words + lod.first_word[node] + k);
-    *voxel = lod.place[node] + word.before + __popcll(word.cells & below(bit));
-    *cell = word.at << 6 | bit;
-    return word.cells >> bit & 1;
-}
-
-// lod_codes: cells of the voxels in the grids of their nodes.
 extern "C" __global__ void lod_codes(Lod lod) {
-    const i64 node = 1 + (i64)blockIdx.x;
-    const u32 number = Grid(lod, lod.parent[node]).number(node);
-    FOR_VOXELS(lod, node, voxel, cell) lod.code[voxel] = number << 3 * (lod.depth - 1) | (u32)cell;
+    const i64 node = 1 + (i64)blockIdx.x, place = lod.place[node];
+    const u32 octant = Grid(lod, lod.parent[node]).number(node) << 3 * (lod.depth - 1);
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    const Word* words = lod.words + lod.first_word[node];
+    for (u32 k = blockIdx.y * warps + threadIdx.x / 32; k < lod.n_words[node];
+         k += gridDim.y * warps) {
+        const Word word = load(words + k);
+        for (int bit = lane; bit < 64; bit += 32) {
+            if (!(word.cells >> bit & 1)) continue;
+            const i64 voxel = place + word.before + __popcll(word.cells & below(bit));
+            lod.code[voxel] = octant | word.at << 6 | bit;
+            lod.owner[voxel] = (u32)node;
+        }
+    }
 }
 
-// lod_join: points of voxels from those below them.
+// lod_join: points of voxels, from `first` to `end`, from those below them.
 // reads    what lod_join wrote for the level below
 // writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
-extern "C" __global__ void lod_join(Lod lod, i64 from, i64 channels, i64 n_sums) {
-    const i64 node = from + blockIdx.x;
-    if (lod.is_leaf(node)) return;
-    FOR_VOXELS(lod, node, voxel, cell) {
-        const Below under(lod, node, (u32)cell);
-        const i64 end = under.first + under.count();
+extern "C" __global__ void lod_join(Lod lod, i64 first, i64 end, i64 channels, i64 n_sums) {
+    FOR_EACH(voxel, first, end) {
+        const i64 node = lod.owner[voxel];
+        if (lod.is_leaf(node)) continue;
+        const Below under(lod, node, lod.code[voxel] & lod.octant_mask());
+        const i64 stop = under.first + under.count();
         u32 mass = 0, least = NOWHERE;
         u64 key = 0;
-        for (i64 k = under.first; k < end; ++k) {
+        for (i64 k = under.first; k < stop; ++k) {
             mass += lod.mass[k];
             if (lod.lowest) least = Least::of(least, lod.lowest[k]);
             if (lod.keys) key = Greatest::of(key, lod.keys[k]);
@@ -646,27 +649,27 @@ extern "C" __global__ void lod_join(Lod lod, i64 from, i64 channels, i64 n_sums)
         if (lod.keys) lod.keys[voxel] = key;
         for (i64 c = 0; c < channels; ++c) {
             u64 sum = 0;
-            for (i64 k = under.first; k < end; ++k) sum += lod.sums[n_sums * k + c];
+            for (i64 k = under.first; k < stop; ++k) sum += lod.sums[n_sums * k + c];
             lod.sums[n_sums * voxel + c] = sum;
         }
     }
 }
 
-// lod_weigh_*: voxels are added to those around them in the parent's grid.
+// lod_weigh_*: what is below voxels, from `first` to `end`, is added to them and to those around
+// them in their node's grid.
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
-__device__ void add_voxels(const Lod& lod, i64 from) {
+__device__ void add_voxels(const Lod& lod, i64 first, i64 end) {
     typedef Tint<Record> T;
-    const i64 node = from + blockIdx.x;
-    if (lod.is_leaf(node)) return;
-    const Grid grid(lod, lod.parent[node]);
-    const u32 number = grid.number(node);
     const typename T::Colour* colours = (const typename T::Colour*)lod.colour;
     const u32 side = 1u << lod.depth;
-    FOR_VOXELS(lod, node, voxel, cell) {
-        const Below under(lod, node, (u32)cell);
-        const u32 code = number << 3 * (lod.depth - 1) | (u32)cell;
+    FOR_EACH(voxel, first, end) {
+        const i64 node = lod.owner[voxel];
+        if (lod.is_leaf(node)) continue;
+        const Grid grid(lod, lod.parent[node]);
+        const u32 code = lod.code[voxel];
+        const Below under(lod, node, code & lod.octant_mask());
         for (int way = 0; way < 7; ++way) {  // here; lower, upper along z, y, x
             const u32 axis = way ? 1u << (way - 1) / 2 : 0, upper = (way - 1) % 2;
             i64 target = voxel;
@@ -699,17 +702,13 @@ __device__ void add_voxels(const Lod& lod, i64 from) {
 
 // ---- colours
 
-#define FOR_EACH(k, first, end)                                                                  \
-    for (i64 k = (first) + blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (end);                \
-         k += (i64)gridDim.x * blockDim.x)
-
 // lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
 // writes   colour; drawn: their positions, if there are keys
 template <typename Record>
-__device__ void take_colours(const Lod& lod, i64 n, u32* drawn) {
+__device__ void take_colours(const Lod& lod, i64 first, i64 end, u32* drawn) {
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
     typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
-    FOR_EACH(voxel, 0, n) {
+    FOR_EACH(voxel, first, end) {
         u32 position;
         if (lod.keys) drawn[voxel] = position = 0xFFFFFFFFu - (u32)lod.keys[voxel];
         else position = lod.lowest[voxel];
@@ -755,7 +754,7 @@ extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(Lod lod) 
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(Lod lod) {
     add_points<Wide, Random<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_average_packed(Lod lod) {
     add_points<Packed, Average<Packed>>(lod);
 }
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(Lod lod) {
@@ -767,17 +766,17 @@ extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_weighted_packed(Lod 
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(Lod lod) {
     add_points<Wide, Weighted<Wide>>(lod);
 }
-extern "C" __global__ void lod_weigh_packed(Lod lod, i64 from) {
-    add_voxels<Packed>(lod, from);
+extern "C" __global__ void lod_weigh_packed(Lod lod, i64 first, i64 end) {
+    add_voxels<Packed>(lod, first, end);
 }
-extern "C" __global__ void lod_weigh_columns(Lod lod, i64 from) {
-    add_voxels<Wide>(lod, from);
+extern "C" __global__ void lod_weigh_columns(Lod lod, i64 first, i64 end) {
+    add_voxels<Wide>(lod, first, end);
 }
-extern "C" __global__ void lod_take_packed(Lod lod, i64 n, u32* drawn) {
-    take_colours<Packed>(lod, n, drawn);
+extern "C" __global__ void lod_take_packed(Lod lod, i64 first, i64 end, u32* drawn) {
+    take_colours<Packed>(lod, first, end, drawn);
 }
-extern "C" __global__ void lod_take_columns(Lod lod, i64 n, u32* drawn) {
-    take_colours<Wide>(lod, n, drawn);
+extern "C" __global__ void lod_take_columns(Lod lod, i64 first, i64 end, u32* drawn) {
+    take_colours<Wide>(lod, first, end, drawn);
 }
 extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end, i64 weighted) {
     divide<Packed>(lod, first, end, weighted);

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "voxels.cu"
 THREADS = 256
-BLOCKS = 32  # of a multiprocessor, in loops over voxels
-MOST_PARTS = 64  # blocks that share a node
+MOST_PARTS = 64  # blocks that share a leaf
+CODE_PARTS = 4  # blocks that share a node in lod_codes
 
 # as voxels.cu has them
 MARKERS = ADDERS = 512
@@ -24,7 +24,7 @@ WORD = 16
 ARRAYS = (
     "records", "order", "source", "point_id", "level", "parent", "first_child", "children", "first",
     "points", "tops", "words", "first_word", "n_words", "n_voxels", "n_kept", "place", "cells",
-    "code", "colour", "mass", "lowest", "keys", "sums",
+    "code", "owner", "colour", "mass", "lowest", "keys", "sums",
 )  # fmt: skip
 NUMBERS = {
     **dict.fromkeys(("depth", "n_tops", "max_points", "seed"), "i8"),
@@ -152,16 +152,9 @@ class _Filler:
         if blocks[0] > 0:
             self.device.launch(SOURCE, f"lod_{kernel}", blocks, threads, self.lod, *arguments)
 
-    def _in_nodes(self, kernel: str, first: int, end: int, *arguments: Any) -> None:
-        """Run a loop over the voxels in octants of nodes."""
-        n = max(end - first, 1)
-        parts = min(-(-self.device.multiprocessors * BLOCKS // n), MOST_PARTS)
-        self._launch(kernel, (end - first, parts), THREADS, *arguments)
-
-    def _flat(self, kernel: str, n: int, *arguments: Any) -> None:
+    def _over(self, kernel: str, first: int, end: int, *arguments: Any) -> None:
         """Run a loop over voxels."""
-        blocks = min(-(-n // THREADS), self.device.multiprocessors * BLOCKS)
-        self._launch(f"{kernel}_{self.cloud.kind}", (blocks,), THREADS, *arguments)
+        self._launch(kernel, (-(-(end - first) // THREADS),), THREADS, first, end, *arguments)
 
     def mark(self) -> None:
         """Find the voxels of all nodes."""
@@ -187,27 +180,25 @@ class _Filler:
         if self.strategy in ("average", "weighted"):
             more["sums"] = device.filled(0, 8 * (channels + 1) * n)
         there = device.upload_small(place)
-        self._give(place=there, code=code, colour=colour, mass=mass, **more)
+        self._give(place=there, code=code, owner=empty(n, u32), colour=colour, mass=mass, **more)
         pieces = min(-(-self.most // PIECE), MOST_PARTS)
         self._launch(f"{self.strategy}_{kind}", (n_nodes - 1, pieces), ADDERS)
-        self._in_nodes("codes", 1, n_nodes)
+        self._launch("codes", (n_nodes - 1, CODE_PARTS), THREADS)
         joined = channels if self.strategy == "average" else 0
-        for level, first in self.levels[1:]:
-            end = split.level_first[level + 1]
-            self._in_nodes("join", first, end, first, joined, channels + 1)
+        spans = [place[[first, split.level_first[k + 1]]].tolist() for k, first in self.levels]
+        for span in spans[1:]:
+            self._over("join", *span, joined, channels + 1)
         representative = more.get("lowest")
         if self.strategy == "average":
-            self._flat("divide", n, 0, n, 0)
+            self._over(f"divide_{kind}", 0, n, 0)
         elif self.strategy == "weighted":
-            for level, first in self.levels:
-                end = split.level_first[level + 1]
-                self._in_nodes(f"weigh_{kind}", first, end, first)
-                start, stop = place[[first, end]].tolist()
-                self._flat("divide", stop - start, start, stop, 1)
+            for span in spans:
+                self._over(f"weigh_{kind}", *span)
+                self._over(f"divide_{kind}", *span, 1)
         else:
             if self.strategy == "random":
                 representative = empty(n, u32)
-            self._flat("take", n, n, representative)
+            self._over(f"take_{kind}", 0, n, representative)
         # the voxels of a node are those in the octants of its children
         before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
         voxel_first = place[before]
