@@ -32,6 +32,9 @@ using std::fabs;
 struct dim3 {
     unsigned x, y, z;
 };
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 
 namespace host {
 enum State { READY, AT_BLOCK, AT_WARP, DONE };

@@ -44,6 +44,16 @@ struct alignas(16) Top {
     u32 first;  // which of all the words that are kept is the first of these
 };
 
+// Reads 16 bytes at once, also if not all of them are used; nobody must be writing there.
+template <typename T>
+__device__ T load(const T* at) {
+    uint4 words[sizeof(T) / 16];
+    for (int k = 0; k < sizeof(T) / 16; ++k) words[k] = __ldg((const uint4*)at + k);
+    T value;
+    memcpy(&value, words, sizeof(T));
+    return value;
+}
+
 // Laid out by voxels_gpu.py; eight bytes a member.
 struct Lod {
     const void* records;  // leaf after leaf
@@ -152,10 +162,10 @@ struct Octant {
 
     // The word with a cell; without voxels if it is not kept.
     __device__ Word word(u32 code) const {
-        const Top top = tops[code >> 12];
+        const Top top = load(tops + (code >> 12));
         const int at = code >> 6 & 63;
         if (!(top.words >> at & 1)) return {0, 0, 0};
-        return words[top.first + __popcll(top.words & below(at))];
+        return load(words + top.first + __popcll(top.words & below(at)));
     }
     // Voxels before that of a cell; NOWHERE if it has none.
     __device__ u32 find(u32 code) const {
@@ -165,8 +175,8 @@ struct Octant {
     }
     // The same for a cell that has one.
     __device__ u32 rank(u32 code) const {
-        const Top top = tops[code >> 12];
-        const Word found = words[top.first + __popcll(top.words & below(code >> 6 & 63))];
+        const Top top = load(tops + (code >> 12));
+        const Word found = load(words + top.first + __popcll(top.words & below(code >> 6 & 63)));
         return found.before + __popcll(found.cells & below(code & 63));
     }
 };
@@ -290,10 +300,14 @@ __device__ void mark_points(const Lod& lod) {
     const i64 n = lod.is_heap(node) ? 1 : lod.points[node];
     const int UNROLL = 2;
     for (i64 k = threadIdx.x / 32 * (32 * UNROLL) + lane; k - lane < n; k += MARKERS * UNROLL) {
+        Record found[UNROLL];
         u32 cells[UNROLL];
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i)
-            cells[i] = k + 32 * i < n ? octant.of(records[k + 32 * i]) : NOWHERE;
+            found[i] = load(records + (k + 32 * i < n ? k + 32 * i : n - 1));
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i)
+            cells[i] = k + 32 * i < n ? octant.of(found[i]) : NOWHERE;
 #pragma unroll
         for (int i = 0; i < UNROLL; ++i) {
             const u32 before = __shfl_up_sync(ALL, cells[i], 1);
@@ -330,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(Lod lod, i6
         const i64 child = grid.child(number);
         const Word* words = lod.words + lod.first_word[child];
         for (u32 k = threadIdx.x; k < lod.n_words[child]; k += MARKERS) {
-            const Word word = words[k];
+            const Word word = load(words + k);
             const u32 first = (number << 3 * (lod.depth - 1) | word.at << 6) >> 3;
             atomicOr((u32*)mask + first / 32, bytes_of(word.cells) << first % 32);
         }
@@ -604,7 +618,7 @@ extern "C" __global__ void lod_codes(Lod lod) {
     const Word* words = lod.words + lod.first_word[node];
     for (u32 k = blockIdx.y * warps + threadIdx.x / 32; k < lod.n_words[node];
          k += gridDim.y * warps) {
-        const Word word = words[k];
+        const Word word = load(words + k);
         for (int bit = lane; bit < 64; bit += 32) {
             if (!(word.cells >> bit & 1)) continue;
             const i64 voxel = place + word.before + __popcll(word.cells & below(bit));
@@ -722,7 +736,7 @@ __device__ void divide(const Lod& lod, i64 first, i64 end, i64 weighted) {
 
 // ---- for both kinds of points
 
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(MARKERS, 3) lod_mark_packed(Lod lod) {
     mark_points<Packed>(lod);
 }
 extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(Lod lod) {
@@ -740,13 +754,13 @@ extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(Lod lod) 
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(Lod lod) {
     add_points<Wide, Random<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_average_packed(Lod lod) {
     add_points<Packed, Average<Packed>>(lod);
 }
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(Lod lod) {
     add_points<Wide, Average<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_weighted_packed(Lod lod) {
     add_points<Packed, Weighted<Packed>>(lod);
 }
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(Lod lod) {
