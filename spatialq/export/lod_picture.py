@@ -156,8 +156,10 @@ def _caption(level: Level) -> tuple[str, str]:
 
 def _tones(colour: "Colours") -> tuple[float, float]:
     """Tell which values are dark and bright: files have 8 bits or 16, and rarely use them all."""
-    bright = float(np.percentile(colour, BRIGHT)) if colour.size else 0.0
-    return (0.0, bright) if colour.min(initial=0) < bright else (bright - 1, bright + 1)
+    if not colour.size:
+        return 0.0, 1.0
+    bright = float(np.percentile(colour, BRIGHT))
+    return (0.0, bright) if colour.min() < bright else (bright - 1, bright + 1)
 
 
 def _coarse(nodes: Nodes, width: float) -> int:
