@@ -196,8 +196,11 @@ def split(
     order = device.xp.empty(len(cloud), np.uint32)
     n_nodes = splitter.refine()
     nodes, level_first, slots = splitter.nodes(n_nodes)
-    _points(device, "sort", cloud, splitter.ids, splitter.leaves(), slots, records, order)
-    return Split(records, order, nodes, level_first)
+    leaf_of = splitter.leaves()
+    # before the long sort, during which the host goes on
+    points, children = device.download(nodes.points), device.download(nodes.children)
+    _points(device, "sort", cloud, splitter.ids, leaf_of, slots, records, order)
+    return Split(records, order, nodes, level_first, points, children)
 
 
 class _Splitter:

@@ -21,6 +21,7 @@
 #define PIECE 16384      // points that a block goes through at once: FINE * 255 * PIECE < 2^32
 #define SLOTS 3000       // voxels of an octant that are summed up in shared memory
 #define MOST_WORDS 4096  // of an octant
+#define VOXELS 1024      // of a block that goes through voxels level by level
 
 // voxels.py
 #define FINE 10
@@ -44,11 +45,11 @@ struct alignas(16) Top {
     u32 first;  // which of all the words that are kept is the first of these
 };
 
-// Reads 16 bytes at once, also if not all of them are used; nobody must be writing there.
+// Reads 16 bytes at once, also if not all of them are used.
 template <typename T>
 __device__ T load(const T* at) {
     uint4 words[sizeof(T) / 16];
-    for (int k = 0; k < sizeof(T) / 16; ++k) words[k] = __ldg((const uint4*)at + k);
+    for (int k = 0; k < sizeof(T) / 16; ++k) words[k] = ((const uint4*)at)[k];
     T value;
     memcpy(&value, words, sizeof(T));
     return value;
@@ -148,6 +149,43 @@ struct Run {
             if (away <= left) value = Together::of(value, other);
         }
         return value;
+    }
+};
+
+// ---- steps of a launch
+
+// Blocks from number `block` on go through items from `first` to `end`.
+struct Step {
+    i64 block, first, end;
+};
+
+// What a block does in one of several steps, each of which begins when the one before it is over.
+// Blocks are numbered as they begin, so that those that are waited for are running.
+// state    0 before: the blocks that began, then those of each step that are through
+struct Turn {
+    u32* state;
+    int step;
+    i64 first, end;
+
+    __device__ Turn(const Step* steps, i64 n_steps, i64 share, u32* state) : state(state), step(0) {
+        __shared__ u32 number;
+        if (threadIdx.x == 0) number = atomicAdd(&state[0], 1u);
+        __syncthreads();
+        while (step + 1 < n_steps && steps[step + 1].block <= number) ++step;
+        first = steps[step].first + (number - steps[step].block) * share;
+        end = first + share < steps[step].end ? first + share : steps[step].end;
+        if (step > 0 && threadIdx.x == 0) {
+            const u32 blocks = (u32)(steps[step].block - steps[step - 1].block);
+            while (*(volatile u32*)&state[step] < blocks) continue;
+            __threadfence();
+        }
+        __syncthreads();
+    }
+    __device__ void pass() const {
+        __syncthreads();
+        if (threadIdx.x > 0) return;
+        __threadfence();
+        atomicAdd(&state[1 + step], 1u);
     }
 };
 
@@ -331,12 +369,8 @@ __device__ u32 bytes_of(u64 cells) {
     return (u32)((cells & 0x0101010101010101ull) * 0x0102040810204080ull >> 56);
 }
 
-// lod_mark_inner: octants of inner nodes, from those of their children.
-// block    a node from `from` on
-extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(Lod lod, i64 from) {
-    __shared__ u64 mask[MOST_WORDS];
-    const i64 node = from + blockIdx.x;
-    if (lod.is_leaf(node)) return;
+// Marks the octant of an inner node.
+__device__ void mark_above(const Lod& lod, i64 node, u64* mask) {
     clear(mask);
     const Grid grid(lod, node);
     for (u32 number = 0; number < 8; ++number) {
@@ -351,6 +385,16 @@ extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_inner(Lod lod, i6
     }
     __syncthreads();
     keep(lod, node, mask);
+}
+
+// lod_mark_inner: octants of inner nodes, from those of their children.
+// block    a node; a step is a level
+extern "C" __global__ void __launch_bounds__(MARKERS)
+    lod_mark_inner(Lod lod, const Step* steps, i64 n_steps, u32* state) {
+    __shared__ u64 mask[MOST_WORDS];
+    const Turn turn(steps, n_steps, 1, state);
+    if (!lod.is_leaf(turn.first)) mark_above(lod, turn.first, mask);
+    turn.pass();
 }
 
 // ---- voxels from points
@@ -628,11 +672,13 @@ extern "C" __global__ void lod_codes(Lod lod) {
     }
 }
 
-// lod_join: points of voxels, from `first` to `end`, from those below them.
-// reads    what lod_join wrote for the level below
+// lod_join: points of voxels from those below them.
+// block    VOXELS of them; a step is a level
 // writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
-extern "C" __global__ void lod_join(Lod lod, i64 first, i64 end, i64 channels, i64 n_sums) {
-    FOR_EACH(voxel, first, end) {
+extern "C" __global__ void lod_join(Lod lod, const Step* steps, i64 n_steps, u32* state,
+                                    i64 channels, i64 n_sums) {
+    const Turn turn(steps, n_steps, VOXELS, state);
+    for (i64 voxel = turn.first + threadIdx.x; voxel < turn.end; voxel += blockDim.x) {
         const i64 node = lod.owner[voxel];
         if (lod.is_leaf(node)) continue;
         const Below under(lod, node, lod.code[voxel] & lod.octant_mask());
@@ -653,50 +699,48 @@ extern "C" __global__ void lod_join(Lod lod, i64 first, i64 end, i64 channels, i
             lod.sums[n_sums * voxel + c] = sum;
         }
     }
+    turn.pass();
 }
 
-// lod_weigh_*: what is below voxels, from `first` to `end`, is added to them and to those around
-// them in their node's grid.
+// Adds what is below a voxel to it, and to those around it in its node's grid.
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
-__device__ void add_voxels(const Lod& lod, i64 first, i64 end) {
+__device__ void weigh(const Lod& lod, i64 voxel) {
     typedef Tint<Record> T;
     const typename T::Colour* colours = (const typename T::Colour*)lod.colour;
     const u32 side = 1u << lod.depth;
-    FOR_EACH(voxel, first, end) {
-        const i64 node = lod.owner[voxel];
-        if (lod.is_leaf(node)) continue;
-        const Grid grid(lod, lod.parent[node]);
-        const u32 code = lod.code[voxel];
-        const Below under(lod, node, code & lod.octant_mask());
-        for (int way = 0; way < 7; ++way) {  // here; lower, upper along z, y, x
-            const u32 axis = way ? 1u << (way - 1) / 2 : 0, upper = (way - 1) % 2;
-            i64 target = voxel;
-            if (way > 0) {
-                const u32 step = upper ? 1 : ~0u;
-                const u32 x = gather_few(code >> 2) + (axis == 4 ? step : 0);
-                const u32 y = gather_few(code >> 1) + (axis == 2 ? step : 0);
-                const u32 z = gather_few(code) + (axis == 1 ? step : 0);
-                if (x >= side || y >= side || z >= side) continue;
-                i64 other;
-                const u32 rank = grid.find(morton(x, y, z), &other);
-                if (rank == NOWHERE) continue;
-                target = lod.place[other] + rank;
-            }
-            u64 sums[T::SUMS] = {};
-            i64 k = under.first;
-            for (u32 child = 0; child < 8; ++child) {
-                if (!(under.cells >> child & 1)) continue;
-                const i64 sample = k++;
-                if (way > 0 && ((child & axis) != 0) != upper) continue;
-                const u64 weight = (u64)(way ? BESIDE : OWN) * lod.mass[sample];
-                for (int c = 0; c < T::N; ++c) sums[c] += weight * T::channel(colours[sample], c);
-                sums[T::N] += weight;
-            }
-            if (sums[T::N] == 0) continue;
-            for (int c = 0; c < T::SUMS; ++c) atomicAdd(&lod.sums[T::SUMS * target + c], sums[c]);
+    const i64 node = lod.owner[voxel];
+    if (lod.is_leaf(node)) return;
+    const Grid grid(lod, lod.parent[node]);
+    const u32 code = lod.code[voxel];
+    const Below under(lod, node, code & lod.octant_mask());
+    for (int way = 0; way < 7; ++way) {  // here; lower, upper along z, y, x
+        const u32 axis = way ? 1u << (way - 1) / 2 : 0, upper = (way - 1) % 2;
+        i64 target = voxel;
+        if (way > 0) {
+            const u32 step = upper ? 1 : ~0u;
+            const u32 x = gather_few(code >> 2) + (axis == 4 ? step : 0);
+            const u32 y = gather_few(code >> 1) + (axis == 2 ? step : 0);
+            const u32 z = gather_few(code) + (axis == 1 ? step : 0);
+            if (x >= side || y >= side || z >= side) continue;
+            i64 other;
+            const u32 rank = grid.find(morton(x, y, z), &other);
+            if (rank == NOWHERE) continue;
+            target = lod.place[other] + rank;
         }
+        u64 sums[T::SUMS] = {};
+        i64 k = under.first;
+        for (u32 child = 0; child < 8; ++child) {
+            if (!(under.cells >> child & 1)) continue;
+            const i64 sample = k++;
+            if (way > 0 && ((child & axis) != 0) != upper) continue;
+            const u64 weight = (u64)(way ? BESIDE : OWN) * lod.mass[sample];
+            for (int c = 0; c < T::N; ++c) sums[c] += weight * T::channel(colours[sample], c);
+            sums[T::N] += weight;
+        }
+        if (sums[T::N] == 0) continue;
+        for (int c = 0; c < T::SUMS; ++c) atomicAdd(&lod.sums[T::SUMS * target + c], sums[c]);
     }
 }
 
@@ -721,17 +765,33 @@ __device__ u32 quotient(u64 a, u64 b) {
     return (a | b) >> 32 ? (u32)(a / b) : (u32)a / (u32)b;
 }
 
-// lod_divide_*: mean colours of voxels, from `first` to `end`.
+// Gives a voxel the mean colour of its samples, which weigh so much.
 template <typename Record>
-__device__ void divide(const Lod& lod, i64 first, i64 end, i64 weighted) {
+__device__ void divide(const Lod& lod, i64 voxel, u64 weight) {
     typedef Tint<Record> T;
-    FOR_EACH(voxel, first, end) {
-        const u64* sums = lod.sums + T::SUMS * voxel;
-        const u64 by = weighted ? sums[T::N] : lod.mass[voxel];
-        u32 channels[T::N];
-        for (int c = 0; c < T::N; ++c) channels[c] = quotient(sums[c], by);
-        ((typename T::Colour*)lod.colour)[voxel] = T::of(channels);
+    const u64* sums = lod.sums + T::SUMS * voxel;
+    u32 channels[T::N];
+    for (int c = 0; c < T::N; ++c) channels[c] = quotient(sums[c], weight);
+    ((typename T::Colour*)lod.colour)[voxel] = T::of(channels);
+}
+
+// lod_divide_*: mean colours.
+template <typename Record>
+__device__ void divide_all(const Lod& lod, i64 first, i64 end) {
+    FOR_EACH(voxel, first, end) divide<Record>(lod, voxel, lod.mass[voxel]);
+}
+
+// lod_weigh_*: weighted means, from the deepest level upwards.
+// block    VOXELS of them; of a level, first what is below its voxels is added, then they get colours
+template <typename Record>
+__device__ void weigh_all(const Lod& lod, const Step* steps, i64 n_steps, u32* state) {
+    typedef Tint<Record> T;
+    const Turn turn(steps, n_steps, VOXELS, state);
+    for (i64 voxel = turn.first + threadIdx.x; voxel < turn.end; voxel += blockDim.x) {
+        if (turn.step % 2 == 0) weigh<Record>(lod, voxel);
+        else divide<Record>(lod, voxel, lod.sums[T::SUMS * voxel + T::N]);
     }
+    turn.pass();
 }
 
 // ---- for both kinds of points
@@ -766,11 +826,13 @@ extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_weighted_packed(Lod 
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_weighted_columns(Lod lod) {
     add_points<Wide, Weighted<Wide>>(lod);
 }
-extern "C" __global__ void lod_weigh_packed(Lod lod, i64 first, i64 end) {
-    add_voxels<Packed>(lod, first, end);
+extern "C" __global__ void lod_weigh_packed(Lod lod, const Step* steps, i64 n_steps,
+                                             u32* state) {
+    weigh_all<Packed>(lod, steps, n_steps, state);
 }
-extern "C" __global__ void lod_weigh_columns(Lod lod, i64 first, i64 end) {
-    add_voxels<Wide>(lod, first, end);
+extern "C" __global__ void lod_weigh_columns(Lod lod, const Step* steps, i64 n_steps,
+                                             u32* state) {
+    weigh_all<Wide>(lod, steps, n_steps, state);
 }
 extern "C" __global__ void lod_take_packed(Lod lod, i64 first, i64 end, u32* drawn) {
     take_colours<Packed>(lod, first, end, drawn);
@@ -778,9 +840,9 @@ extern "C" __global__ void lod_take_packed(Lod lod, i64 first, i64 end, u32* dra
 extern "C" __global__ void lod_take_columns(Lod lod, i64 first, i64 end, u32* drawn) {
     take_colours<Wide>(lod, first, end, drawn);
 }
-extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end, i64 weighted) {
-    divide<Packed>(lod, first, end, weighted);
+extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end) {
+    divide_all<Packed>(lod, first, end);
 }
-extern "C" __global__ void lod_divide_columns(Lod lod, i64 first, i64 end, i64 weighted) {
-    divide<Wide>(lod, first, end, weighted);
+extern "C" __global__ void lod_divide_columns(Lod lod, i64 first, i64 end) {
+    divide_all<Wide>(lod, first, end);
 }

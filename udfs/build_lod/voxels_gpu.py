@@ -20,6 +20,7 @@ CODE_PARTS = 4  # blocks that share a node in lod_codes
 # as voxels.cu has them
 MARKERS = ADDERS = 512
 PIECE = 16384
+VOXELS = 1024
 WORD = 16
 ARRAYS = (
     "records", "order", "source", "point_id", "level", "parent", "first_child", "children", "first",
@@ -103,10 +104,9 @@ class _Filler:
         self.strategy = options.strategy
         self.levels = list(enumerate(split.level_first[1:-1], 1))[::-1]
         """Those below the root's, the deepest first: its number and its first node."""
-        points = device.download(split.nodes.points)
-        children = device.download(split.nodes.children)
-        self.children = np.bitwise_count(children)
-        self.most = int(points[children == 0].max())
+        points = split.points
+        self.children = np.bitwise_count(split.children)
+        self.most = int(points[split.children == 0].max())
         depth = options.grid_size.bit_length() - 1
         n_words = max(1, 8 ** (depth - 1) // 64)
         n_tops = max(1, n_words // 64)
@@ -156,12 +156,24 @@ class _Filler:
         """Run a loop over voxels."""
         self._launch(kernel, (-(-(end - first) // THREADS),), THREADS, first, end, *arguments)
 
+    def _steps(
+        self, kernel: str, spans: list[list[int]], share: int, threads: int, *arguments: Any
+    ) -> None:
+        """Run loops over spans of items one after the other, a share of them each block."""
+        spans = [span for span in spans if span[0] < span[1]]
+        blocks = [-(-(end - first) // share) for first, end in spans]
+        before = np.cumsum([0, *blocks])
+        steps = np.column_stack([before[:-1], np.array(spans, np.int64).reshape(-1, 2)])
+        steps = self.device.upload_small(steps)
+        state = self.device.filled(0, 4 * (1 + len(spans))).view(np.uint32)
+        self._launch(kernel, (int(before[-1]),), threads, steps, len(spans), state, *arguments)
+
     def mark(self) -> None:
         """Find the voxels of all nodes."""
         self._launch(f"mark_{self.cloud.kind}", (len(self.children) - 1,), MARKERS)
-        for level, first in self.levels[1:]:
-            end = self.split.level_first[level + 1]
-            self._launch("mark_inner", (end - first,), MARKERS, first)
+        ends = self.split.level_first
+        spans = [[first, ends[level + 1]] for level, first in self.levels[1:]]
+        self._steps("mark_inner", spans, 1, MARKERS)
 
     def fill(self, *, representatives: bool) -> Voxels:
         """Give the voxels their points and colours."""
@@ -186,15 +198,13 @@ class _Filler:
         self._launch("codes", (n_nodes - 1, CODE_PARTS), THREADS)
         joined = channels if self.strategy == "average" else 0
         spans = [place[[first, split.level_first[k + 1]]].tolist() for k, first in self.levels]
-        for span in spans[1:]:
-            self._over("join", *span, joined, channels + 1)
+        self._steps("join", spans[1:], VOXELS, THREADS, joined, channels + 1)
         representative = more.get("lowest")
         if self.strategy == "average":
-            self._over(f"divide_{kind}", 0, n, 0)
+            self._over(f"divide_{kind}", 0, n)
         elif self.strategy == "weighted":
-            for span in spans:
-                self._over(f"weigh_{kind}", *span)
-                self._over(f"divide_{kind}", *span, 1)
+            twice = [span for span in spans for _ in range(2)]
+            self._steps(f"weigh_{kind}", twice, VOXELS, THREADS)
         else:
             if self.strategy == "random":
                 representative = empty(n, u32)
