@@ -55,12 +55,16 @@ class Split:
     nodes : Nodes
     level_first : list of int
         The first node of each level from the root's on, and behind the last one.
+    points, children : int64[nodes], uint8[nodes]
+        Those of the nodes, as NumPy arrays.
     """
 
     records: Any
     order: Any
     nodes: Nodes
     level_first: list[int]
+    points: Any
+    children: Any
 
 
 @dataclass(frozen=True)
