@@ -12,8 +12,17 @@ from spatialq.udfs.build_lod.tree import Root
 
 from spatialq.udf import Lists, Text
 
-from .cases import CASES, cloud, joined, lattice, moved, random, surface, teapot_in_a_stadium
-from .test_oracle import STRATEGIES
+from .cases import (
+    CASES,
+    STRATEGIES,
+    cloud,
+    joined,
+    lattice,
+    moved,
+    random,
+    surface,
+    teapot_in_a_stadium,
+)
 
 CARRIED = ("red", "green", "blue", "intensity", "classification")
 
@@ -68,17 +77,28 @@ def assert_same_rows(found, expected):
         assert found[name] == row, name
 
 
+DEEP = (
+    "random, places of points",
+    "coincident points",
+    "nearest places",
+    "a heavy voxel",
+    "leaves beside nodes",
+)
+"""Also built of tiles that are leaves."""
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("case", CASES)
-def test_tiles_are_joined_to_the_tree_of_one_build(case, strategy):
+@pytest.mark.parametrize(
+    ("case", "budget"), [*((case, 100) for case in CASES), *((case, 1) for case in DEEP)]
+)
+def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
     whole = UDF.kernel("cpu")(**columns, options=options)
     kinds = [each.dtype for each in whole["samples"].columns.values()]
-    for budget in (1, 100):
-        found = tiled(columns, options, budget)
-        assert_same_rows(found, whole)
-        assert [each.dtype for each in found["samples"].columns.values()] == kinds
+    found = tiled(columns, options, budget)
+    assert_same_rows(found, whole)
+    assert [each.dtype for each in found["samples"].columns.values()] == kinds
 
 
 LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
