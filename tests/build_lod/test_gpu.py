@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from spatialq.udfs.build_lod import UDF, Options, cpu, gpu
 from spatialq.udfs.build_lod.cost import BYTES_GRID, BYTES_KERNEL
-from spatialq.udfs.build_lod.tree import Cube, Root
+from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
 from ..host.device import HostDevice, OnDevice
 from ..test_parity import assert_same, device
@@ -56,7 +56,9 @@ CLOSE = (
 
 def each_case_with(strategy):
     """Every case with a strategy, and some with the others."""
-    return [(case, each) for case in CASES for each in STRATEGIES if each == strategy or case in CLOSE]
+    return [
+        (case, each) for case in CASES for each in STRATEGIES if each == strategy or case in CLOSE
+    ]
 
 
 @pytest.mark.parametrize(("case", "strategy"), each_case_with("average"))
@@ -117,8 +119,14 @@ def test_columns_of_the_gpu(device, strategy):
     assert_same(found, UDF.kernel("cpu")(**columns, options=options))
 
 
+LAST = Root(BITS, (5, 6, 2))
+"""No points of this have two places."""
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("root", [Root(1, (1, 0, 1)), Root(3, (5, 6, 2)), Root(30, (9, 2**29, 7))])
+@pytest.mark.parametrize(
+    "root", [Root(1, (1, 0, 1)), Root(3, (5, 6, 2)), Root(30, (9, 2**29, 7)), LAST]
+)
 def test_tiles_are_as_on_the_cpu(device, root, strategy):
     corner = np.array(root.cell) / 2.0**root.level
     points = points_of(moved(random(700), scale=0.5**root.level * 0.99, shift=corner))

@@ -13,6 +13,8 @@ __all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}
+
+
 def as_on_the_device(points, kind):
     """What points are as records on the device, and the points that these are."""
     if kind == "packed":
@@ -32,14 +34,10 @@ def split_of(device, tree, records):
     names = ["level", "cell", "parent", "first_child", "children", "first", "points"]
     level_first = [*np.flatnonzero(np.diff(tree.level, prepend=-1)).tolist(), len(tree.level)]
     nodes = Nodes(*(put(getattr(tree, name)) for name in names))
-    return Split(
-        put(records[order]), put(order), nodes, level_first, tree.points, tree.children
-    )
+    return Split(put(records[order]), put(order), nodes, level_first, tree.points, tree.children)
 
 
-def assert_same_voxels(
-    device, columns, kind, options, *, representatives=True
-):
+def assert_same_voxels(device, columns, kind, options, *, representatives=True):
     records, points = as_on_the_device(points_of(columns), kind)
     cube, put = cube_of(points), device.upload_small
     if kind == "packed":

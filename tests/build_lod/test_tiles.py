@@ -8,7 +8,7 @@ from spatialq.udfs.build_lod import UDF, Options, cpu, spool, tiles
 from spatialq.udfs.build_lod.door import enter
 from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.table import concatenate
-from spatialq.udfs.build_lod.tree import Root
+from spatialq.udfs.build_lod.tree import BITS, Root
 
 from spatialq.udf import Lists, Text
 
@@ -19,6 +19,7 @@ from .cases import (
     joined,
     lattice,
     moved,
+    neighbours,
     random,
     surface,
     teapot_in_a_stadium,
@@ -128,6 +129,19 @@ def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
     found = tiles.run(enter_all(columns), options, build, 100)
     assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
     assert max(sizes) <= 100
+
+
+def test_places_of_the_last_level_are_leaves_without_a_kernel():
+    columns, roots = neighbours(60), []
+
+    def build(points, cube, options, root):
+        roots.append(root.level)
+        return cpu.build(points, cube, options, root)
+
+    options = Options(max_points=10, grid_size=8)
+    found = tiles.run(enter_all(columns), options, build, 100)
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert found["level"].max() == BITS not in roots
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -45,7 +45,9 @@ def test_scenes_are_as_on_the_cpu(device, model, strict, direction):
     found, expected = both(many, options=chosen)
     assert_same(found, expected)
     assert len(found["a"]) or (strict and isinstance(device, HostDevice))
-    rows = np.random.default_rng(23).integers(0, len(many), (2, 99 if not isinstance(device, HostDevice) else 9))
+    rows = np.random.default_rng(23).integers(
+        0, len(many), (2, 99 if not isinstance(device, HostDevice) else 9)
+    )
     assert_same(*both(many, many, options=chosen, pairs=(rows[0], rows[1])))
 
 
@@ -58,7 +60,11 @@ def test_nothing_at_all():
 
 def test_arrays_of_the_gpu_stay_there(device):
     meshes = Meshes.of(blocks(24))
-    put = device.xp.asarray if not isinstance(device, HostDevice) else lambda values: values.view(OnDevice)
+    put = (
+        device.xp.asarray
+        if not isinstance(device, HostDevice)
+        else lambda values: values.view(OnDevice)
+    )
     arrays = meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts
     found = gpu.run(Meshes(*map(put, arrays)), options=Options())
     expected = cpu.run(meshes, options=Options())

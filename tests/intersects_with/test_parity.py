@@ -75,7 +75,11 @@ def test_meshes_of_the_gpu_stay_there(device):  # noqa: F811
     a, b, *_ = CASES["crossing beams"]
     meshes = Meshes.of([a, b])
     expected = cpu.run(meshes, options=Options(relations=True))
-    put = device.xp.asarray if not isinstance(device, HostDevice) else lambda values: values.view(OnDevice)
+    put = (
+        device.xp.asarray
+        if not isinstance(device, HostDevice)
+        else lambda values: values.view(OnDevice)
+    )
     there = Meshes(
         *map(put, (meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts))
     )
