@@ -38,6 +38,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/pops_patches.py
 	$(BIN)/python benchmarks/pops_end_to_end.py --side 5000
 	$(BIN)/python benchmarks/build_lod.py
+	$(BIN)/python benchmarks/build_lod_end_to_end.py
 	$(BIN)/python benchmarks/build_lod_quality.py
 	$(BIN)/python benchmarks/intersects_with.py
 	$(BIN)/python benchmarks/distance.py

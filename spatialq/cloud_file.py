@@ -20,15 +20,15 @@ NOISE = (7, 18)  # ASPRS classes
 Progress = Callable[[Path, int, int], None]
 
 
-def open_cloud(
-    command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
-) -> "LasSource":
-    """Open a point cloud, after looking whether the outputs can be written.
+def open_clouds(
+    command: str, sources: Sequence[Path], targets: Sequence[Path], endings: Sequence[str]
+) -> "list[LasSource]":
+    """Open point clouds, after looking whether the outputs can be written.
 
     Raises
     ------
     FileError
-        If the source cannot be read, or an output not be written.
+        If a source cannot be read or is there twice, or an output cannot be written.
     ValueError
         If an output has none of the endings, or two are one file.
     """
@@ -37,17 +37,23 @@ def open_cloud(
     from spatialq.io.las import open_las
     from spatialq.loading import kind_of
 
-    require_outputs(command, source, targets, endings)
+    for source in sources:
+        require_outputs(command, source, targets, endings)
     for target in targets:
         if target.name.lower().endswith(".copc.laz"):
             message = f"{command}: output '{target}' must be no COPC file, which cannot be written"
             raise ValueError(message)
-    if kind_of(command, source) != "las":
-        raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
-    for target in targets:
-        if target.suffix.lower() in LAS:
-            require_format(source, target)
-    return open_las(source)
+    opened: dict[Path, LasSource] = {}
+    for source in sources:
+        if kind_of(command, source) != "las":
+            raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
+        if source.resolve() in opened:
+            raise FileError.of(command, source, "is given twice")
+        for target in targets:
+            if target.suffix.lower() in LAS:
+                require_format(source, target)
+        opened[source.resolve()] = open_las(source)
+    return list(opened.values())
 
 
 def metres_per_unit(command: str, source: Path, crs: str | None) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_cloud, read_columns
+from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_clouds, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,7 @@ def write_ground(
     if not targets:
         message = f"{COMMAND}: outputs must name a file, got none"
         raise ValueError(message)
-    cloud = open_cloud(COMMAND, path, targets, ENDINGS)
+    (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
     terrains = [target for target in targets if target.suffix.lower() in (*TERRAIN, *RELIEF)]
     surface = catalog()["ground_surface"].choose(
         {"source": "points", "resolution": resolution, "method": method, "thin": True}

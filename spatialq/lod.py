@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cloud_file import Progress
-from spatialq.errors import FileError, FileWarning
+from spatialq.cloud_file import Progress, metres_per_unit, open_clouds
+from spatialq.errors import CrsError, FileWarning
 from spatialq.planner import devices, route
 from spatialq.udf import Device
 
@@ -88,11 +88,8 @@ def write_lod(
     from spatialq.bridge import structs
     from spatialq.bridge_cloud import batches_of_clouds, read_clouds
     from spatialq.call import call
-    from spatialq.export.atomic import require_outputs
     from spatialq.io import crs as crs_text
     from spatialq.io.files import find_files, warn_about
-    from spatialq.io.las import open_las
-    from spatialq.loading import kind_of
     from spatialq.udf import catalog
 
     began = time.perf_counter()
@@ -101,23 +98,17 @@ def write_lod(
     targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
     udf = catalog()[FUNCTION]
     chosen = udf.choose(options)  # refused before the work is done
-    for path in paths:
-        require_outputs(COMMAND, path, targets, ENDINGS)
-        if kind_of(COMMAND, path) != "las":
-            raise FileError.of(COMMAND, path, "is no point cloud: LAS, LAZ or COPC")
-    clouds = [open_las(path) for path in paths]
+    clouds = open_clouds(COMMAND, paths, targets, ENDINGS)
     if crs is not None:
         crs = crs_text.from_text(crs)
     else:
         crs = crs_text.require_same(COMMAND, ((cloud.path, cloud.crs) for cloud in clouds))
     for cloud in clouds:
         warn_about(COMMAND, cloud)
-    if crs is not None and crs_text.metres_per_unit(crs) is None:
-        message = (
-            f"{COMMAND}: '{paths[0]}' is in {crs_text.name(crs)}, which is not projected: its "
-            "voxels are no cubes in space; reproject it first, or give the right crs"
-        )
-        warnings.warn(message, FileWarning, stacklevel=2)
+    try:
+        metres_per_unit(COMMAND, paths[0], crs)
+    except CrsError as degrees:
+        warnings.warn(f"{degrees}: voxels are no cubes in space", FileWarning, stacklevel=2)
     points, enough_for = sum(cloud.rows for cloud in clouds), _points_in(memory, chosen.max_points)
     known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
     pictures = [target for target in targets if target.suffix.lower() in PICTURE]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_cloud, read_columns
+from spatialq.cloud_file import LAS, NOISE, Progress, metres_per_unit, open_clouds, read_columns
 from spatialq.errors import CrsError
 from spatialq.quoting import literal
 
@@ -91,7 +91,7 @@ def write_planes(
         raise ValueError(message)
     udf = catalog()["detect_planes"]
     chosen = udf.choose(options)  # refused before the work is done
-    cloud = open_cloud(COMMAND, path, targets, ENDINGS)
+    (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
     if any(target.suffix.lower() in LAS for target in targets):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     crs = cloud.crs if crs is None else crs_text.from_text(crs)

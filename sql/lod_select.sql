@@ -7,7 +7,8 @@
 --         bottom to top) or view_height (of a parallel view, in the unit of x, y, z), width: 1920,
 --         height: 1080 (pixels), near: 0, far
 -- pixels: how many a voxel may cover
--- max_samples: a coarser view where the nodes would have more of them; the root is always given
+-- max_samples: a coarser view where the nodes would have more of them; the root is given even so,
+--         if it is in view
 -- gives: all columns of lod; pixels (how many a voxel covers at most; NULL for points), octants
 --        (bit c: child c is not drawn, so that the samples in that octant are; 255 for a leaf)
 -- example: SELECT node, pixels, octants, samples FROM lod_select('lod', {eye: [0, 0, 90], target: [50, 50, 0]})

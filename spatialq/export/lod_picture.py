@@ -131,15 +131,16 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
         heading, note = _caption(level)
         draw.text((left, top), heading, INK, ImageFont.load_default(20))
         draw.text((left, top + 26), note, FAINT, ImageFont.load_default(16))
-        for window, at in ((overview, top + CAPTION), (part, top + CAPTION + overview.tall + GAP)):
+        above, below = top + CAPTION, top + CAPTION + overview.tall + GAP
+        for window, at in ((overview, above), (part, below)):
             size = (window.wide, window.tall)
             panel = Image.fromarray(_paint(level, axes, window, apart, tones))
             canvas.paste(panel.resize(size, Image.Resampling.BOX), (left, at))
             draw.rectangle((left, at, left + window.wide - 1, at + window.tall - 1), outline=FAINT)
-        x, y = np.array([left, top + CAPTION]) + _places(part.middle, overview)
+        x, y = np.array([left, above]) + _places(part.middle, overview)
         half = PANEL / CLOSER / 2
         draw.rectangle((x - half, y - half, x + half, y + half), outline=MARK, width=2)
-        draw.rectangle((left, at, left + PANEL - 1, at + PANEL - 1), outline=MARK, width=2)
+        draw.rectangle((left, below, left + PANEL - 1, below + PANEL - 1), outline=MARK, width=2)
     with whole(Path(path)) as partial:
         canvas.save(partial, "PNG")
 

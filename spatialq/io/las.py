@@ -137,8 +137,10 @@ class LasSource:
                 for values, array in zip(batch.columns, arrays.values(), strict=True):
                     rows = slice(span[0].first, span[0].first + batch.num_rows)
                     array[rows] = values.to_numpy(zero_copy_only=False)
+                own = _Extent()
+                own.add(batch)
                 with lock:
-                    extent.add(batch)
+                    extent.include(own)
                     done += batch.num_rows
                     if tick is not None:
                         tick(self.path, done, self.rows)
@@ -320,11 +322,15 @@ class _Extent:
         for axis in "xyz":
             if axis in batch.schema.names and batch.num_rows:
                 values = batch.column(axis).to_numpy()
-                least, most = self._ranges.get(axis, (np.inf, -np.inf))
-                self._ranges[axis] = (
-                    min(least, float(values.min())),
-                    max(most, float(values.max())),
-                )
+                self._reach(axis, float(values.min()), float(values.max()))
+
+    def include(self, other: "_Extent") -> None:
+        for axis, (least, most) in other._ranges.items():
+            self._reach(axis, least, most)
+
+    def _reach(self, axis: str, low: float, high: float) -> None:
+        least, most = self._ranges.get(axis, (np.inf, -np.inf))
+        self._ranges[axis] = min(least, low), max(most, high)
 
     def outside(self, box: Box, scales: tuple[float, float, float]) -> str | None:
         """Say where the points leave the box by more than one step of the grid."""

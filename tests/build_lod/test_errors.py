@@ -41,8 +41,8 @@ STRATEGIES = "strategy must be 'first' or 'random' or 'average' or 'weighted', g
         ("strategy := 'mean'", STRATEGIES + "'mean'"),
         ("strategy := ''", STRATEGIES + "''"),
         ("strategy := NULL", "strategy must not be NULL"),
-        ("max_points := 0", "max_points must be >= 1, got 0"),
-        ("max_points := -5", "max_points must be >= 1, got -5"),
+        ("max_points := 0", "max_points must be >= 1 and < 2**63, got 0"),
+        ("max_points := -5", "max_points must be >= 1 and < 2**63, got -5"),
         ("max_points := NULL", "max_points must not be NULL"),
         ("grid_size := 0", "grid_size must be a power of two from 2 to 128, got 0"),
         ("grid_size := 1", "grid_size must be a power of two from 2 to 128, got 1"),
@@ -85,7 +85,13 @@ def test_options_of_another_type(con, arguments, sentence):
 
 @pytest.mark.parametrize(
     "option",
-    [{"max_points": 1}, {"grid_size": 2}, {"grid_size": 128}, {"seed": 2**32 - 1}],
+    [
+        {"max_points": 1},
+        {"max_points": 2**63 - 1},
+        {"grid_size": 2},
+        {"grid_size": 128},
+        {"seed": 2**32 - 1},
+    ],
 )
 def test_what_is_just_allowed_runs(con, option):
     Options(**option)

@@ -34,7 +34,7 @@ class Options(Choices):
         How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point in
         it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
         width, nearer samples weighing more.
-    max_points : int, >= 1
+    max_points : int, >= 1 and < 2**63
         A cell with more points is split; points that coincide cannot be.
     grid_size : int, a power of two from 2 to 128
         Cells along each side of an inner node.
@@ -56,8 +56,8 @@ class Options(Choices):
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):
             self.refuse("strategy", " or ".join(map(repr, get_args(Strategy))))
-        if not self.max_points >= 1:
-            self.refuse("max_points", ">= 1")
+        if not 1 <= self.max_points < 2**63:
+            self.refuse("max_points", ">= 1 and < 2**63")
         if self.grid_size not in (1 << k for k in range(1, MAX_GRID.bit_length())):
             self.refuse("grid_size", f"a power of two from 2 to {MAX_GRID}")
         if not 0 <= self.seed < 2**32:

@@ -42,11 +42,16 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
     elif np.any(lost := reduce(np.logical_or, map(np.ma.getmask, own))):
         own = [np.where(lost, grey, np.ma.getdata(each)) for each in own]
     side_by_side = np.empty((n, len(CHANNELS)), np.uint16)
-    plain = [np.ascontiguousarray(np.ma.getdata(each)).view() for each in (*own, light)]
-    for each in plain:
-        each.flags.writeable = False  # one Numba type, wherever the arrays came from
+    plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
     return side_by_side
+
+
+def read_only(values: Any) -> Any:
+    """Give values for Numba code, which is then compiled once, wherever they came from."""
+    view = np.ascontiguousarray(values).view()
+    view.flags.writeable = False
+    return view
 
 
 @njit(cache=True, nogil=True)

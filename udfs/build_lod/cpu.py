@@ -6,6 +6,7 @@ import numpy as np
 
 from spatialq.parallel import in_threads
 
+from .colours import read_only
 from .door import enter
 from .nodes import grow
 from .places import keys
@@ -77,7 +78,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
         Of NumPy arrays.
     """
     root = Root() if root is None else root
-    points = Points(*(_read_only(each) for each in vars(points).values()))
+    points = Points(*map(read_only, vars(points).values()))
     ordered = sort(points, cube, root)
     nodes = grow(split(ordered, options.max_points), root.level)
     filler = Filler(ordered, nodes, options)
@@ -111,9 +112,3 @@ def sort(points: Points, cube: Cube, root: Root) -> Sorted:
 
     in_threads(write, len(key))
     return Sorted(points, cube, root, key, np.arange(len(key), dtype=np.uint32))
-
-
-def _read_only(values: Any) -> Any:
-    values = values.view()
-    values.flags.writeable = False  # one Numba type, wherever the arrays came from
-    return values

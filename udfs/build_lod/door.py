@@ -8,7 +8,7 @@ import numpy as np
 from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads
 
-from .colours import colours
+from .colours import colours, read_only
 from .tree import Cube, Points
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def enter(
         refuse(f"points must be at most {MOST_POINTS} in one tree, got {n}")
     cube = cube_around(*box(x, y, z, point_id))
     carried = [red, green, blue, intensity, classification]
-    if not ascends(_view(point_id)):
+    if not ascends(read_only(point_id)):
         order = np.argsort(point_id, kind="stable")  # of runs that ascend: they are merged
         x, y, z, point_id = (values[order] for values in (x, y, z, point_id))
         carried = [None if values is None else values[order] for values in carried]
@@ -76,8 +76,8 @@ def enter(
     if classification is None:
         classification = np.zeros(n, np.uint8)
     return Cloud(
-        Points(_view(x), _view(y), _view(z), colour, _view(point_id)),
-        _view(np.ma.filled(classification, 0)),
+        Points(read_only(x), read_only(y), read_only(z), colour, read_only(point_id)),
+        read_only(np.ma.filled(classification, 0)),
         cube,
     )
 
@@ -88,16 +88,9 @@ def refuse(sentence: str) -> NoReturn:
     raise ValueError(message)
 
 
-def _view(values: Any) -> Any:
-    """Make read-only views, which have one Numba type, wherever the arrays came from."""
-    view = np.ascontiguousarray(values).view()
-    view.flags.writeable = False
-    return view
-
-
 def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
     """Find the least and the greatest x, y, z of points, which must be finite."""
-    views = tuple(map(_view, (x, y, z)))
+    views = tuple(map(read_only, (x, y, z)))
     boxes: list[tuple[float, ...]] = []
     in_threads(lambda span: boxes.append(_box(*views, *span)), x.size)
     least, greatest = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]

@@ -102,8 +102,6 @@ class _Splitter:
         if stop - start > self.max_points and not self._is_one_place(start, stop):
             self._divide(level, cell, start, stop)
             return
-        if stop - start <= self.max_points:
-            alone = level
         self._keep(alone, cell[None] >> (level - alone), [start], [stop - start])
 
     def _keep(self, level: int, cell: Any, first: Any, points: Any) -> None:

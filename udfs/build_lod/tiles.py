@@ -23,8 +23,6 @@ from .voxels import Filler, Voxels, draw_points
 if TYPE_CHECKING:
     from . import Options
 
-OF_NODES = ("level", "cell", "parent", "first_child", "children", "first", "points")
-"""What a tree has of each node."""
 Build = Callable[[Points, Cube, "Options", Root], Tree]
 """A kernel such as `cpu.build`; its tree is in the memory of the host."""
 
@@ -50,15 +48,15 @@ class Part:
         if tree.children[0] == 0:
             return self
         kept, representative = np.unique(tree.representative[:n], return_inverse=True)
-        node = replace(
-            tree,
-            **{name: getattr(tree, name)[:1] for name in OF_NODES},
-            order=tree.order[:0],
-            voxel_first=tree.voxel_first[:2],
+        node = replace(  # of copies: a view would keep all of the tile in memory
+            leaf(tree.root, int(tree.points[0]), np.empty(0, np.uint32)),
+            children=tree.children[:1].copy(),
+            voxel_first=np.array([0, n]),
             code=tree.code[:n].copy(),
             colour=tree.colour[:n].copy(),
             mass=tree.mass[:n].copy(),
             representative=representative.astype(np.uint32),
+            sums=tree.sums,
         )
         return Part(node, take(self.points, kept), self.classification[kept])
 
@@ -167,7 +165,7 @@ class Tiler:
         chosen = zip(positions, trees, strict=True)
         np.concatenate([of[tree.representative] for of, tree in chosen], out=below.representative)
         if strategy == "average":
-            np.concatenate([tree.sums for tree in trees], out=below.sums[:, :4])
+            np.concatenate([tree.sums for tree in trees], out=below.sums)
         elif strategy == "random":
             each, seed = np.arange(len(below.key), dtype=np.uint32), self.options.seed
             these = below.representative, 0, len(each)
@@ -178,7 +176,7 @@ class Tiler:
         filler = Filler(Sorted(points, self.cube, root, key, position), nodes, self.options)
         here = filler.fill_first(below, [len(tree.code) for tree in trees])
         tree = replace(
-            leaf(root, sum(int(tree.points[0]) for tree in trees), position[:0]),
+            leaf(root, sum(int(tree.points[0]) for tree in trees), np.empty(0, np.uint32)),
             children=nodes.children[:1],
             voxel_first=np.array([0, len(here.code)]),
             code=here.code,

@@ -27,6 +27,8 @@ FINE = 10
 REACH = 1 << FINE
 """Width of a voxel in those units: how far a sample counts."""
 HALF = REACH // 2
+SUMS = {"average": 4, "weighted": 5}
+"""What is added up for a voxel: its channels, and the weights where these are not its mass."""
 
 
 @dataclass
@@ -42,8 +44,8 @@ class Voxels:
     representative : uint32[v]
     key : uint64[v]
         Of 'random': the greatest key of a point; else of no length.
-    sums : uint64[v, 5]
-        Of 'average' and 'weighted': the four channels, and the weights; else of no length.
+    sums : uint64[v, 4] or uint64[v, 5]
+        Of 'average': the four channels; of 'weighted' the weights, too; else of no length.
     """
 
     code: Any
@@ -62,12 +64,12 @@ class Voxels:
             np.zeros(n, mass),
             np.full(n, NO_POINT, np.uint32),
             np.zeros(n if strategy == "random" else 0, np.uint64),
-            np.zeros((n if strategy in ("average", "weighted") else 0, 5), np.uint64),
+            np.zeros((n, SUMS[strategy]) if strategy in SUMS else (0, 4), np.uint64),
         )
 
     def colour_sums(self, strategy: str) -> Any:
         """Give `Tree.sums` where these are the voxels of the first node."""
-        return self.sums[:, :4] if strategy == "average" else np.empty((0, 4), np.uint64)
+        return self.sums if strategy == "average" else np.empty((0, 4), np.uint64)
 
 
 class Mask:
