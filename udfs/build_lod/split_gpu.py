@@ -184,9 +184,9 @@ def split(
     Notes
     -----
     Memory on the device, besides the points: 16 bytes a packed point or 32 for columns for the
-    sorted points, 4 for their order, 4 for the cells of points; 8 bytes for each of 1.15 * 8^8
-    cells of the first grid, fewer for small clouds; 85 bytes a node. What is not in the result is
-    free at the end.
+    sorted points, 4 for their order, 4 for the cells of points; 8.6 bytes a finest cell, of which
+    the first grid has up to 8^8 and each round after it up to 2^24, more only if its grids are of
+    a single level; 89 bytes a node. What is not in the result is free at the end.
     """
     if len(cloud) > MAX_POINTS:
         message = (
