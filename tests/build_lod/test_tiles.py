@@ -39,6 +39,12 @@ def rows(table):
     return found
 
 
+def nodes(table):
+    """Names and parents in the order of the rows."""
+    texts = table["node"], table["parent"]
+    return [[(*each.names, None)[code] for code in each.codes] for each in texts]
+
+
 def enter_all(columns):
     return enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
 
@@ -79,6 +85,7 @@ def test_tiles_are_joined_to_the_tree_of_one_build(case, strategy):
         found = tiled(columns, options, budget)
         assert_same_rows(found, whole)
         assert [each.dtype for each in found["samples"].columns.values()] == kinds
+        assert nodes(found) == nodes(whole)
 
 
 LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))

@@ -178,7 +178,7 @@ class _Grid:
         most = min(int(self.counts.sum()), self.counts.size)
         groups = np.empty((4, most), np.int64)
         found = cut(pyramid(self.counts, self.depth), self.depth, budget, self.group_of, groups)
-        deep, code, points, _ = groups[:, :found]
+        deep, code, points, _ = groups[:, :found].copy()  # most of it is not used
         self.counts = None
         cell = cells_below(np.array(self.root.cell), deep, code)
         self.groups = Leaves(self.root.level + deep, cell, np.cumsum(points) - points, points)
