@@ -18,8 +18,6 @@
 #define ALL 0xFFFFFFFFu
 #define NOWHERE 0xFFFFFFFFu
 #define INNER 0x80000000u
-#define UNROLL 4
-#define SCATTERED 8       // runs of a warp from which it pays to find equal cells anywhere in it
 #define PARENTS 512       // cells of a block of lod_pyramid, at the level above its lowest
 #define LEVELS 4          // of lod_pyramid, 8^3 == PARENTS
 #define NODE_THREADS 1024
@@ -64,21 +62,10 @@ struct Group {
     int leader, rank, size;  // its first lane; which of the group this one is; how many they are
 
     __device__ Group(u32 key) {
-        const int lane = threadIdx.x % 32;
-        const u32 below = (1u << lane) - 1;
-        const u32 before = __shfl_up_sync(ALL, key, 1);
-        const u32 starts = __ballot_sync(ALL, lane == 0 || key != before);
-        if (__popc(starts) >= SCATTERED) {
-            const u32 members = __match_any_sync(ALL, key);
-            leader = __ffs(members) - 1;
-            rank = __popc(members & below);
-            size = __popc(members);
-        } else {
-            const u32 later = starts & ~below & ~(1u << lane);
-            leader = 31 - __clz(starts & (below | 1u << lane));
-            rank = lane - leader;
-            size = (later ? __ffs(later) - 1 : 32) - leader;
-        }
+        const u32 members = __match_any_sync(ALL, key), below = (1u << threadIdx.x % 32) - 1;
+        leader = __ffs(members) - 1;
+        rank = __popc(members & below);
+        size = __popc(members);
     }
     __device__ bool leads() const { return threadIdx.x % 32 == leader; }
 };
@@ -110,6 +97,7 @@ template <typename Points>
 __device__ void count_points(Points points, i64 n, Cube cube, int level, int depth, u32* words,
                              u32* ids) {
     const Cells<typename Points::Real> grid(cube, level, depth);
+    const int UNROLL = 4;
     FOR_SHARES(k, n) {
         typename Points::Record found[UNROLL];
 #pragma unroll
@@ -141,6 +129,7 @@ template <typename Points>
 __device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grids grids, int level,
                               int depth, u32* seen, u32* differs, u32* ids) {
     const Cells<typename Points::Real> within(cube, level, depth);
+    const int UNROLL = 4;
     FOR_SHARES(k, n) {
         u32 words[UNROLL];
 #pragma unroll
@@ -389,29 +378,19 @@ extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, co
 template <typename Points>
 __device__ void sort_points(Points points, i64 n, const u32* ids, const u32* leaf_of, u32* slots,
                             typename Points::Record* records, u32* order) {
+    const int UNROLL = 1;  // more are slower where points come in random order
     FOR_SHARES(k, n) {
-        typename Points::Record found[UNROLL];
-        u32 leaves[UNROLL], to[UNROLL];
-#pragma unroll
-        for (int i = 0; i < UNROLL; ++i) {
-            const i64 at = k + 32 * i;
-            leaves[i] = at < n ? leaf_of[ids[at]] : NOWHERE;
-            if (at < n) found[i] = points.at(at);
-        }
-#pragma unroll
-        for (int i = 0; i < UNROLL; ++i) {
-            const Group group(leaves[i]);
-            u32 first = 0;
-            if (group.leads() && leaves[i] != NOWHERE)
-                first = atomicAdd(&slots[(i64)SLOT_STRIDE * leaves[i]], (u32)group.size);
-            to[i] = __shfl_sync(ALL, first, group.leader) + group.rank;
-        }
-#pragma unroll
-        for (int i = 0; i < UNROLL; ++i) {
-            if (leaves[i] == NOWHERE) continue;
-            records[to[i]] = found[i];
-            order[to[i]] = (u32)(k + 32 * i);
-        }
+        const u32 leaf = k < n ? leaf_of[ids[k]] : NOWHERE;
+        typename Points::Record found;
+        if (k < n) found = points.at(k);
+        const Group group(leaf);
+        u32 first = 0;
+        if (group.leads() && k < n)
+            first = atomicAdd(&slots[(i64)SLOT_STRIDE * leaf], (u32)group.size);
+        const u32 to = __shfl_sync(ALL, first, group.leader) + group.rank;
+        if (k >= n) continue;
+        records[to] = found;
+        order[to] = (u32)k;
     }
 }
 

@@ -796,7 +796,7 @@ __device__ void weigh_all(const Lod& lod, const Step* steps, i64 n_steps, u32* s
 
 // ---- for both kinds of points
 
-extern "C" __global__ void __launch_bounds__(MARKERS, 3) lod_mark_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(MARKERS, 4) lod_mark_packed(Lod lod) {
     mark_points<Packed>(lod);
 }
 extern "C" __global__ void __launch_bounds__(MARKERS) lod_mark_columns(Lod lod) {
@@ -814,7 +814,7 @@ extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_packed(Lod lod) 
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_random_columns(Lod lod) {
     add_points<Wide, Random<Wide>>(lod);
 }
-extern "C" __global__ void __launch_bounds__(ADDERS, 3) lod_average_packed(Lod lod) {
+extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_packed(Lod lod) {
     add_points<Packed, Average<Packed>>(lod);
 }
 extern "C" __global__ void __launch_bounds__(ADDERS) lod_average_columns(Lod lod) {
