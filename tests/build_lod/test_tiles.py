@@ -49,6 +49,12 @@ def rows(table):
     return found
 
 
+def nodes(table):
+    """Names and parents in the order of the rows."""
+    texts = table["node"], table["parent"]
+    return [[(*each.names, None)[code] for code in each.codes] for each in texts]
+
+
 def enter_all(columns):
     return enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
 
@@ -100,6 +106,7 @@ def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
     found = tiled(columns, options, budget)
     assert_same_rows(found, whole)
     assert [each.dtype for each in found["samples"].columns.values()] == kinds
+    assert nodes(found) == nodes(whole)
 
 
 LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
@@ -114,7 +121,25 @@ def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch)
     assert_same_rows(tiled(LARGE, options, budget), whole)
     found = through_files(LARGE, options, budget, tmp_path)
     assert_same_rows(concatenate(found), whole)
-    assert sorted(tmp_path.iterdir()) == [tmp_path / "points"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_points_far_from_the_others_need_no_more_disk(tmp_path):
+    """However deep the tiles lie, the points are in the files twice at most."""
+    strays = cloud(*np.full((3, 1), 1e4)), cloud(*np.full((3, 1), 1e9))
+    columns = joined(surface(3000), *strays)
+    sizes = []
+
+    def build(*given):
+        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+        return cpu.build(*given)
+
+    options = Options(max_points=100, grid_size=8)
+    written, cube = spool.spool(batches(columns, 1000), tmp_path / "points")
+    tiler = tiles.Tiler(cube, options, build, 500)
+    found = concatenate(list(spool.rows(tiler, written)))
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert max(sizes) == 3002 * spool.RECORD.itemsize
 
 
 def test_points_of_one_place_need_not_fit_where_they_are_in_memory():

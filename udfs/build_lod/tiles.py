@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import door
 from .cpu import sort
-from .door import Cloud
 from .nodes import Nodes, grow
 from .split import Leaves, Sorted, split
-from .table import columns, concatenate
+from .table import by_level, columns
 from .tree import BITS, Cube, Points, Root, Tree
 from .voxels import Filler, Voxels, draw_points
 
@@ -76,13 +76,17 @@ class Tiler:
     options : Options
     build : callable
     budget : int
-        Points that `build` can take at once, not fewer than a leaf may have.
+        Points that `build` can take at once, not fewer than a leaf may have; no tile has more than
+        `MOST_POINTS`.
     """
 
     cube: Cube
     options: "Options"
     build: Build
     budget: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", min(self.budget, door.MOST_POINTS))
 
     def of_cloud(self, points: Points, classification: Any) -> Rows:
         """Give the rows of all nodes of a cloud in memory."""
@@ -188,7 +192,7 @@ class Tiler:
         return Part(tree, points, np.concatenate([c.classification for c in children])[by_id])
 
 
-def run(cloud: Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
+def run(cloud: door.Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
     """Build the octree of a cloud tile by tile and give it as a table.
 
     Parameters
@@ -204,10 +208,10 @@ def run(cloud: Cloud, options: "Options", build: Build, budget: int) -> dict[str
     Returns
     -------
     dict of columns
-        As from `table.columns`, each node before its children.
+        As from `table.columns`.
     """
     tiler = Tiler(cloud.cube, options, build, max(budget, options.max_points))
-    return concatenate(list(tiler.of_cloud(cloud.points, cloud.classification))[::-1])
+    return by_level(list(tiler.of_cloud(cloud.points, cloud.classification)))
 
 
 def leaf(root: Root, n: int, order: Any) -> Tree:
