@@ -18,7 +18,7 @@ SHARED = [
     (name, getattr(module, name))
     for module in (split_gpu, tree, voxels, voxels_gpu)
     for name in DEFINED
-    if hasattr(module, name) and (module, name) != (split_gpu, "ALL")
+    if hasattr(module, name)
 ]
 OF_THE_DEVICE = {"ALL", "NOWHERE", "OPAQUE", "INNER", "SLOTS", "MOST_WORDS"}
 

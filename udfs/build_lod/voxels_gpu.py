@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .split_gpu import Cloud, Split
+from .split_gpu import Records, Split
 from .tree import Cube
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Voxels:
 
 
 def voxels(
-    device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any,
+    device: Any, cloud: Records, split: Split, cube: Cube, options: "Options", point_id: Any,
     *, representatives: bool = True,
 ) -> Voxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
@@ -68,7 +68,7 @@ def voxels(
     Parameters
     ----------
     device : Device
-    cloud : Cloud
+    cloud : Records
     split : Split
         Of the cloud.
     cube : Cube
@@ -98,7 +98,13 @@ class _Filler:
     """Fills the nodes of a split cloud."""
 
     def __init__(
-        self, device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any
+        self,
+        device: Any,
+        cloud: Records,
+        split: Split,
+        cube: Cube,
+        options: "Options",
+        point_id: Any,
     ) -> None:
         self.device, self.cloud, self.split = device, cloud, split
         self.strategy = options.strategy
