@@ -92,7 +92,7 @@ class Tree:
         Cell of the node's grid as a Morton code, x the highest bit of each three; ascending.
     colour : uint16[voxels, 4]
     mass : uint32[voxels]
-        Points in the voxel.
+        Points in the voxel; uint64 of the nodes above tiles.
     representative : uint32[voxels]
         Position of a point in the voxel: of 'random' the drawn one, else the lowest.
     sums : uint64[voxels of the first node, 4]
