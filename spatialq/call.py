@@ -93,24 +93,34 @@ def run(
         raise ValueError(message)
     columns = {"x": x, "y": y, "z": z, "point_id": point_id}
     columns |= {name: options.pop(name, None) for name in udf.carries}
-    if any(on_gpu(values) for values in columns.values()):
-        gpu = cuda.device()
-        with gpu.use():
-            if point_id is None:
-                columns["point_id"] = gpu.xp.arange(x.shape[0])
-            columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
-            return _with_texts(call(udf, {**columns, **given}, udf.choose(options), "gpu")[0])
+    if not any(on_gpu(values) for values in columns.values()):
+        return _run_points(udf, columns, given, device, np, options)
+    gpu = cuda.device()
+    with gpu.use():
+        return _run_points(udf, columns, given, "gpu", gpu.xp, options)
+
+
+def _run_points(
+    udf: Udf,
+    columns: dict[str, Any],
+    elements: dict[str, Any],
+    device: str,
+    xp: Any,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Run a function of points on columns of any types; ids that are not given are xp's."""
+    columns = dict(columns)
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
-    n = columns["x"].size
-    columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
+    n, ids = columns["x"].size, columns["point_id"]
+    columns["point_id"] = xp.arange(n) if ids is None else _ids(ids)
     columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
-        message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
+        message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return _with_texts(call(udf, {**columns, **given}, udf.choose(options), device)[0])
+    return _with_texts(call(udf, {**columns, **elements}, udf.choose(options), device)[0])
 
 
 def _run_cells(
@@ -142,13 +152,25 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and isfinite(value)
 
 
+def _ids(values: Any) -> Any:
+    """Make int64 of ids, where they are."""
+    if on_gpu(values):
+        return cuda.device().xp.ascontiguousarray(cuda.device().view(values), np.int64)
+    return np.asarray(values, np.int64)
+
+
 def _floats(udf: Udf, name: str, values: Any) -> Any:
-    """Make contiguous float64 of numbers; NaN where they are masked."""
+    """Make contiguous float64 of numbers, where they are; NaN where they are masked."""
     got: Any
     try:
-        array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
-        if array.dtype.kind in "fiubO":
-            return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
+        if on_gpu(values):
+            array = cuda.device().view(values)
+            if array.dtype.kind in "fiub":
+                return cuda.device().xp.ascontiguousarray(array, np.float64)
+        else:
+            array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+            if array.dtype.kind in "fiubO":
+                return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
         got = array.dtype
     except (TypeError, ValueError) as error:
         got = error

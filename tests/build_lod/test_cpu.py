@@ -7,8 +7,7 @@ import pytest
 from spatialq.udfs.build_lod import Options, cpu
 from spatialq.udfs.build_lod.tree import Points, Root, Tree
 
-from .cases import joined, random, teapot_in_a_stadium
-from .test_oracle import STRATEGIES, cube_of, points_of
+from .cases import STRATEGIES, cube_of, joined, points_of, random, teapot_in_a_stadium
 
 CLOUD = points_of(joined(random(20_000), teapot_in_a_stadium()))
 

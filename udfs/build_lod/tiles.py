@@ -17,7 +17,7 @@ from .cpu import sort
 from .nodes import Nodes, grow
 from .split import Leaves, Sorted, split
 from .table import by_level, columns
-from .tree import Cube, Points, Root, Tree
+from .tree import BITS, Cube, Points, Root, Tree
 from .voxels import Filler, Voxels, draw_points
 
 if TYPE_CHECKING:
@@ -103,9 +103,12 @@ class Tiler:
         return (yield from self.of_tiles(tiles, Root(), tile))
 
     def of_tile(self, root: Root, points: Points, classification: Any) -> Rows:
-        """Give the rows of a tile; one with more points than the budget has them in one place."""
+        """Give the rows of a tile; with more points than the budget, or no level below, a leaf's.
+
+        All points of such a tile have one place.
+        """
         n = len(points.x)
-        if self.options.max_points < n <= self.budget:
+        if self.options.max_points < n <= self.budget and root.level < BITS:
             tree = self.build(points, self.cube, self.options, root)
         else:
             tree = leaf(root, n, np.arange(n, dtype=np.uint32))
