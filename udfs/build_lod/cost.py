@@ -9,9 +9,9 @@ BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""
 BYTES_SAMPLE = 41
 """Of a point or a voxel in the result."""
-BYTES_DEVICE = 95, 75
+BYTES_DEVICE = 85, 80
 """Of a point and of a voxel on the device: input, sorted points, their order; masks and sums."""
-BYTES_HOST = 180, 70
+BYTES_HOST = 172, 65
 """The same in main memory, the table and what is written of it included."""
 BYTES_GRID = 256 << 20
 """The counting grid, whatever the cloud."""
@@ -24,11 +24,11 @@ NEIGHBOURS = 8
 def voxels_a_point(options: Any) -> float:
     """Estimate how many voxels, on all levels, there are for each point of a surface.
 
-    It goes through some 1.5 g^2 cells of a grid. A lowest inner node has about twice the points of
-    a full leaf: as long as these are fewer than the cells, each has a voxel of its own on a level;
+    It goes through some 2 g^2 cells of a grid, and a lowest inner node has about twice the points
+    of a full leaf. As long as points are fewer than cells, each has a voxel of its own on a level;
     above, points are four times as many from level to level, and voxels are not.
     """
-    crowd = 1.5 * options.grid_size**2 / (2 * options.max_points)
+    crowd = options.grid_size**2 / options.max_points
     return 4 / 3 * crowd if crowd < 1 else 4 / 3 + log(crowd, 4)
 
 
