@@ -1,6 +1,9 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from numbers import Real
@@ -368,21 +371,42 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
-    rows = _rows(udf, arguments)
-    plan = route.plan(udf, rows, options, wish)
-    device, reason, error = plan.device, plan.reason, None
-    try:
+    with planned(udf, _rows(udf, arguments), options, wish) as course:
         try:
-            return udf.kernel(device)(**arguments, options=options), device
+            try:
+                return udf.kernel(course.device)(**arguments, options=options), course.device
+            except MemoryError as full:
+                course.fall_back(full)
+                return udf.kernel(course.device)(**arguments, options=options), course.device
         except MemoryError as full:
-            if device == "cpu" or wish == "gpu":
-                raise
-            device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**arguments, options=options), device
-    except MemoryError as full:
-        error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
-        raise MemoryError(error) from full
+            error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
+            raise MemoryError(error) from full
+
+
+@dataclass
+class Course:
+    """Where a call runs, and why."""
+
+    device: Device
+    reason: str
+    is_open: bool
+    """Whether it may go to the other device."""
+
+    def fall_back(self, full: MemoryError) -> None:
+        """Go on on the CPU, after an error of the GPU; raise it if that may not be."""
+        if self.device == "cpu" or not self.is_open:
+            raise full
+        self.device, self.reason = "cpu", f"the GPU ran out of memory: {full}"
+
+
+@contextmanager
+def planned(udf: Udf, rows: int, options: Any, wish: str) -> Iterator[Course]:
+    """Plan a call that is made in the block, and write the log when it ends."""
+    started, clock, error = datetime.now(UTC), time.perf_counter(), None
+    plan = route.plan(udf, rows, options, wish)
+    course = Course(plan.device, plan.reason, wish == "auto")
+    try:
+        yield course
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
@@ -392,8 +416,8 @@ def call(
                 at=started,
                 function=udf.name,
                 rows=rows,
-                device=device,
-                reason=reason,
+                device=course.device,
+                reason=course.reason,
                 estimated_seconds=plan.seconds,
                 seconds=time.perf_counter() - clock,
                 error=error,
