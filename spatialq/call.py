@@ -15,7 +15,7 @@ from spatialq import cuda
 from spatialq.cuda import on_gpu
 from spatialq.grid import Grid, heights, require_values
 from spatialq.planner import log, route
-from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find
+from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find, whole_numbers
 
 
 def run(
@@ -113,9 +113,11 @@ def _run_points(
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
-    n, ids = columns["x"].size, columns["point_id"]
-    columns["point_id"] = xp.arange(n) if ids is None else _ids(ids)
-    columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
+    n = columns["x"].size
+    _refuse_masked(udf, "point_id", columns["point_id"])
+    ids = _whole(udf, "point_id", columns["point_id"], "BIGINT")
+    columns["point_id"] = xp.arange(n) if ids is None else _contiguous(ids)
+    columns |= {name: _whole(udf, name, columns[name], kind) for name, kind in udf.carries.items()}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
         message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
@@ -152,11 +154,11 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and isfinite(value)
 
 
-def _ids(values: Any) -> Any:
-    """Make int64 of ids, where they are."""
+def _contiguous(values: Any) -> Any:
+    """Make values lie one after the other, where they are."""
     if on_gpu(values):
-        return cuda.device().xp.ascontiguousarray(cuda.device().view(values), np.int64)
-    return np.asarray(values, np.int64)
+        return cuda.device().xp.ascontiguousarray(cuda.device().view(values))
+    return np.ascontiguousarray(values)
 
 
 def _floats(udf: Udf, name: str, values: Any) -> Any:
@@ -178,22 +180,23 @@ def _floats(udf: Udf, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def _whole(udf: Udf, name: str, values: Any) -> Any:
-    """Make a carried column of what is given, if anything is; masked where that is."""
+def _whole(udf: Udf, name: str, values: Any, kind: str) -> Any:
+    """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
     if values is None:
         return None
-    kind = NUMPY_TYPES[udf.carries[name]]
-    most = np.iinfo(kind).max
+    wanted, limits = np.dtype(NUMPY_TYPES[kind]), np.iinfo(NUMPY_TYPES[kind])
     array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
     got = array.dtype
-    if got == kind:
+    if got == wanted:
         return values if on_gpu(values) else array
     if got.kind in "iu":
-        wrong = (array < 0) | (array > most)
+        wrong = (array < limits.min) | (array > limits.max)
         if not wrong.any():
-            return array.astype(kind)
+            return array.astype(wanted)
         got = array[wrong.argmax()]
-    message = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got {got}"
+    elif not array.size:  # NumPy takes [] for numbers with fractions
+        return array.astype(wanted)
+    message = f"{udf.name}: {name} must be {whole_numbers(kind)}, got {got}"
     raise ValueError(message)
 
 
