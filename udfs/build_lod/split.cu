@@ -353,7 +353,8 @@ extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, co
     const i64 cells = grids << 3 * depth;
     FOR_EACH(k, cells) {
         u32 word = words[k];
-        if (word == 0 || word & INNER) continue;
+        // 0: without points, or the first node, which is a finest cell only of a grid of one cell
+        if ((word == 0 && depth > 0) || word & INNER) continue;
         const u32* level = words;
         i64 cell = k, size = cells;
         int left = depth;

@@ -12,13 +12,15 @@ import numpy as np
 from spatialq.numba_cache import njit
 from spatialq.parallel import in_threads, n_threads, spans
 
-from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, place
-from .tree import Cube, Points, Root
+from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, keys, place
+from .tree import BITS, Cube, Points, Root
 
 DEPTH = 6
 """Levels that a counting sort reaches: 2**18 counters stay in a core's own cache."""
 SMALL = 1 << 15
 """Points that are no work for several threads."""
+FEW = 1 << 12
+"""Points that are sorted rather than counted in cells."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,13 @@ class Sorted:
         if rest >= 0:
             codes_of_keys(self.key, 3 * rest, 3 * depth, start, stop, out)
         else:
-            xyz = self.points.x, self.points.y, self.points.z
-            cube = self.cube.x0, self.cube.y0, self.cube.z0, self.cube.size
+            xyz, cube = self.places()
             codes_of_places(*xyz, *cube, self.order, level, depth, start, stop, out)
+
+    def places(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+        """Give what kernels find places from."""
+        points, cube = self.points, self.cube
+        return (points.x, points.y, points.z), (cube.x0, cube.y0, cube.z0, cube.size)
 
 
 def split(points: Sorted, max_points: int) -> Leaves:
@@ -108,13 +114,8 @@ class _Splitter:
         self.found.append((np.full(len(cell), level), cell, np.asarray(first), np.asarray(points)))
 
     def _is_one_place(self, start: int, stop: int) -> bool:
-        points, cube = self.sorted.points, self.sorted.cube
-        xyz = points.x, points.y, points.z
-        low = cube.x0, cube.y0, cube.z0
-        return all(
-            places_begin_to_differ(*axis, cube.size, self.sorted.order, start, stop) == stop
-            for axis in zip(xyz, low, strict=True)
-        )
+        xyz, cube = self.sorted.places()
+        return bool(is_one_place(*xyz, *cube, self.sorted.order, start, stop))
 
     def _divide(self, level: int, cell: Any, start: int, stop: int) -> None:
         n = stop - start
@@ -160,11 +161,38 @@ class _Splitter:
         for d in range(1, depth + 1):
             here = ~full & (deep == d)
             self._keep(level + d, inside[here], first[here], points[here])
-        for k in np.flatnonzero(full):
+        few = full & (points <= FEW)
+        self._divide_few(level + deep[few], level + alone[few], first[few], points[few])
+        for k in np.flatnonzero(full & ~few):
             bottom = level + int(deep[k])
             self._settle(
                 bottom, inside[k], level + int(alone[k]), int(first[k]), int(first[k] + points[k])
             )
+
+    def _divide_few(self, level: Any, alone: Any, first: Any, points: Any) -> None:
+        """Split cells of few points each, one after the other in a thread."""
+        if not len(first):
+            return
+        xyz, cube = self.sorted.places()
+        key, order = self.sorted.key, self.sorted.order
+        begin = int(first[0])
+        leaf_level = np.zeros(int(first[-1] + points[-1]) - begin, np.int32)
+        leaf_points = np.zeros_like(leaf_level)
+
+        def divide(which: tuple[int, int]) -> None:
+            for k in range(*which):
+                low, high = int(first[k]), int(first[k] + points[k])
+                divide_few(
+                    *xyz, *cube, key, order, low, high, int(level[k]), int(alone[k]),
+                    self.max_points, begin, leaf_level, leaf_points,
+                )  # fmt: skip
+
+        in_threads(divide, len(first))
+        at = np.flatnonzero(leaf_points)
+        level = leaf_level[at].astype(np.int64)
+        cell = np.empty((len(at), 3), np.int64)
+        cells_of(*xyz, *cube, order, begin + at, level, cell)
+        self.found.append((level, cell, begin + at, leaf_points[at]))
 
     def _depth(self, n: int) -> int:
         """Levels that will do for points of a surface, and some more where they crowd."""
@@ -178,15 +206,130 @@ def cells_below(cell: Any, deep: Any, code: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def places_begin_to_differ(
-    x: Any, low: float, size: float, order: Any, start: int, stop: int
-) -> int:
-    """Find the first point whose place along an axis is not that of the points before."""
-    where = place(x[order[start]], low, size)
+def is_one_place(
+    x: Any,
+    y: Any,
+    z: Any,
+    x0: float,
+    y0: float,
+    z0: float,
+    size: float,
+    order: Any,
+    start: int,
+    stop: int,
+) -> bool:
+    """Whether all points have the same place."""
+    one = order[start]
+    at_x, at_y, at_z = place(x[one], x0, size), place(y[one], y0, size), place(z[one], z0, size)
     i = start + 1
-    while i < stop and place(x[order[i]], low, size) == where:
+    while (
+        i < stop
+        and place(x[order[i]], x0, size) == at_x
+        and place(y[order[i]], y0, size) == at_y
+        and place(z[order[i]], z0, size) == at_z
+    ):
         i += 1
-    return i
+    return i == stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def divide_few(
+    x: Any,
+    y: Any,
+    z: Any,
+    x0: float,
+    y0: float,
+    z0: float,
+    size: float,
+    key: Any,
+    order: Any,
+    start: int,
+    stop: int,
+    level: int,
+    alone: int,
+    max_points: int,
+    begin: int,
+    leaf_level: Any,
+    leaf_points: Any,
+) -> None:
+    """Split a cell by sorting its points by their codes, `KEY_LEVELS` levels at a time.
+
+    Parameters
+    ----------
+    alone : int
+        The level from which on the cell holds all there is.
+    begin : int
+        The place in `order` that the first of `leaf_level` and `leaf_points` stands for.
+    leaf_level, leaf_points : int32[...]
+        Out, where the first point of a leaf is.
+    """
+    n = stop - start
+    codes = np.empty(n, np.int64)
+    waiting = np.empty((n, 4), np.int64)  # cells to sort
+    waiting[0] = start, stop, level, alone
+    n_waiting = 1
+    inside = np.empty((8 * KEY_LEVELS, 3), np.int64)  # cells among those sorted, to divide
+    while n_waiting:
+        n_waiting -= 1
+        first, last, top, alone = waiting[n_waiting]
+        if is_one_place(x, y, z, x0, y0, z0, size, order, first, last):
+            leaf_level[first - begin] = alone
+            leaf_points[first - begin] = last - first
+            continue
+        keys(x[order[first:last]], y[order[first:last]], z[order[first:last]],
+             x0, y0, z0, size, top, codes, 0, last - first)  # fmt: skip
+        ranked = np.argsort(codes[: last - first], kind="mergesort")
+        codes[: last - first] = codes[ranked]
+        key[first:last] = key[first:last][ranked]
+        order[first:last] = order[first:last][ranked]
+        inside[0] = 0, last - first, 0
+        n_inside = 1
+        while n_inside:
+            n_inside -= 1
+            low, high, deep = inside[n_inside]
+            if high - low <= max_points:
+                leaf_level[first + low - begin] = top + deep
+                leaf_points[first + low - begin] = high - low
+                by_position = np.argsort(order[first + low : first + high])
+                key[first + low : first + high] = key[first + low : first + high][by_position]
+                order[first + low : first + high] = order[first + low : first + high][by_position]
+            elif codes[low] == codes[high - 1]:
+                waiting[n_waiting, 0], waiting[n_waiting, 1] = first + low, first + high
+                waiting[n_waiting, 2] = top + KEY_LEVELS
+                waiting[n_waiting, 3] = top + deep if deep > 0 else alone
+                n_waiting += 1
+            else:
+                shift = 3 * (KEY_LEVELS - 1 - deep)
+                end = low
+                while end < high:
+                    begins = end
+                    while end < high and codes[end] >> shift == codes[begins] >> shift:
+                        end += 1
+                    inside[n_inside, 0], inside[n_inside, 1] = begins, end
+                    inside[n_inside, 2] = deep + 1
+                    n_inside += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cells_of(
+    x: Any,
+    y: Any,
+    z: Any,
+    x0: float,
+    y0: float,
+    z0: float,
+    size: float,
+    order: Any,
+    at: Any,
+    level: Any,
+    cell: Any,
+) -> None:
+    """Write the cells of points at levels."""
+    for k in range(len(at)):
+        point = order[at[k]]
+        cell[k, 0] = place(x[point], x0, size) >> (BITS - level[k])
+        cell[k, 1] = place(y[point], y0, size) >> (BITS - level[k])
+        cell[k, 2] = place(z[point], z0, size) >> (BITS - level[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
