@@ -5,7 +5,7 @@ import pytest
 from spatialq.udfs.build_lod import Options, cpu, split_gpu
 from spatialq.udfs.build_lod.nodes import grow
 from spatialq.udfs.build_lod.split import split
-from spatialq.udfs.build_lod.split_gpu import Cloud
+from spatialq.udfs.build_lod.split_gpu import Records
 from spatialq.udfs.build_lod.tree import BITS, Cube, Points, Root
 
 from ..test_parity import device
@@ -56,10 +56,10 @@ def cloud_of(device, points, kind):
     """Points on the device, the bytes that they are sorted as, and the points that these are."""
     if kind == "packed":
         records, points = packed(points)
-        return Cloud.packed(device.upload([records])[0]), records, points
+        return Records.packed(device.upload([records])[0]), records, points
     places = np.column_stack([points.x, points.y, points.z])
     records = np.column_stack([places, points.colour.view(np.float64)]).view(np.uint32)
-    there = Cloud.columns(*device.upload([*places.T.copy(), points.colour]))
+    there = Records.columns(*device.upload([*places.T.copy(), points.colour]))
     return there, records, points
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu
-from spatialq.udfs.build_lod.split_gpu import Cloud, Nodes, Split
+from spatialq.udfs.build_lod.split_gpu import Nodes, Records, Split
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from ..test_parity import device
@@ -41,10 +41,10 @@ def assert_same_voxels(device, columns, kind, options, *, representatives=True):
     records, points = as_on_the_device(points_of(columns), kind)
     cube, put = cube_of(points), device.upload_small
     if kind == "packed":
-        cloud, ids = Cloud.packed(put(records)), None
+        cloud, ids = Records.packed(put(records)), None
     else:
         places = (put(getattr(points, axis)) for axis in "xyz")
-        cloud, ids = Cloud.columns(*places, put(points.colour)), put(points.point_id)
+        cloud, ids = Records.columns(*places, put(points.colour)), put(points.point_id)
     tree = cpu.build(points, cube, options)
     split = split_of(device, tree, records)
     found = voxels(device, cloud, split, cube, options, ids, representatives=representatives)
