@@ -12,7 +12,7 @@ from spatialq import cuda
 from spatialq.cuda import on_gpu
 from spatialq.grid import Grid, heights, require_values
 from spatialq.planner import log, route
-from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find
+from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find, whole_numbers
 
 
 def run(
@@ -95,14 +95,17 @@ def run(
         with gpu.use():
             if point_id is None:
                 columns["point_id"] = gpu.xp.arange(x.shape[0])
-            columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
+            for name, kind in udf.carries.items():
+                columns[name] = _whole(udf, name, columns[name], kind)
             return _with_texts(call(udf, {**columns, **given}, udf.choose(options), "gpu")[0])
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
     n = columns["x"].size
-    columns["point_id"] = np.arange(n) if point_id is None else np.asarray(point_id, np.int64)
-    columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
+    _refuse_masked(udf, "point_id", point_id)
+    ids = _whole(udf, "point_id", point_id, "BIGINT")
+    columns["point_id"] = np.arange(n) if ids is None else np.ascontiguousarray(ids)
+    columns |= {name: _whole(udf, name, columns[name], kind) for name, kind in udf.carries.items()}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
@@ -153,22 +156,23 @@ def _floats(udf: Udf, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def _whole(udf: Udf, name: str, values: Any) -> Any:
-    """Make a carried column of what is given, if anything is; masked where that is."""
+def _whole(udf: Udf, name: str, values: Any, kind: str) -> Any:
+    """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
     if values is None:
         return None
-    kind = NUMPY_TYPES[udf.carries[name]]
-    most = np.iinfo(kind).max
+    wanted, limits = np.dtype(NUMPY_TYPES[kind]), np.iinfo(NUMPY_TYPES[kind])
     array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
     got = array.dtype
-    if got == kind:
+    if got == wanted:
         return values if on_gpu(values) else array
     if got.kind in "iu":
-        wrong = (array < 0) | (array > most)
+        wrong = (array < limits.min) | (array > limits.max)
         if not wrong.any():
-            return array.astype(kind)
+            return array.astype(wanted)
         got = array[wrong.argmax()]
-    message = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got {got}"
+    elif not array.size:  # NumPy takes [] for numbers with fractions
+        return array.astype(wanted)
+    message = f"{udf.name}: {name} must be {whole_numbers(kind)}, got {got}"
     raise ValueError(message)
 
 

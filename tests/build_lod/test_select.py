@@ -110,26 +110,30 @@ def view(camera):
     return inside, pixels
 
 
-def selected(nodes, camera, limit=1.0):
-    """Walk down from the root: pixels and octants by node, by the definition."""
+def is_seen(node, inside):
+    low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+    corners = low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
+    return inside(corners).any(axis=1).all()
+
+
+def selected(nodes, camera, limit=1.0, taken=None):
+    """Walk down from the root: pixels and octants by node, by the definition.
+
+    Only names that are taken, if any are given, are drawn in their parent's place.
+    """
     inside, pixels = view(camera)
     found = {}
-
-    def corners(node):
-        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
-        return low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
-
-    def is_seen(node):
-        return inside(corners(node)).any(axis=1).all()
 
     def draw(node):
         if node["is_leaf"]:
             found[node["node"]] = (None, 255)
             return
         octants, most = 0, 0.0
-        for child in (each for each in nodes if each["parent"] == node["node"] and is_seen(each)):
+        for child in (each for each in nodes if each["parent"] == node["node"]):
+            if not is_seen(child, inside):
+                continue
             size = pixels(node["spacing"], child)
-            if size > limit:
+            if size > limit and (taken is None or child["node"] in taken):
                 draw(child)
             else:
                 octants |= 1 << int(child["node"][-1])
@@ -138,7 +142,7 @@ def selected(nodes, camera, limit=1.0):
             found[node["node"]] = (most, octants)
 
     for root in nodes[:1]:
-        if is_seen(root):
+        if is_seen(root, inside):
             draw(root)
     return found
 
@@ -240,6 +244,46 @@ def test_a_budget_takes_what_looks_largest_and_no_more(con):
     assert ask(con, TERRAIN, camera, pixels=0.5, max_samples=10**6) == whole
 
 
+def within(nodes, camera, limit, max_samples):
+    """What there is with as many nodes in turn as have no more samples, trying all numbers."""
+    inside, pixels = view(camera)
+    by_name = {node["node"]: node for node in nodes}
+    seen = [node["node"] for node in nodes[1:] if is_seen(node, inside)]
+
+    def covers(name):
+        return pixels(by_name[name[:-1]]["spacing"], by_name[name])
+
+    turns = sorted(
+        (name for name in seen if covers(name) > limit),
+        key=lambda name: (-covers(name), len(name), name),
+    )
+    best = selected(nodes, camera, limit, taken=())
+    for n in range(1, len(turns) + 1):
+        found = selected(nodes, camera, limit, taken=turns[:n])
+        if sum(by_name[name]["count"] for name in found) <= max_samples:
+            best = found
+    return best
+
+
+def test_random_cameras_with_a_budget(con):
+    rng = np.random.default_rng(5)
+    clump = rng.uniform(30, 34, (300, 3))
+    nodes = tree(np.concatenate([rng.uniform(0, 100, (300, 3)), clump]), max_points=12)
+    n_coarser = 0
+    for _ in range(40):
+        eye, target = rng.uniform(0, 100, (2, 3)).tolist()
+        camera = {"eye": eye, "target": target, "fov": 10 ** rng.uniform(0, 2), "height": 300.0}
+        camera["width"] = 10 ** rng.uniform(0, 3)
+        limit, max_samples = 2.0 ** rng.uniform(-1, 6), int(2 ** rng.uniform(3, 11))
+        found = ask(con, nodes, camera, pixels=limit, max_samples=max_samples)
+        expected = within(nodes, camera, limit, max_samples)
+        assert {node: octants for node, (_, octants) in found.items()} == {
+            node: octants for node, (_, octants) in expected.items()
+        }
+        n_coarser += expected != selected(nodes, camera, limit)
+    assert n_coarser > 5
+
+
 def test_a_budget_below_the_root_gives_the_root(con):
     for name in ("from above", "inside the cloud"):
         assert list(ask(con, TERRAIN, CAMERAS[name], max_samples=1)) == ["r"]
@@ -281,10 +325,45 @@ def test_all_columns_come_along_and_files_are_tables(con, tmp_path):
     for row in relation.fetchall():
         named = dict(zip(relation.columns, row, strict=True))
         assert {name: named[name] for name in COLUMNS} == by_name[named["node"]]
-    con.execute(f"CREATE OR REPLACE TABLE nodes AS FROM '{path}'")
-    for given in ("nodes", "lod"):  # no name of the macro's own is in the way
-        query = f"SELECT count(*) FROM lod_select('{given}', {camera})"
-        assert con.execute(query).fetchall() == [(len(relation),)]
+
+
+def test_no_name_of_the_macro_is_in_the_way(con):
+    (macro,) = (macro for macro in macros() if macro.name == "lod_select")
+    names = re.findall(r"^(?:WITH )?(\w+) AS .*\(", macro.statement, re.MULTILINE)
+    assert len(names) == 10
+    camera = CAMERAS["from above"]
+    expected = ask(con, TERRAIN, camera)
+    for name in names:
+        con.execute(f"CREATE TABLE {name} AS FROM lod")
+        query = f"SELECT node, pixels, octants FROM lod_select('{name}', {camera})"
+        found = {node: tuple(drawn) for node, *drawn in con.execute(query).fetchall()}
+        assert found == expected, name
+        con.execute(f"DROP TABLE {name}")
+        query = f"WITH {name} AS (FROM lod) SELECT count(*) FROM lod_select('{name}', {camera})"
+        assert con.execute(query).fetchall() == [(len(expected),)], name
+
+
+def test_part_of_a_tree_ends_in_voxels(con):
+    camera = CAMERAS["from above"]
+    _, pixels = view(camera)
+    top = [node for node in TERRAIN if node["level"] < 3]
+    whole = {name: node for name, node in selected(TERRAIN, camera, 0.01).items() if len(name) < 4}
+    found = ask(con, top, camera, pixels=0.01)
+    ends = {node["node"]: node for node in top if node["level"] == 2 and not node["is_leaf"]}
+    assert any(name in ends for name in found)
+    for name, (size, octants) in found.items():
+        assert octants == 255
+        if name in ends:
+            assert size == pytest.approx(pixels(ends[name]["spacing"], ends[name]))
+        else:
+            assert (size, octants) == whole[name]
+    assert samples(ask(con, top, camera, pixels=0.01, max_samples=600)) <= 600
+
+
+def test_several_trees_in_one_table_are_refused(con):
+    sentence = "lod_select: node must be unique in lod, which is one tree, got 'r' more than once"
+    with pytest.raises(duckdb.Error, match=re.escape(sentence)):
+        ask(con, [*TERRAIN, TERRAIN[0]], CAMERAS["everything behind"])
 
 
 def test_samples_are_read_only_where_they_are_asked_for(con, tmp_path):
