@@ -26,7 +26,7 @@ import numpy as np
 from lod_cloud import SIDE, cloud
 from spatialq.udfs import build_lod
 from spatialq.udfs.build_lod import Options, Strategy, cpu, gpu, split_gpu
-from spatialq.udfs.build_lod.split_gpu import Cloud
+from spatialq.udfs.build_lod.split_gpu import Records
 from spatialq.udfs.build_lod.tree import Cube, Points
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
@@ -96,11 +96,11 @@ def peak(work):
 
 
 def split(records, options):
-    return split_gpu.split(cuda.device(), Cloud.packed(records), CUBE, options)
+    return split_gpu.split(cuda.device(), Records.packed(records), CUBE, options)
 
 
 def fill(records, found, options):
-    device, there = cuda.device(), Cloud.packed(records)
+    device, there = cuda.device(), Records.packed(records)
     return voxels(device, there, found, CUBE, options, None, representatives=False)
 
 

@@ -1,6 +1,9 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from numbers import Real
@@ -90,27 +93,36 @@ def run(
         raise ValueError(message)
     columns = {"x": x, "y": y, "z": z, "point_id": point_id}
     columns |= {name: options.pop(name, None) for name in udf.carries}
-    if any(on_gpu(values) for values in columns.values()):
-        gpu = cuda.device()
-        with gpu.use():
-            if point_id is None:
-                columns["point_id"] = gpu.xp.arange(x.shape[0])
-            for name, kind in udf.carries.items():
-                columns[name] = _whole(udf, name, columns[name], kind)
-            return _with_texts(call(udf, {**columns, **given}, udf.choose(options), "gpu")[0])
+    if not any(on_gpu(values) for values in columns.values()):
+        return _run_points(udf, columns, given, device, np, options)
+    gpu = cuda.device()
+    with gpu.use():
+        return _run_points(udf, columns, given, "gpu", gpu.xp, options)
+
+
+def _run_points(
+    udf: Udf,
+    columns: dict[str, Any],
+    elements: dict[str, Any],
+    device: str,
+    xp: Any,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Run a function of points on columns of any types; ids that are not given are xp's."""
+    columns = dict(columns)
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
     n = columns["x"].size
-    _refuse_masked(udf, "point_id", point_id)
-    ids = _whole(udf, "point_id", point_id, "BIGINT")
-    columns["point_id"] = np.arange(n) if ids is None else np.ascontiguousarray(ids)
+    _refuse_masked(udf, "point_id", columns["point_id"])
+    ids = _whole(udf, "point_id", columns["point_id"], "BIGINT")
+    columns["point_id"] = xp.arange(n) if ids is None else _contiguous(ids)
     columns |= {name: _whole(udf, name, columns[name], kind) for name, kind in udf.carries.items()}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
-        message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
+        message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
-    return _with_texts(call(udf, {**columns, **given}, udf.choose(options), device)[0])
+    return _with_texts(call(udf, {**columns, **elements}, udf.choose(options), device)[0])
 
 
 def _run_cells(
@@ -142,13 +154,25 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and isfinite(value)
 
 
+def _contiguous(values: Any) -> Any:
+    """Make values lie one after the other, where they are."""
+    if on_gpu(values):
+        return cuda.device().xp.ascontiguousarray(cuda.device().view(values))
+    return np.ascontiguousarray(values)
+
+
 def _floats(udf: Udf, name: str, values: Any) -> Any:
-    """Make contiguous float64 of numbers; NaN where they are masked."""
+    """Make contiguous float64 of numbers, where they are; NaN where they are masked."""
     got: Any
     try:
-        array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
-        if array.dtype.kind in "fiubO":
-            return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
+        if on_gpu(values):
+            array = cuda.device().view(values)
+            if array.dtype.kind in "fiub":
+                return cuda.device().xp.ascontiguousarray(array, np.float64)
+        else:
+            array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+            if array.dtype.kind in "fiubO":
+                return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
         got = array.dtype
     except (TypeError, ValueError) as error:
         got = error
@@ -350,21 +374,42 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
-    rows = _rows(udf, arguments)
-    plan = route.plan(udf, rows, options, wish)
-    device, reason, error = plan.device, plan.reason, None
-    try:
+    with planned(udf, _rows(udf, arguments), options, wish) as course:
         try:
-            return udf.kernel(device)(**arguments, options=options), device
+            try:
+                return udf.kernel(course.device)(**arguments, options=options), course.device
+            except MemoryError as full:
+                course.fall_back(full)
+                return udf.kernel(course.device)(**arguments, options=options), course.device
         except MemoryError as full:
-            if device == "cpu" or wish == "gpu":
-                raise
-            device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**arguments, options=options), device
-    except MemoryError as full:
-        error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
-        raise MemoryError(error) from full
+            error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
+            raise MemoryError(error) from full
+
+
+@dataclass
+class Course:
+    """Where a call runs, and why."""
+
+    device: Device
+    reason: str
+    is_open: bool
+    """Whether it may go to the other device."""
+
+    def fall_back(self, full: MemoryError) -> None:
+        """Go on on the CPU, after an error of the GPU; raise it if that may not be."""
+        if self.device == "cpu" or not self.is_open:
+            raise full
+        self.device, self.reason = "cpu", f"the GPU ran out of memory: {full}"
+
+
+@contextmanager
+def planned(udf: Udf, rows: int, options: Any, wish: str) -> Iterator[Course]:
+    """Plan a call that is made in the block, and write the log when it ends."""
+    started, clock, error = datetime.now(UTC), time.perf_counter(), None
+    plan = route.plan(udf, rows, options, wish)
+    course = Course(plan.device, plan.reason, wish == "auto")
+    try:
+        yield course
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise
@@ -374,8 +419,8 @@ def call(
                 at=started,
                 function=udf.name,
                 rows=rows,
-                device=device,
-                reason=reason,
+                device=course.device,
+                reason=course.reason,
                 estimated_seconds=plan.seconds,
                 seconds=time.perf_counter() - clock,
                 error=error,

@@ -185,6 +185,36 @@ def on_gpu(array: Any) -> bool:
     return where is not None and int(where()[0]) == 2  # kDLCUDA
 
 
+def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
+    """Tell whether x, y, z and point_id (or None) are on the device, or refuse only some."""
+    here = {device.is_here(values) for values in cloud if values is not None}
+    if len(here) > 1:
+        message = (
+            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
+        )
+        raise ValueError(message)
+    return here == {True}
+
+
+def from_ordered(bits: Any) -> list[float]:
+    """Undo `ordered` of the sources: uint64[n], in which float64 are to be compared as integers."""
+    sign = np.uint64(1 << 63)
+    values: list[float] = np.where(bits & sign, bits ^ sign, ~bits).view(np.float64).tolist()
+    return values
+
+
+def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
+    """Decode uint64[7] of detect_planes/bounds.cuh: minima and maxima of x, y and z.
+
+    None if some values were not finite.
+    """
+    every = np.uint64(2**64 - 1)
+    if bits[6] != every:
+        return None
+    ends = from_ordered(bits[:6] ^ np.array([0, every] * 3, np.uint64))
+    return ends[::2], ends[1::2]
+
+
 @cache
 def device() -> Any:
     """Return the first GPU; `spatialq.planner.devices` says beforehand whether there is one."""

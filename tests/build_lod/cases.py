@@ -1,9 +1,13 @@
 """Named coloured clouds for `build_lod` with options, as columns; used on every device."""
 
 import numpy as np
+from spatialq.udfs.build_lod.tree import Cube, Points
+
+from .oracle import prepared
 
 SEED = 11
 CHANNELS = ("red", "green", "blue", "intensity")
+STRATEGIES = ("first", "random", "average", "weighted")
 
 
 def cloud(x, y, z, *, colours=None, ids=None):
@@ -125,8 +129,8 @@ CASES = {
     "all identical": (cloud(*np.full((3, 100), 4.5)), SMALL),
     "all identical, far": (cloud([714947.98] * 90, [4286501.93] * 90, [612.03] * 90), SMALL),
     "random": (RANDOM, {"max_points": 100, "grid_size": 16}),
-    "random, leaves of one point": (random(300), {"max_points": 1, "grid_size": 4}),
-    "random, leaves of seven": (random(700), {"max_points": 7, "grid_size": 2}),
+    "random, leaves of one point": (random(100), {"max_points": 1, "grid_size": 4}),
+    "random, leaves of seven": (random(200), {"max_points": 7, "grid_size": 2}),
     "random, leaves of a thousand": (RANDOM, {"max_points": 1000, "grid_size": 128}),
     "random, fine grids": (RANDOM, {"max_points": 60, "grid_size": 128}),
     "random, another seed": (RANDOM, {**SMALL, "seed": 2**32 - 1}),
@@ -141,9 +145,9 @@ CASES = {
     "a line": (cloud(LINE, 0 * LINE + 4, 0 * LINE - 5), SMALL),
     "an oblique line": (cloud(LINE, 2 * LINE, -0.3 * LINE), SMALL),
     "a plane": ({**random(900), "z": np.full(900, 2.0)}, SMALL),
-    "a lattice, powers of two": (lattice(9, 0.125), {"max_points": 5, "grid_size": 4}),
+    "a lattice, powers of two": (lattice(5, 0.25), {"max_points": 5, "grid_size": 4}),
     "a lattice of cells": (lattice(8, 1.0), {"max_points": 8, "grid_size": 16}),
-    "a lattice of thirds": (lattice(7, 1 / 3), {"max_points": 3, "grid_size": 8}),
+    "a lattice of thirds": (lattice(5, 1 / 3), {"max_points": 3, "grid_size": 8}),
     "UTM": (moved(RANDOM, scale=120.0, shift=(714947.98, 4286501.93, 612.03)), SMALL),
     "negative": (moved(RANDOM, scale=3.0, shift=(-2.0, -5e6, -1.0)), SMALL),
     "1e-9 wide": (moved(RANDOM, scale=1e-9), SMALL),
@@ -163,3 +167,28 @@ CASES = {
     "leaves beside nodes": (joined(random(60, seed=5), random(800, 0.2)), SMALL),
 }  # fmt: skip
 """Options of a case lack the strategy: every case is one of each."""
+
+BEYOND_FLOAT32 = ("smallest extents", "largest extents")
+"""Cases that packed points cannot hold."""
+
+
+def points_of(columns):
+    """Points as the kernel gets them."""
+    x, y, z, ids, colour, _ = prepared(columns)
+    places = (np.array(each, np.float64) for each in (x, y, z))
+    return Points(*places, np.array(colour, np.uint16), np.array(ids, np.int64))
+
+
+def cube_of(points):
+    places = (points.x, points.y, points.z)
+    return Cube.around([each.min() for each in places], [each.max() for each in places])
+
+
+def packed(points):
+    """Records of 16 bytes, and the points that these are."""
+    places = np.column_stack([points.x, points.y, points.z]).astype(np.float32)
+    colour = (points.colour >> 8).astype(np.uint8)
+    records = np.column_stack([places.view(np.uint32), colour.view(np.uint32)])
+    shades = colour.astype(np.uint16)
+    wide = (np.ascontiguousarray(each) for each in places.T.astype(np.float64))
+    return records, Points(*wide, shades, np.arange(len(records)))

@@ -69,6 +69,7 @@ def test_options(con, arguments, sentence):
     [
         ("strategy := 3", "strategy must be text, got 3"),
         ("max_points := 2.5", "max_points must be a whole number, got 2.5"),
+        (f"max_points := {2**63}", f"max_points must be >= 1 and < 2**63, got {2**63}"),
         ("max_points := 'many'", "max_points must be a whole number, got 'many'"),
         ("grid_size := [128]", "grid_size must be a whole number, got [128]"),
         ("full_precision := 1", "full_precision must be true or false, got 1"),

@@ -1,64 +1,27 @@
 """Voxels on the GPU are those of the CPU, to the bit; without a GPU its source runs on the host."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu
-from spatialq.udfs.build_lod.split_gpu import Cloud, Nodes, Split
-from spatialq.udfs.build_lod.tree import Root
+from spatialq.udfs.build_lod.split_gpu import Nodes, Records, Split
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from ..test_parity import device
-from .cases import CASES, cloud, joined, random
-from .test_oracle import STRATEGIES, cube_of, points_of
+from .cases import CASES, STRATEGIES, cloud, cube_of, joined, packed, points_of, random
 
 __all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}
-NAMES = [
-    "one point",
-    "random, leaves of one point",
-    "random, leaves of seven",
-    "random, leaves of a thousand",
-    "random, fine grids",
-    "surface with two sides",
-    "smaller teapot",
-    "coincident points",
-    "nearest places",
-    "nearest places, coarse grid",
-    "a lattice, powers of two",
-    "dense stack, split",
-    "a heavy voxel",
-    "lowest and highest colours",
-    "leaves beside nodes",
-]
-"""Cases that differ to voxels; the others are those of `test_parity`."""
 
 
-def as_packed(points):
-    """The same points as 16 bytes hold them."""
-    places = (getattr(points, axis).astype(np.float32).astype(np.float64) for axis in "xyz")
-    colour = points.colour & 0xFF
-    colour[:, 3] = 0
-    return replace(points, **dict(zip("xyz", places, strict=True)), colour=colour)
-
-
-def packed(points):
-    words = np.empty((len(points.x), 4), np.uint32)
-    for k, axis in enumerate("xyz"):
-        words[:, k] = getattr(points, axis).astype(np.float32).view(np.uint32)
-    words[:, 3] = points.colour @ np.array([1, 1 << 8, 1 << 16, 0], np.uint32)
-    return words
-
-
-def records_of(points, kind):
+def as_on_the_device(points, kind):
+    """What points are as records on the device, and the points that these are."""
     if kind == "packed":
         return packed(points)
     columns = [getattr(points, axis).view(np.uint64) for axis in "xyz"]
     colour = np.ascontiguousarray(points.colour).view(np.uint64)
-    return np.column_stack([*columns, colour]).view(np.uint32)
+    return np.column_stack([*columns, colour]).view(np.uint32), points
 
 
 def split_of(device, tree, records):
@@ -71,24 +34,18 @@ def split_of(device, tree, records):
     names = ["level", "cell", "parent", "first_child", "children", "first", "points"]
     level_first = [*np.flatnonzero(np.diff(tree.level, prepend=-1)).tolist(), len(tree.level)]
     nodes = Nodes(*(put(getattr(tree, name)) for name in names))
-    return Split(put(records[order]), put(order), nodes, level_first)
+    return Split(put(records[order]), put(order), nodes, level_first, tree.points, tree.children)
 
 
-def assert_same_voxels(
-    device, columns, kind, options, *, cube=None, root=None, representatives=True
-):
-    points = points_of(columns)
+def assert_same_voxels(device, columns, kind, options, *, representatives=True):
+    records, points = as_on_the_device(points_of(columns), kind)
+    cube, put = cube_of(points), device.upload_small
     if kind == "packed":
-        points = as_packed(points)
-    cube, put = cube or cube_of(points), device.upload_small
-    records = records_of(points, kind)
-    if kind == "packed":
-        points = replace(points, point_id=np.arange(len(points.x)))
-        cloud, ids = Cloud.packed(put(records)), None
+        cloud, ids = Records.packed(put(records)), None
     else:
         places = (put(getattr(points, axis)) for axis in "xyz")
-        cloud, ids = Cloud.columns(*places, put(points.colour)), put(points.point_id)
-    tree = cpu.build(points, cube, options, root)
+        cloud, ids = Records.columns(*places, put(points.colour)), put(points.point_id)
+    tree = cpu.build(points, cube, options)
     split = split_of(device, tree, records)
     found = voxels(device, cloud, split, cube, options, ids, representatives=representatives)
     np.testing.assert_array_equal(found.voxel_first, tree.voxel_first)
@@ -105,14 +62,6 @@ def assert_same_voxels(
     n = CHANNELS[kind]
     np.testing.assert_array_equal(colour[:, :n], tree.colour[:, :n])
     return found
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", NAMES)
-def test_cases_are_as_on_the_cpu(device, case, kind, strategy):
-    columns, options = CASES[case]
-    assert_same_voxels(device, columns, kind, Options(strategy=strategy, **options))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -144,16 +93,3 @@ def test_representatives_can_be_left_out(device, strategy):
     options = Options(strategy=strategy, **options)
     found = assert_same_voxels(device, columns, "packed", options, representatives=False)
     assert (found.representative is None) == (strategy in ("average", "weighted"))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_tiles_are_as_on_the_cpu(device, kind, strategy):
-    columns = joined(random(500, seed=2), random(900, 0.1))
-    # as packed points have them: rounding would take some out of the cube
-    columns |= {axis: columns[axis].astype(np.float32).astype(np.float64) for axis in "xyz"}
-    options = Options(strategy=strategy, max_points=20, grid_size=16)
-    points = points_of(columns)
-    cube = replace(cube_of(points), x0=-7.0, size=8.0)
-    root = Root(3, (7, 0, 0))
-    assert_same_voxels(device, columns, kind, options, cube=cube, root=root)

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatialq.udfs.build_lod import UDF, Options, cpu
-from spatialq.udfs.build_lod.tree import Cube, Points
+from spatialq.udfs.build_lod.tree import Points
 
 from ..conftest import real_file
 from . import oracle
-from .cases import CASES, CHANNELS, cloud
+from .cases import CASES, CHANNELS, STRATEGIES, cloud, cube_of, points_of
 
-STRATEGIES = ["first", "random", "average", "weighted"]
 REAL = [
     "data/rgb/1.2-with-color.las",
     "data/rgb/certainty3d-color-utm-feet-navd88.las",
@@ -21,17 +20,6 @@ REAL = [
     "data/lidar/isprs_samp11.laz",
     "data/lidar/autzen_trim.laz",
 ]
-
-
-def points_of(columns):
-    x, y, z, ids, colour, _ = oracle.prepared(columns)
-    places = (np.array(each, np.float64) for each in (x, y, z))
-    return Points(*places, np.array(colour, np.uint16), np.array(ids, np.int64))
-
-
-def cube_of(points):
-    places = (points.x, points.y, points.z)
-    return Cube.around([each.min() for each in places], [each.max() for each in places])
 
 
 def brute_force(points, options):

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import spatialq
-from spatialq.connection import macros
 
 GRID = 16
 FULL = 1920, 1080
@@ -470,12 +469,3 @@ def test_a_field_of_the_camera_that_is_wrong(con, field, sentence):
 def test_an_option_that_is_wrong(con, nodes, options, sentence):
     with pytest.raises((duckdb.Error, ValueError), match=re.escape(f"lod_select: {sentence}")):
         ask(con, nodes, CAMERAS["from above"], **options)
-
-
-def test_the_examples_of_the_macro(con):
-    con.register("lod", pa.Table.from_pylist(TERRAIN))
-    (macro,) = (macro for macro in macros() if macro.name == "lod_select")
-    examples = re.findall("example: (.*)", macro.comment)
-    assert len(examples) == 2
-    for example in examples:
-        assert con.execute(example).fetchall(), example

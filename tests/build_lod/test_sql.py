@@ -12,7 +12,7 @@ from spatialq.planner import devices, log
 from spatialq.udf import Lists, Text, Udf
 
 from ..conftest import real_file
-from ..host.device import OnDevice
+from ..host.device import HostDevice, OnDevice
 from ..test_parity import arrays_in, device
 
 __all__ = ["device"]
@@ -295,9 +295,9 @@ def test_extents_of_all_sizes(scale, shift):
 
 
 def test_arrays_of_the_gpu_give_what_those_of_the_host_give(device, monkeypatch):
-    """Whole numbers of other types, too, as far as they fit."""
+    """Numbers of other types, too, as far as they fit."""
     put = device.xp.asarray
-    if device.xp is np:
+    if isinstance(device, HostDevice):
         monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
         monkeypatch.setattr(call, "on_gpu", device.is_here)
         put = lambda values: values.view(OnDevice)  # noqa: E731
@@ -308,6 +308,19 @@ def test_arrays_of_the_gpu_give_what_those_of_the_host_give(device, monkeypatch)
         assert list(found) == list(expected)
         for name, values in expected.items():
             np.testing.assert_array_equal(found[name], values, err_msg=name)
+    kinds = {"x": np.float32, "y": np.int32, "z": np.float16, "point_id": np.int32}
+    small = {name: CLOUD[name].astype(kind) for name, kind in kinds.items()}
+    drawn = {**SMALL, "strategy": "random"}
+    expected = arrays_in(spatialq.run("build_lod", **{**CLOUD, **small}, **drawn, device="cpu"))
+    there_too = {name: put(values) for name, values in small.items()}
+    found = arrays_in(spatialq.run("build_lod", **{**there, **there_too}, **drawn))
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+    for name in ("y", "red", "point_id"):
+        with pytest.raises(ValueError, match=rf"of one length, got .*'{name}': \(10,\)"):
+            spatialq.run("build_lod", **{**there, name: put(CLOUD[name][:10])}, **SMALL)
+    with pytest.raises(ValueError, match="build_lod: z must be numbers, got complex128"):
+        spatialq.run("build_lod", **{**there, "z": put(CLOUD["z"].astype(complex))}, **SMALL)
     for wrong in (-1, 65536):
         red = np.where(np.arange(N) == 17, wrong, 5)
         with pytest.raises(ValueError, match=f"red must be whole numbers .*, got {wrong}"):

@@ -8,12 +8,22 @@ from spatialq.udfs.build_lod import UDF, Options, cpu, spool, tiles
 from spatialq.udfs.build_lod.door import enter
 from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.table import concatenate
-from spatialq.udfs.build_lod.tree import Root
+from spatialq.udfs.build_lod.tree import BITS, Root
 
 from spatialq.udf import Lists, Text
 
-from .cases import CASES, cloud, joined, lattice, moved, random, surface, teapot_in_a_stadium
-from .test_oracle import STRATEGIES
+from .cases import (
+    CASES,
+    STRATEGIES,
+    cloud,
+    joined,
+    lattice,
+    moved,
+    neighbours,
+    random,
+    surface,
+    teapot_in_a_stadium,
+)
 
 CARRIED = ("red", "green", "blue", "intensity", "classification")
 
@@ -37,6 +47,12 @@ def rows(table):
     found = {plain["node"][k]: {name: plain[name][k] for name in plain} for k in range(n)}
     assert len(found) == n
     return found
+
+
+def nodes(table):
+    """Names and parents in the order of the rows."""
+    texts = table["node"], table["parent"]
+    return [[(*each.names, None)[code] for code in each.codes] for each in texts]
 
 
 def enter_all(columns):
@@ -68,17 +84,29 @@ def assert_same_rows(found, expected):
         assert found[name] == row, name
 
 
+DEEP = (
+    "random, places of points",
+    "coincident points",
+    "nearest places",
+    "a heavy voxel",
+    "leaves beside nodes",
+)
+"""Also built of tiles that are leaves."""
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("case", CASES)
-def test_tiles_are_joined_to_the_tree_of_one_build(case, strategy):
+@pytest.mark.parametrize(
+    ("case", "budget"), [*((case, 100) for case in CASES), *((case, 1) for case in DEEP)]
+)
+def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
     whole = UDF.kernel("cpu")(**columns, options=options)
     kinds = [each.dtype for each in whole["samples"].columns.values()]
-    for budget in (1, 100):
-        found = tiled(columns, options, budget)
-        assert_same_rows(found, whole)
-        assert [each.dtype for each in found["samples"].columns.values()] == kinds
+    found = tiled(columns, options, budget)
+    assert_same_rows(found, whole)
+    assert [each.dtype for each in found["samples"].columns.values()] == kinds
+    assert nodes(found) == nodes(whole)
 
 
 LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
@@ -93,7 +121,25 @@ def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch)
     assert_same_rows(tiled(LARGE, options, budget), whole)
     found = through_files(LARGE, options, budget, tmp_path)
     assert_same_rows(concatenate(found), whole)
-    assert sorted(tmp_path.iterdir()) == [tmp_path / "points"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_points_far_from_the_others_need_no_more_disk(tmp_path):
+    """However deep the tiles lie, the points are in the files twice at most."""
+    strays = cloud(*np.full((3, 1), 1e4)), cloud(*np.full((3, 1), 1e9))
+    columns = joined(surface(3000), *strays)
+    sizes = []
+
+    def build(*given):
+        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+        return cpu.build(*given)
+
+    options = Options(max_points=100, grid_size=8)
+    written, cube = spool.spool(batches(columns, 1000), tmp_path / "points")
+    tiler = tiles.Tiler(cube, options, build, 500)
+    found = concatenate(list(spool.rows(tiler, written)))
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert max(sizes) == 3002 * spool.RECORD.itemsize
 
 
 def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
@@ -108,6 +154,19 @@ def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
     found = tiles.run(enter_all(columns), options, build, 100)
     assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
     assert max(sizes) <= 100
+
+
+def test_places_of_the_last_level_are_leaves_without_a_kernel():
+    columns, roots = neighbours(60), []
+
+    def build(points, cube, options, root):
+        roots.append(root.level)
+        return cpu.build(points, cube, options, root)
+
+    options = Options(max_points=10, grid_size=8)
+    found = tiles.run(enter_all(columns), options, build, 100)
+    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert found["level"].max() == BITS not in roots
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -5,7 +5,7 @@ import pytest
 from spatialq.udfs.intersects_with.meshes import Meshes
 from spatialq.udfs.plane_elements import Options, cpu, gpu
 
-from ..host.device import OnDevice
+from ..host.device import HostDevice, OnDevice
 from ..test_parity import assert_same, device
 from .cases import ROOM, patch
 
@@ -36,7 +36,11 @@ def test_as_on_the_cpu(elements):
 
 def test_arrays_of_the_gpu_stay_there(device):
     expected = cpu.run(**columns(), elements=Meshes.of(ROOM), options=Options())
-    put = device.xp.asarray if device.xp is not np else lambda values: values.view(OnDevice)
+    put = (
+        device.xp.asarray
+        if not isinstance(device, HostDevice)
+        else lambda values: values.view(OnDevice)
+    )
     there = {name: put(values) for name, values in columns().items()}
     found = gpu.run(**there, elements=Meshes.of(ROOM), options=Options())
     for name, values in expected.items():

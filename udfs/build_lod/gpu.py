@@ -6,11 +6,10 @@ import numpy as np
 
 from spatialq import cuda
 
-from ..owm_ground.gpu import in_one_memory
 from . import tiles
-from .cost import BYTES_GRID, BYTES_KERNEL
+from .cost import BYTES_GRID, bytes_device
 from .door import enter, refuse
-from .split_gpu import MAX_POINTS, Cloud, bounds, split
+from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
 from .tree import Cube, Points, Root, Tree
 from .voxels_gpu import voxels
@@ -61,20 +60,20 @@ def run(
     """
     device = cuda.device()
     with device.use():
-        in_one_memory(device, options.FUNCTION, (x, y, z, point_id))
+        cuda.in_one_memory(device, options.FUNCTION, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
         here = [
             device.download(device.view(each)) if device.is_here(each) else each for each in given
         ]
         if not here[0].size:
             return no_rows()
-        return tiles.run(enter(*here), options, build_and_bring, capacity())
+        return tiles.run(enter(*here), options, build_and_bring, capacity(options))
 
 
-def capacity() -> int:
+def capacity(options: "Options") -> int:
     """Estimate how many points the GPU has the memory for."""
     free = int(cuda.device().free_bytes() * SHARE) - BYTES_GRID
-    return min(max(free // BYTES_KERNEL, 1), MAX_POINTS)
+    return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
 def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
@@ -182,7 +181,7 @@ def ascending(tree: Tree) -> Any:
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-def _bring(device: Any, points: Any, options: "Options") -> tuple[Cloud, Any]:
+def _bring(device: Any, points: Any, options: "Options") -> tuple[Records, Any]:
     """Bring points to the device, and their ids if they are drawn by these."""
     if not isinstance(points, Points):
         return _packed(device, points), None
@@ -193,8 +192,8 @@ def _bring(device: Any, points: Any, options: "Options") -> tuple[Cloud, Any]:
         there = [device.xp.ascontiguousarray(device.view(each)) for each in given]
     else:
         there = device.upload([np.ascontiguousarray(each) for each in given])
-    return Cloud.columns(*there[:4]), there[4] if len(there) > 4 else None
+    return Records.columns(*there[:4]), there[4] if len(there) > 4 else None
 
 
-def _packed(device: Any, points: Any) -> Cloud:
-    return Cloud.packed(device.xp.ascontiguousarray(device.view(points)))
+def _packed(device: Any, points: Any) -> Records:
+    return Records.packed(device.xp.ascontiguousarray(device.view(points)))

@@ -1,4 +1,5 @@
-// Points as the kernels of build_lod have them, and their place in the cube; see tree.py.
+// Points as the kernels of build_lod have them, and their place in the cube, see tree.py; loops and
+// sums of split.cu and voxels.cu.
 
 #pragma once
 
@@ -7,6 +8,23 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define BITS 53  // of a place along an axis
+#define ALL 0xFFFFFFFFu
+#define NOWHERE 0xFFFFFFFFu
+
+// For each k of n of a thread.
+#define FOR_EACH(k, n)                                                                   \
+    for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
+
+// Sum of what the lanes of a warp up to this one have.
+template <typename T>
+__device__ T sum_up_to(T value) {
+    const int lane = threadIdx.x % 32;
+    for (int away = 1; away < 32; away *= 2) {
+        const T other = __shfl_up_sync(ALL, value, away);
+        if (lane >= away) value += other;
+    }
+    return value;
+}
 
 // Place of a point in the cube, along each axis.
 struct Place {
@@ -17,17 +35,7 @@ struct Place {
     }
 };
 
-// Every third bit, from the lowest; of the 21 lowest bits.
-__device__ inline u64 spread(u64 v) {
-    v &= 0x1FFFFF;
-    v = (v | v << 32) & 0x001F00000000FFFFull;
-    v = (v | v << 16) & 0x001F0000FF0000FFull;
-    v = (v | v << 8) & 0x100F00F00F00F00Full;
-    v = (v | v << 4) & 0x10C30C30C30C30C3ull;
-    return (v | v << 2) & 0x1249249249249249ull;
-}
-
-// Every third bit, of the 10 lowest bits.
+// Every third bit, of a number of 10 bits.
 __device__ inline u32 spread_few(u32 v) {
     v = (v | v << 16) & 0x030000FF;
     v = (v | v << 8) & 0x0300F00F;
@@ -38,14 +46,6 @@ __device__ inline u32 spread_few(u32 v) {
 // The highest bits of a place, followed by zeros if it has fewer.
 __device__ inline u64 digits(u64 place, int bits) {
     return bits <= BITS ? place >> (BITS - bits) : place << (bits - BITS);
-}
-
-// Cell of a place at a level, among the 8^depth cells of one that is `depth` levels above: its
-// Morton code, x the highest bit of each three. depth <= 21.
-__device__ inline u64 code_of(const Place& place, int level, int depth) {
-    const u64 mask = (1ull << depth) - 1;
-    return spread(digits(place.x, level) & mask) << 2 | spread(digits(place.y, level) & mask) << 1 |
-           spread(digits(place.z, level) & mask);
 }
 
 struct Cube {
@@ -85,8 +85,9 @@ struct alignas(16) Wide {
 __device__ inline float roundings(float) { return 1.0f / (1 << 22); }
 __device__ inline double roundings(double) { return 1.0 / (1ll << 51); }
 
-// Cells of points at a level, as code_of has them; depth <= 10. Where a product of the point's own
-// type is not too near to a face of a cell, it is on the same side of it as the quotient is.
+// Cells of points at a level, among the 8^depth cells of one that is `depth` levels above: Morton
+// codes, x the highest bit of each three; depth <= 10. Where a product of the point's own type is
+// not too near to a face of a cell, it is on the same side of it as the quotient is.
 template <typename Real>
 struct Cells {
     Cube cube;

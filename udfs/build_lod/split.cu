@@ -15,17 +15,11 @@
 #include "build_lod/points.cuh"
 #include "detect_planes/bounds.cuh"
 
-#define ALL 0xFFFFFFFFu
-#define NOWHERE 0xFFFFFFFFu
 #define INNER 0x80000000u
 #define PARENTS 512       // cells of a block of lod_pyramid, at the level above its lowest
 #define LEVELS 4          // of lod_pyramid, 8^3 == PARENTS
 #define NODE_THREADS 1024
 #define SLOT_STRIDE 8     // words between the slots of two leaves: a sector each
-
-// For each k of n of a thread.
-#define FOR_EACH(k, n)                                                                   \
-    for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
 
 // The first point of a lane in each of its warp's shares; the lane's others are 32 apart.
 #define FOR_SHARES(k, n)                                                                 \
@@ -247,20 +241,11 @@ extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 ma
 __device__ u32 sum_before(u32 value, u32* all) {
     __shared__ u32 sums[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    u32 sum = value;
-    for (int away = 1; away < 32; away *= 2) {
-        const u32 other = __shfl_up_sync(ALL, sum, away);
-        if (lane >= away) sum += other;
-    }
+    const u32 sum = sum_up_to(value);
     if (lane == 31) sums[warp] = sum;
     __syncthreads();
     if (warp == 0) {
-        u32 total = lane < blockDim.x / 32 ? sums[lane] : 0;
-        for (int away = 1; away < 32; away *= 2) {
-            const u32 other = __shfl_up_sync(ALL, total, away);
-            if (lane >= away) total += other;
-        }
-        sums[lane] = total;
+        sums[lane] = sum_up_to(lane < blockDim.x / 32 ? sums[lane] : 0);
     }
     __syncthreads();
     const u32 before = (warp > 0 ? sums[warp - 1] : 0) + sum - value;
@@ -353,7 +338,8 @@ extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, co
     const i64 cells = grids << 3 * depth;
     FOR_EACH(k, cells) {
         u32 word = words[k];
-        if (word == 0 || word & INNER) continue;
+        // 0: without points, or the first node, which is a finest cell only of a grid of one cell
+        if ((word == 0 && depth > 0) || word & INNER) continue;
         const u32* level = words;
         i64 cell = k, size = cells;
         int left = depth;

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..owm_ground.gpu import from_ordered
+from spatialq import cuda
+
 from .tree import BITS, Cube, Root
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ FINER = 4  # levels of the grids laid in cells that are too full
 CELLS = 1 << 24  # of a round, unless its grids are of a single level
 MAX_POINTS = (1 << 31) - 1  # a word of a cell has a bit for itself
 MAX_CELLS = 1 << 32  # of all rounds
-ALL = 2**64 - 1
 
 # as split.cu has them
 PARENTS, LEVELS = 512, 4
@@ -68,7 +68,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Cloud:
+class Records:
     """Points on the device, as kernels take them.
 
     Parameters
@@ -82,12 +82,12 @@ class Cloud:
     arrays: list[Any]
 
     @classmethod
-    def packed(cls, points: Any) -> "Cloud":
+    def packed(cls, points: Any) -> "Records":
         """Take points of 16 bytes: float32 x, y, z, and red, green, blue, a byte each."""
         return cls("packed", [points.view(np.uint32)])
 
     @classmethod
-    def columns(cls, x: Any, y: Any, z: Any, colour: Any) -> "Cloud":
+    def columns(cls, x: Any, y: Any, z: Any, colour: Any) -> "Records":
         """Take columns."""
         return cls("columns", [x, y, z, colour])
 
@@ -101,15 +101,12 @@ class Cloud:
         return 4 if self.kind == "packed" else 8
 
 
-def bounds(device: Any, cloud: Cloud) -> Cube | None:
+def bounds(device: Any, cloud: Records) -> Cube | None:
     """Lay the cube around packed points, of which there are some; None if some are not finite."""
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
     _each(device, "bounds", len(cloud), *cloud.arrays, len(cloud), found)
-    found = device.download(found)
-    if found[6] != ALL:
-        return None
-    ends = from_ordered(found[:6] ^ np.array([0, ALL] * 3, np.uint64))
-    return Cube.around(ends[::2], ends[1::2])
+    ends = cuda.bounds(device.download(found))
+    return None if ends is None else Cube.around(*ends)
 
 
 @dataclass(frozen=True)
@@ -157,14 +154,14 @@ class _Grids:
 
 
 def split(
-    device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root | None = None
+    device: Any, cloud: Records, cube: Cube, options: "Options", root: Root | None = None
 ) -> Split:
     """Sort points into the leaves of their octree.
 
     Parameters
     ----------
     device : Device
-    cloud : Cloud
+    cloud : Records
         Of at least one point.
     cube : Cube
     options : Options
@@ -184,9 +181,9 @@ def split(
     Notes
     -----
     Memory on the device, besides the points: 16 bytes a packed point or 32 for columns for the
-    sorted points, 4 for their order, 4 for the cells of points; 8 bytes for each of 1.15 * 8^8
-    cells of the first grid, fewer for small clouds; 85 bytes a node. What is not in the result is
-    free at the end.
+    sorted points, 4 for their order, 4 for the cells of points; 8.6 bytes a finest cell, of which
+    the first grid has up to 8^8 and each round after it up to 2^24, more only if its grids are of
+    a single level; 89 bytes a node. What is not in the result is free at the end.
     """
     if len(cloud) > MAX_POINTS:
         message = (
@@ -211,7 +208,7 @@ class _Splitter:
     """The steps of a split; what they leave is for the next one."""
 
     def __init__(
-        self, device: Any, cloud: Cloud, cube: Cube, options: "Options", root: Root
+        self, device: Any, cloud: Records, cube: Cube, options: "Options", root: Root
     ) -> None:
         self.device, self.cloud, self.options, self.root = device, cloud, options, root
         self.where = cube.x0, cube.y0, cube.z0, cube.size
@@ -338,7 +335,7 @@ class _Splitter:
         return leaf_of
 
 
-def _points(device: Any, loop: str, cloud: Cloud, *arguments: Any) -> None:
+def _points(device: Any, loop: str, cloud: Records, *arguments: Any) -> None:
     """Run a loop over points."""
     blocks = min(-(-len(cloud) // THREADS), device.multiprocessors * BLOCKS)
     kernel = f"lod_{loop}_{cloud.kind}"

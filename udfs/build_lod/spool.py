@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import CHANNELS
+from . import CHANNELS, cpu
 from .colours import colours
 from .door import box, cube_around, refuse
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Rows, Tiler
-from .tree import BITS, Cube, Points, Root
+from .tree import BITS, Cube, Points, Root, Tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spatialq.call import Course
+
+    from . import Options
 
 RECORD = np.dtype(
     [
@@ -99,71 +103,193 @@ def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube
     return Spool(path, 0, points), cube_around(least, greatest)
 
 
-def rows(tiler: Tiler, spool: Spool, root: Root | None = None) -> Rows:
-    """Give the rows of all nodes of a cloud in a file, which needs as much room again beside it.
+def rows_of(
+    batches: Iterable[Mapping[str, Any]],
+    folder: Path,
+    options: "Options",
+    course: "Course",
+    budget: int,
+) -> Rows:
+    """Give the rows of all nodes of a cloud that goes through files.
+
+    Parameters
+    ----------
+    batches : iterable of mappings
+        As for `spool`.
+    folder : Path
+        For files, of twice 41 bytes a point at most; none is left.
+    options : Options
+    course : Course
+        The device; what is too much for the GPU's memory goes to the CPU, if that is left open.
+    budget : int
+        Points that main memory is enough for, not fewer than a leaf may have.
+
+    Raises
+    ------
+    ValueError
+        As from `spool` and `rows`.
+    MemoryError
+        If memory is not enough all the same.
+    """
+
+    def build(*given: Any) -> Tree:
+        if course.device == "gpu":
+            try:
+                return gpu.build_and_bring(*given)
+            except MemoryError as full:
+                course.fall_back(full)
+        return cpu.build(*given)
+
+    if course.device == "gpu":
+        from . import gpu
+
+        budget = min(budget, max(gpu.capacity(options), options.max_points))
+    points, cube = spool(batches, folder / "points")
+    return (yield from rows(Tiler(cube, options, build, budget), points))
+
+
+def rows(tiler: Tiler, spool: Spool) -> Rows:
+    """Give the rows of all nodes of a cloud in a file.
+
+    Its points are moved once, into a file beside it in the order of their tiles, however deep these
+    lie; the first file is then removed, the other at the end.
 
     Parameters
     ----------
     tiler : Tiler
     spool : Spool
-    root : Root, optional
-        The cell that the points lie in; by default all of the cube.
 
     Raises
     ------
     ValueError
         If more points than `tiler.budget` lie in one place.
     """
-    root = Root() if root is None else root
-    if spool.points <= tiler.budget:
-        records = spool.read()
-        points = Points(*_columns(records, *"xyz", "colour", "point_id"))
-        (classification,) = _columns(records, "classification")
-        del records
-        return (yield from tiler.of_tile(root, points, classification))
-    path = spool.path.with_name(f"{root.name}.tiles")
+    path = spool.path.with_name(f"{spool.path.name}.tiles")
     try:
-        tiles = _divide(tiler, spool, root, path)
+        if spool.points <= tiler.budget:
+            return (yield from _tile(tiler, Root(), spool))
+        tiles = _divide(tiler, spool, path)
+        spool.path.unlink()
 
         def tile(k: int) -> Rows:
             inside = Spool(path, int(tiles.first[k]), int(tiles.points[k]))
-            return rows(tiler, inside, tiles.root(k))
+            return _tile(tiler, tiles.root(k), inside)
 
-        return (yield from tiler.of_tiles(tiles, root, tile))
+        return (yield from tiler.of_tiles(tiles, Root(), tile))
     finally:
+        spool.path.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
 
-def _divide(tiler: Tiler, spool: Spool, root: Root, path: Path) -> Leaves:
+def _tile(tiler: Tiler, root: Root, spool: Spool) -> Rows:
+    records = spool.read()
+    points = Points(*_columns(records, *"xyz", "colour", "point_id"))
+    (classification,) = _columns(records, "classification")
+    del records
+    return (yield from tiler.of_tile(root, points, classification))
+
+
+class _Grid:
+    """The cells of some levels below a cell, and grids in those of them that are too full."""
+
+    def __init__(self, cube: Cube, root: Root) -> None:
+        self.cube, self.root = cube, root
+        self.depth = min(DEPTH, BITS - root.level)
+        self.counts: NDArray[np.int64] | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
+        """Points of each cell; None once they are all counted."""
+        self.group_of = np.empty(1 << 3 * self.depth, np.uint32)
+        """The group that a cell is in: a tile, or a cell with a grid of its own."""
+        self.groups: Leaves
+        self.finer: dict[int, _Grid] = {}
+        """By group."""
+
+    def is_open(self) -> bool:
+        """Whether there are cells to be counted, here or below."""
+        return self.counts is not None or any(grid.is_open() for grid in self.finer.values())
+
+    def count(self, block: "NDArray[np.void]") -> None:
+        """Count points in the grids that are open."""
+        codes = _codes(self.cube, block, self.root, self.depth)
+        if self.counts is not None:
+            count_codes(codes, 0, len(codes), self.counts[0])
+            return
+        group = self.group_of[codes]
+        for k, grid in self.finer.items():
+            if grid.is_open() and (inside := group == k).any():
+                grid.count(block[inside])
+
+    def close(self, budget: int) -> None:
+        """Find the groups of what was counted, and lay grids in those that are too full."""
+        if self.counts is None:
+            for grid in self.finer.values():
+                grid.close(budget)
+            return
+        most = min(int(self.counts.sum()), self.counts.size)
+        groups = np.empty((4, most), np.int64)
+        found = cut(pyramid(self.counts, self.depth), self.depth, budget, self.group_of, groups)
+        deep, code, points, _ = groups[:, :found].copy()  # most of it is not used
+        self.counts = None
+        cell = cells_below(np.array(self.root.cell), deep, code)
+        self.groups = Leaves(self.root.level + deep, cell, np.cumsum(points) - points, points)
+        for k in np.flatnonzero(points > budget).tolist():
+            if self.groups.level[k] == BITS:
+                refuse(
+                    f"{points[k]} points lie in one place, at {self._place(cell[k])}: memory must "
+                    f"be enough for all of them, it is for {budget}"
+                )
+            self.finer[k] = _Grid(self.cube, self.groups.root(k))
+
+    def _place(self, cell: Any) -> str:
+        cube = self.cube
+        low = np.array([cube.x0, cube.y0, cube.z0]) + np.ldexp(cell * cube.size, -BITS)
+        return ", ".join(map(str, low.tolist()))
+
+    def tiles(self) -> Leaves:
+        """List the tiles, in Morton order."""
+        found: list[tuple[Any, Any, Any]] = []
+        self._number(found)
+        level, cell, points = (np.array(each) for each in zip(*found, strict=True))
+        return Leaves(level, cell, np.cumsum(points) - points, points)
+
+    def _number(self, found: list[tuple[Any, Any, Any]]) -> None:
+        groups = self.groups
+        self.tile_of_group = np.empty(len(groups.level), np.int64)
+        for k, tile in enumerate(zip(groups.level, groups.cell, groups.points, strict=True)):
+            if k in self.finer:
+                self.finer[k]._number(found)
+            else:
+                self.tile_of_group[k] = len(found)
+                found.append(tile)
+
+    def tile_of(self, block: "NDArray[np.void]") -> "NDArray[np.int64]":
+        """Give the number of each point's tile."""
+        group = self.group_of[_codes(self.cube, block, self.root, self.depth)]
+        tile = self.tile_of_group[group]
+        for k, grid in self.finer.items():
+            if (inside := group == k).any():
+                tile[inside] = grid.tile_of(block[inside])
+        return tile
+
+
+def _divide(tiler: Tiler, spool: Spool, path: Path) -> Leaves:
     """Move points into the order of tiles, in another file."""
-    depth = min(DEPTH, BITS - root.level)
-    if depth == 0:
-        x, y, z, *_ = next(spool.blocks())[0].tolist()
-        refuse(
-            f"{spool.points} points lie in one place, at {x}, {y}, {z}: memory must be enough for "
-            f"all of them, it is for {tiler.budget}"
-        )
-    counts = np.zeros((1, 1 << 3 * depth), np.int64)
-    for block in spool.blocks():
-        codes = _codes(tiler.cube, block, root, depth)
-        count_codes(codes, 0, len(codes), counts[0])
-    group_of = np.empty(1 << 3 * depth, np.uint32)
-    groups = np.empty((4, min(spool.points, 1 << 3 * depth)), np.int64)
-    found = cut(pyramid(counts, depth), depth, tiler.budget, group_of, groups)
-    deep, code, points, _ = groups[:, :found]
-    first = np.cumsum(points) - points
-    slot = first.tolist()
+    top = _Grid(tiler.cube, Root())
+    while top.is_open():
+        for block in spool.blocks():
+            top.count(block)
+        top.close(tiler.budget)
+    tiles = top.tiles()
+    slot = tiles.first.tolist()
     with path.open("wb") as file:
         for block in spool.blocks():
-            group = group_of[_codes(tiler.cube, block, root, depth)]
-            ranked = np.argsort(group, kind="stable")
-            groups_here, begin = np.unique(group[ranked], return_index=True)
-            for k, records in zip(groups_here, np.split(block[ranked], begin[1:]), strict=True):
+            tile = top.tile_of(block)
+            ranked = np.argsort(tile, kind="stable")
+            here, begin = np.unique(tile[ranked], return_index=True)
+            for k, records in zip(here, np.split(block[ranked], begin[1:]), strict=True):
                 file.seek(slot[k] * RECORD.itemsize)
                 file.write(records.data)
                 slot[k] += len(records)
-    cell = cells_below(np.array(root.cell), deep, code)
-    return Leaves(root.level + deep, cell, first, points)
+    return tiles
 
 
 def _codes(cube: Cube, block: "NDArray[np.void]", root: Root, depth: int) -> "NDArray[np.uint32]":

@@ -78,6 +78,52 @@ def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
+def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the rows of all tables of a tree level by level, as a tree built at once has them.
+
+    The tables are emptied column by column, so that no more than one is in memory twice.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    given = [name for table in tables for name in table["node"].names]
+    ranked = np.array(sorted(range(len(given)), key=lambda k: (len(given[k]), given[k])))
+    names = [given[k] for k in ranked]
+    number = {name: k for k, name in enumerate(names)}
+    parents = np.array([number.get(name[:-1], -1) for name in names])
+    counts = np.concatenate([table["count"] for table in tables])[ranked]
+    offsets = np.cumsum([0, *counts])
+    slots = np.empty(len(ranked), np.int64)
+    slots[ranked] = offsets[:-1]
+    ends = np.cumsum([len(table["level"]) for table in tables])
+    samples = [table.pop("samples") for table in tables]
+    fields = {}
+    for name in SAMPLE:
+        parts = [each.columns.pop(name) for each in samples]
+        fields[name] = np.empty(offsets[-1], parts[0].dtype)
+        for part, own, each in zip(parts, np.split(slots, ends[:-1]), samples, strict=True):
+            move_lists(part, each.offsets, own, fields[name])
+    known = {
+        "node": Text(np.arange(len(names)), names),
+        "parent": Text(parents, names),
+        "samples": Lists(offsets, fields),
+    }
+    return {
+        name: known[name]
+        if name in known
+        else np.concatenate([table[name] for table in tables])[ranked]
+        for name in UDF.returns
+    }
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def move_lists(values: Any, offsets: Any, slots: Any, out: Any) -> None:
+    """Copy lists to where each begins."""
+    for k in range(len(slots)):
+        at = slots[k] - offsets[k]
+        for i in range(offsets[k], offsets[k + 1]):
+            out[at + i] = values[i]
+
+
 def _concatenate(columns: Sequence[Any]) -> Any:
     if isinstance(columns[0], Text):
         before = np.cumsum([0, *(len(column.names) for column in columns)])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import door
 from .cpu import sort
-from .door import Cloud
 from .nodes import Nodes, grow
 from .split import Leaves, Sorted, split
-from .table import columns, concatenate
-from .tree import Cube, Points, Root, Tree
+from .table import by_level, columns
+from .tree import BITS, Cube, Points, Root, Tree
 from .voxels import Filler, Voxels, draw_points
 
 if TYPE_CHECKING:
@@ -76,13 +76,17 @@ class Tiler:
     options : Options
     build : callable
     budget : int
-        Points that `build` can take at once, not fewer than a leaf may have.
+        Points that `build` can take at once, not fewer than a leaf may have; no tile has more than
+        `MOST_POINTS`.
     """
 
     cube: Cube
     options: "Options"
     build: Build
     budget: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", min(self.budget, door.MOST_POINTS))
 
     def of_cloud(self, points: Points, classification: Any) -> Rows:
         """Give the rows of all nodes of a cloud in memory."""
@@ -99,9 +103,12 @@ class Tiler:
         return (yield from self.of_tiles(tiles, Root(), tile))
 
     def of_tile(self, root: Root, points: Points, classification: Any) -> Rows:
-        """Give the rows of a tile; one with more points than the budget has them in one place."""
+        """Give the rows of a tile; with more points than the budget, or no level below, a leaf's.
+
+        All points of such a tile have one place.
+        """
         n = len(points.x)
-        if self.options.max_points < n <= self.budget:
+        if self.options.max_points < n <= self.budget and root.level < BITS:
             tree = self.build(points, self.cube, self.options, root)
         else:
             tree = leaf(root, n, np.arange(n, dtype=np.uint32))
@@ -185,7 +192,7 @@ class Tiler:
         return Part(tree, points, np.concatenate([c.classification for c in children])[by_id])
 
 
-def run(cloud: Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
+def run(cloud: door.Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
     """Build the octree of a cloud tile by tile and give it as a table.
 
     Parameters
@@ -201,10 +208,10 @@ def run(cloud: Cloud, options: "Options", build: Build, budget: int) -> dict[str
     Returns
     -------
     dict of columns
-        As from `table.columns`, each node before its children.
+        As from `table.columns`.
     """
     tiler = Tiler(cloud.cube, options, build, max(budget, options.max_points))
-    return concatenate(list(tiler.of_cloud(cloud.points, cloud.classification))[::-1])
+    return by_level(list(tiler.of_cloud(cloud.points, cloud.classification)))
 
 
 def leaf(root: Root, n: int, order: Any) -> Tree:

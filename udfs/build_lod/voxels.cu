@@ -13,12 +13,10 @@
 
 #include "build_lod/points.cuh"
 
-#define ALL 0xFFFFFFFFu
-#define NOWHERE 0xFFFFFFFFu
 #define OPAQUE 0xFF000000u
 #define MARKERS 512      // threads of a block of lod_mark_*
 #define ADDERS 512       // of lod_first_* and so on
-#define PIECE 16384      // points that a block goes through at once: FINE * 255 * PIECE < 2^32
+#define PIECE 16384      // points that a block goes through at once: REACH * 255 * PIECE < 2^32
 #define SLOTS 3000       // voxels of an octant that are summed up in shared memory
 #define MOST_WORDS 4096  // of an octant
 #define VOXELS 1024      // of a block that goes through voxels level by level
@@ -103,16 +101,6 @@ __device__ u32 morton(u32 x, u32 y, u32 z) {
 }
 
 // ---- lanes of a warp
-
-template <typename T>
-__device__ T sum_up_to(T value) {
-    const int lane = threadIdx.x % 32;
-    for (int away = 1; away < 32; away *= 2) {
-        const T other = __shfl_up_sync(ALL, value, away);
-        if (lane >= away) value += other;
-    }
-    return value;
-}
 
 struct Sum {
     template <typename T>
@@ -524,7 +512,7 @@ struct Reach {
         const u32 next = at < HALF ? cell - 1 : cell + 1;  // the one below 0 is a large number
         code = spread_few(cell) << axis;
         square = away * away;
-        next_code = spread_few(next & (REACH - 1)) << axis;
+        next_code = spread_few(next & 0x3FF) << axis;
         next_square = next >> depth ? REACH * REACH : (REACH - away) * (REACH - away);
     }
 };
@@ -649,10 +637,6 @@ __device__ void add_points(const Lod& lod) {
 
 // ---- voxels from voxels
 
-#define FOR_EACH(k, first, end)                                                                  \
-    for (i64 k = (first) + blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (end);                \
-         k += (i64)gridDim.x * blockDim.x)
-
 // lod_codes: cells of the voxels in the grids of their nodes, and whose octants they are in.
 // block    words of a node; a warp takes one after the other, a lane two of its cells
 extern "C" __global__ void lod_codes(Lod lod) {
@@ -746,17 +730,15 @@ __device__ void weigh(const Lod& lod, i64 voxel) {
 
 // ---- colours
 
-// lod_take_*: colours of the points with the greatest keys, or else of the lowest ones.
-// writes   colour; drawn: their positions, if there are keys
+// lod_take_*: colours of single points, one for each of n voxels.
+// writes   colour; taken, their positions: if there are keys, of the greatest; or else it reads them
 template <typename Record>
-__device__ void take_colours(const Lod& lod, i64 first, i64 end, u32* drawn) {
+__device__ void take_colours(const Lod& lod, i64 n, u32* taken) {
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
     typename Tint<Record>::Colour* colours = (typename Tint<Record>::Colour*)lod.colour;
-    FOR_EACH(voxel, first, end) {
-        u32 position;
-        if (lod.keys) drawn[voxel] = position = 0xFFFFFFFFu - (u32)lod.keys[voxel];
-        else position = lod.lowest[voxel];
-        colours[voxel] = colour_of(source, position);
+    FOR_EACH(voxel, n) {
+        if (lod.keys) taken[voxel] = 0xFFFFFFFFu - (u32)lod.keys[voxel];
+        colours[voxel] = colour_of(source, taken[voxel]);
     }
 }
 
@@ -777,8 +759,8 @@ __device__ void divide(const Lod& lod, i64 voxel, u64 weight) {
 
 // lod_divide_*: mean colours.
 template <typename Record>
-__device__ void divide_all(const Lod& lod, i64 first, i64 end) {
-    FOR_EACH(voxel, first, end) divide<Record>(lod, voxel, lod.mass[voxel]);
+__device__ void divide_all(const Lod& lod, i64 n) {
+    FOR_EACH(voxel, n) divide<Record>(lod, voxel, lod.mass[voxel]);
 }
 
 // lod_weigh_*: weighted means, from the deepest level upwards.
@@ -834,15 +816,15 @@ extern "C" __global__ void lod_weigh_columns(Lod lod, const Step* steps, i64 n_s
                                              u32* state) {
     weigh_all<Wide>(lod, steps, n_steps, state);
 }
-extern "C" __global__ void lod_take_packed(Lod lod, i64 first, i64 end, u32* drawn) {
-    take_colours<Packed>(lod, first, end, drawn);
+extern "C" __global__ void lod_take_packed(Lod lod, i64 n, u32* taken) {
+    take_colours<Packed>(lod, n, taken);
 }
-extern "C" __global__ void lod_take_columns(Lod lod, i64 first, i64 end, u32* drawn) {
-    take_colours<Wide>(lod, first, end, drawn);
+extern "C" __global__ void lod_take_columns(Lod lod, i64 n, u32* taken) {
+    take_colours<Wide>(lod, n, taken);
 }
-extern "C" __global__ void lod_divide_packed(Lod lod, i64 first, i64 end) {
-    divide_all<Packed>(lod, first, end);
+extern "C" __global__ void lod_divide_packed(Lod lod, i64 n) {
+    divide_all<Packed>(lod, n);
 }
-extern "C" __global__ void lod_divide_columns(Lod lod, i64 first, i64 end) {
-    divide_all<Wide>(lod, first, end);
+extern "C" __global__ void lod_divide_columns(Lod lod, i64 n) {
+    divide_all<Wide>(lod, n);
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .split_gpu import Cloud, Split
+from .split_gpu import Records, Split
 from .tree import Cube
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Voxels:
 
 
 def voxels(
-    device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any,
+    device: Any, cloud: Records, split: Split, cube: Cube, options: "Options", point_id: Any,
     *, representatives: bool = True,
 ) -> Voxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
@@ -68,7 +68,7 @@ def voxels(
     Parameters
     ----------
     device : Device
-    cloud : Cloud
+    cloud : Records
     split : Split
         Of the cloud.
     cube : Cube
@@ -86,8 +86,8 @@ def voxels(
     -----
     Memory on the device, besides the points: 4 bytes a point for its cell; 1 KiB a node, and room
     for 16 bytes a point of a node, at most 64 KiB, for the words of its grid; then for each voxel
-    the 16 bytes of the result, 20 where a colour has four channels; 8 more for 'random', and 32,
-    or 40 with four channels, for 'average' and 'weighted'.
+    the 16 bytes of the result, 20 where a colour has four channels, and 4 for its node; 8 more for
+    'random', and 32, or 40 with four channels, for 'average' and 'weighted'.
     """
     filler = _Filler(device, cloud, split, cube, options, point_id)
     filler.mark()
@@ -98,7 +98,13 @@ class _Filler:
     """Fills the nodes of a split cloud."""
 
     def __init__(
-        self, device: Any, cloud: Cloud, split: Split, cube: Cube, options: "Options", point_id: Any
+        self,
+        device: Any,
+        cloud: Records,
+        split: Split,
+        cube: Cube,
+        options: "Options",
+        point_id: Any,
     ) -> None:
         self.device, self.cloud, self.split = device, cloud, split
         self.strategy = options.strategy
@@ -152,9 +158,9 @@ class _Filler:
         if blocks[0] > 0:
             self.device.launch(SOURCE, f"lod_{kernel}", blocks, threads, self.lod, *arguments)
 
-    def _over(self, kernel: str, first: int, end: int, *arguments: Any) -> None:
-        """Run a loop over voxels."""
-        self._launch(kernel, (-(-(end - first) // THREADS),), THREADS, first, end, *arguments)
+    def _over(self, kernel: str, n: int, *arguments: Any) -> None:
+        """Run a loop over n voxels."""
+        self._launch(kernel, (-(-n // THREADS),), THREADS, n, *arguments)
 
     def _steps(
         self, kernel: str, spans: list[list[int]], share: int, threads: int, *arguments: Any
@@ -201,14 +207,14 @@ class _Filler:
         self._steps("join", spans[1:], VOXELS, THREADS, joined, channels + 1)
         representative = more.get("lowest")
         if self.strategy == "average":
-            self._over(f"divide_{kind}", 0, n)
+            self._over(f"divide_{kind}", n)
         elif self.strategy == "weighted":
             twice = [span for span in spans for _ in range(2)]
             self._steps(f"weigh_{kind}", twice, VOXELS, THREADS)
         else:
             if self.strategy == "random":
                 representative = empty(n, u32)
-            self._over(f"take_{kind}", 0, n, representative)
+            self._over(f"take_{kind}", n, representative)
         # the voxels of a node are those in the octants of its children
         before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
         voxel_first = place[before]

@@ -119,7 +119,7 @@ class _Kernels:
             if self.device.download(bad)[0]:
                 raise owm_ground.NotFiniteError
             ends = self.device.download(ends) ^ np.array([0, 2**64 - 1], np.uint64)
-            low, high = owm_ground.from_ordered(ends)
+            low, high = cuda.from_ordered(ends)
             sides.append((low, high))
 
         def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
@@ -143,7 +143,7 @@ class _Kernels:
         in_order = xp.sort(lowest)  # cells without a point come last
         n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
         middle = self.device.download(in_order[[(n - 1) // 2, n // 2]])
-        low, high = owm_ground.from_ordered(middle)
+        low, high = cuda.from_ordered(middle)
         level = (low + high) / 2
         heights, known = xp.empty(grid.shape, np.float32), xp.empty(grid.shape, np.bool_)
         self.device.launch(

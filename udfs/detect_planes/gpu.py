@@ -9,7 +9,6 @@ import numpy as np
 
 from spatialq import cuda
 
-from ..owm_ground.gpu import from_ordered, in_one_memory
 from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
@@ -26,7 +25,6 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # that pay for one
 BLOCKS = 8  # of a multiprocessor
 WARP = 32
-ALL = 2**64 - 1
 
 
 def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
@@ -67,7 +65,7 @@ def detection(
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
-        if in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
+        if cuda.in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
             points = [device.xp.ascontiguousarray(device.view(each)) for each in (x, y, z)]
             x, y, z = points
             point_id = None if point_id is None else device.view(point_id)
@@ -86,11 +84,8 @@ def _cube(device: Any, points: list[Any]) -> Cube | None:
         return Cube((0.0, 0.0, 0.0), 0.0)
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
     device.launch(SOURCE, "planes_bounds", _blocks(device, n), THREADS, *points, n, found)
-    found = device.download(found)
-    if found[6] != ALL:
-        return None
-    ends = from_ordered(found[:6] ^ np.array([0, ALL] * 3, np.uint64))
-    return Cube.around(ends[::2], ends[1::2])
+    ends = cuda.bounds(device.download(found))
+    return None if ends is None else Cube.around(*ends)
 
 
 def _blocks(device: Any, n: int, worth: int = POINTS_PER_BLOCK) -> tuple[int]:

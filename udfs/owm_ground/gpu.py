@@ -91,24 +91,13 @@ def bring(device: Any, function: str, cloud: tuple[Any, ...]) -> "tuple[tuple[An
     ValueError
         If only some have.
     """
-    if in_one_memory(device, function, cloud):
+    if cuda.in_one_memory(device, function, cloud):
         return tuple(None if each is None else device.view(each) for each in cloud), True
     *coordinates, point_id = cloud
     there = [np.ascontiguousarray(values, np.float64) for values in coordinates]
     if point_id is not None and not _rises(np.ascontiguousarray(point_id)):
         there.append(np.ascontiguousarray(point_id))
     return (*device.upload(there), None)[:4], False
-
-
-def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
-    """Tell whether x, y, z and point_id (or None) are on the device, or refuse only some."""
-    here = {device.is_here(values) for values in cloud if values is not None}
-    if len(here) > 1:
-        message = (
-            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
-        )
-        raise ValueError(message)
-    return here == {True}
 
 
 def _rises(values: "NDArray[Any]") -> bool:
@@ -231,18 +220,11 @@ def _extent(device: Any, x: Any, y: Any) -> Box:
     device.launch(SOURCE, "owm_extent", (blocks,), 256, x, y, x.size, low, tally)
     if device.download(tally)[0]:
         raise NotFiniteError
-    x_low, y_low, x_high, y_high = from_ordered(device.download(low) ^ COMPLEMENTS)
+    x_low, y_low, x_high, y_high = cuda.from_ordered(device.download(low) ^ COMPLEMENTS)
     return Box(x_low, x_high, y_low, y_high)
 
 
 COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # of the greatest x and y
-
-
-def from_ordered(bits: "NDArray[np.uint64]") -> list[float]:
-    """Undo `ordered` of kernels.cu."""
-    sign = np.uint64(1 << 63)
-    values: list[float] = np.where(bits & sign, bits ^ sign, ~bits).view(np.float64).tolist()
-    return values
 
 
 _grids: dict[Any, Grid] = {}
