@@ -1,13 +1,14 @@
 """From a file to the table of nodes: `build_lod` against decoding the same file, in one run.
 
-python benchmarks/build_lod_end_to_end.py CLOUD [--strategy NAME ...] [--repeat N]
+python benchmarks/build_lod_end_to_end.py [CLOUD] [--strategy NAME ...] [--repeat N]
     [--processor]
 
-CLOUD is a LAS or LAZ file. *Arrow* is the table of nodes as an Arrow table, made in Python as
-`spatialq lod` makes it, or fetched from `FROM build_lod('CLOUD')`: against laspy's reading of the
-whole file. *Table* is that query into a table of a new database file, against
-`FROM read_las('CLOUD')` into one. A ratio of 1 would be a tree that costs nothing. With --processor
-all times are those of the processors, all threads together, which other processes disturb less.
+CLOUD is a LAS or LAZ file; without it a LAZ file of 3 M points is made up. *Arrow* is the table of
+nodes as an Arrow table, made in Python as `spatialq lod` makes it, or fetched from `FROM
+build_lod('CLOUD')`: against laspy's reading of the whole file. *Table* is that query into a table
+of a new database file, against `FROM read_las('CLOUD')` into one. A ratio of 1 would be a tree that
+costs nothing. With --processor all times are those of the processors, all threads together, which
+other processes disturb less.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from typing import get_args
 import laspy
 import numpy as np
 import pyarrow as pa
+from read_las import write_cloud
 from spatialq.udfs.build_lod import UDF, Options, Strategy
 
 import spatialq
@@ -29,6 +31,8 @@ from spatialq.bridge_cloud import read_clouds
 from spatialq.call import call
 from spatialq.io.las import open_las
 from spatialq.parallel import n_threads
+
+POINTS = 3_000_000
 
 
 def table_of(source, folder):
@@ -54,16 +58,19 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("cloud", help="a LAS or LAZ file")
+    parser.add_argument("cloud", nargs="?", help="a LAS or LAZ file")
     parser.add_argument("--strategy", nargs="+", choices=get_args(Strategy), default=["average"])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--processor", action="store_true", help="times of the processors")
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor else time.perf_counter
-    file = arguments.cloud
     best = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        file = arguments.cloud
+        if file is None:
+            file = folder / "cloud.laz"
+            write_cloud(file, POINTS, point_format=7)
         calls = {
             "laspy": partial(laspy.read, file),
             "table of read_las": partial(table_of, f"read_las('{file}')", folder),
@@ -79,8 +86,8 @@ def main():
                 call()
                 if turn:
                     best[name] = min(clock() - start, best.get(name, np.inf))
-    with laspy.open(file) as reader:
-        n = reader.header.point_count
+        with laspy.open(file) as reader:
+            n = reader.header.point_count
     print(f"{n} points, {n_threads()} threads")
     for name, seconds in best.items():
         rival = best["table of read_las" if "table" in name else "laspy"]

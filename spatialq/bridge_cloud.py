@@ -23,7 +23,7 @@ from spatialq.io.files import find_files, is_pattern, warn_about
 from spatialq.io.las import LasSource, open_las
 from spatialq.loading import means_file
 from spatialq.quoting import literal
-from spatialq.udf import NUMPY_TYPES, Udf
+from spatialq.udf import NUMPY_TYPES, Udf, whole_numbers
 
 MOST_ROWS = 2**31 - 1
 """Of a table: a function gets lists with offsets of 32 bits."""
@@ -60,30 +60,40 @@ def _query(udf: Udf, points: str | None, text: str) -> str:
         return f"SELECT unnest({rows}, max_depth := 2)"
     chosen = {**asdict(options), "device": device}
     lists = [
-        "list(point_id::BIGINT)",
+        f"list({_whole(udf, 'point_id', 'BIGINT')})",
         *(f"list({name}::DOUBLE)" for name in udf.columns),
-        *(f"list({_whole(udf, name)})" for name in udf.carries),
+        *(f"list({_whole(udf, name, kind)})" for name, kind in udf.carries.items()),
         f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
     ]
-    sentence = f"{udf.name}: points must be at most {MOST_ROWS} in a table (in files more), got "
-    absent = ", ".join(f"NULL::{kind} AS {name}" for name, kind in udf.carries.items())
+    absent = ", ".join(f"NULL AS {name}" for name in ("point_id", *udf.columns, *udf.carries))
     return (
         f"SELECT unnest({udf.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
         f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false) "
-        f"HAVING if(count(*) > {MOST_ROWS}, error({literal(sentence)} || count(*)), true)"
+        f"HAVING {_is_cloud(udf, points)}"
     )
 
 
-def _whole(udf: Udf, name: str) -> str:
+def _is_cloud(udf: Udf, points: str) -> str:
+    """Write what must be true of a table: a column that it lacks has no type."""
+    rows = f"{udf.name}: points must be at most {MOST_ROWS} in a table (in files more), got "
+    cases = [f"WHEN count(*) > {MOST_ROWS} THEN error({literal(rows)} || count(*))"]
+    for name in ("point_id", *udf.columns):
+        sentence = literal(f"{udf.name}: {points!r} must have a column {name}")
+        cases.append(f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN error({sentence})")
+    return f"CASE {' '.join(cases)} ELSE true END"
+
+
+def _whole(udf: Udf, name: str, kind: str) -> str:
     """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
-    kind = udf.carries[name]
-    most = np.iinfo(NUMPY_TYPES[kind]).max
-    sentence = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got "
+    limits = np.iinfo(NUMPY_TYPES[kind])
+    sentence = f"{udf.name}: {name} must be {whole_numbers(kind)}"
+    value = f"{name}::VARCHAR || ' of type ' || typeof({name})"
     return (
         f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
-        f"WHEN typeof({name}) SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
-        f"AND TRY_CAST({name} AS HUGEINT) BETWEEN 0 AND {most} THEN {name}::{kind} "
-        f"ELSE error({literal(sentence)} || {name} || ' of type ' || typeof({name})) END"
+        f"WHEN typeof({name}) NOT SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
+        f"THEN error({literal(f'{sentence} of a type such as {kind}, got ')} || {value}) "
+        f"WHEN TRY_CAST({name} AS HUGEINT) BETWEEN {limits.min} AND {limits.max} "
+        f"THEN {name}::{kind} ELSE error({literal(f'{sentence}, got ')} || {value}) END"
     )
 
 

@@ -1,6 +1,9 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from numbers import Real
@@ -12,7 +15,7 @@ from spatialq import cuda
 from spatialq.cuda import on_gpu
 from spatialq.grid import Grid, heights, require_values
 from spatialq.planner import log, route
-from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find
+from spatialq.udf import NUMPY_TYPES, Device, Text, Udf, find, whole_numbers
 
 
 def run(
@@ -110,9 +113,11 @@ def _run_points(
     for name in "xyz":
         _refuse_masked(udf, name, columns[name])
         columns[name] = _floats(udf, name, columns[name])
-    n, ids = columns["x"].size, columns["point_id"]
-    columns["point_id"] = xp.arange(n) if ids is None else _ids(ids)
-    columns |= {name: _whole(udf, name, columns[name]) for name in udf.carries}
+    n = columns["x"].size
+    _refuse_masked(udf, "point_id", columns["point_id"])
+    ids = _whole(udf, "point_id", columns["point_id"], "BIGINT")
+    columns["point_id"] = xp.arange(n) if ids is None else _contiguous(ids)
+    columns |= {name: _whole(udf, name, columns[name], kind) for name, kind in udf.carries.items()}
     shapes = {name: values.shape for name, values in columns.items() if values is not None}
     if set(shapes.values()) != {(n,)}:
         message = f"{udf.name}: the columns must be one-dimensional, of one length, got {shapes}"
@@ -149,11 +154,11 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and isfinite(value)
 
 
-def _ids(values: Any) -> Any:
-    """Make int64 of ids, where they are."""
+def _contiguous(values: Any) -> Any:
+    """Make values lie one after the other, where they are."""
     if on_gpu(values):
-        return cuda.device().xp.ascontiguousarray(cuda.device().view(values), np.int64)
-    return np.asarray(values, np.int64)
+        return cuda.device().xp.ascontiguousarray(cuda.device().view(values))
+    return np.ascontiguousarray(values)
 
 
 def _floats(udf: Udf, name: str, values: Any) -> Any:
@@ -175,22 +180,23 @@ def _floats(udf: Udf, name: str, values: Any) -> Any:
     raise ValueError(message)
 
 
-def _whole(udf: Udf, name: str, values: Any) -> Any:
-    """Make a carried column of what is given, if anything is; masked where that is."""
+def _whole(udf: Udf, name: str, values: Any, kind: str) -> Any:
+    """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
     if values is None:
         return None
-    kind = NUMPY_TYPES[udf.carries[name]]
-    most = np.iinfo(kind).max
+    wanted, limits = np.dtype(NUMPY_TYPES[kind]), np.iinfo(NUMPY_TYPES[kind])
     array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
     got = array.dtype
-    if got == kind:
+    if got == wanted:
         return values if on_gpu(values) else array
     if got.kind in "iu":
-        wrong = (array < 0) | (array > most)
+        wrong = (array < limits.min) | (array > limits.max)
         if not wrong.any():
-            return array.astype(kind)
+            return array.astype(wanted)
         got = array[wrong.argmax()]
-    message = f"{udf.name}: {name} must be whole numbers from 0 to {most}, got {got}"
+    elif not array.size:  # NumPy takes [] for numbers with fractions
+        return array.astype(wanted)
+    message = f"{udf.name}: {name} must be {whole_numbers(kind)}, got {got}"
     raise ValueError(message)
 
 
@@ -368,20 +374,58 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
     rows = _rows(udf, arguments)
-    plan = route.plan(udf, rows, options, wish)
-    device, reason, error = plan.device, plan.reason, None
-    try:
+    with planned(udf, rows, options, wish, lambda: _for_rows(udf, arguments, options)) as course:
         try:
-            return udf.kernel(device)(**arguments, options=options), device
+            return udf.kernel(course.device)(**arguments, options=options), course.device
         except MemoryError as full:
-            if device == "cpu" or wish == "gpu":
-                raise
-            device, reason = "cpu", f"the GPU ran out of memory: {full}"
-            return udf.kernel(device)(**arguments, options=options), device
+            course.fall_back(full)
+            return udf.kernel(course.device)(**arguments, options=options), course.device
+
+
+@dataclass
+class Course:
+    """Where a call runs, and why."""
+
+    device: Device
+    reason: str
+    is_open: bool
+    """Whether it may go to the other device."""
+
+    def fall_back(self, full: MemoryError) -> None:
+        """Go on on the CPU, after an error of the GPU; raise it if that may not be."""
+        if self.device == "cpu" or not self.is_open:
+            raise full
+        self.device, self.reason = "cpu", f"the GPU ran out of memory: {full}"
+
+
+@contextmanager
+def planned(
+    udf: Udf, rows: int, options: Any, wish: str, purpose: Callable[[], str] = str
+) -> Iterator[Course]:
+    """Plan a call that is made in the block, and write the log when it ends.
+
+    Parameters
+    ----------
+    udf, options, wish
+        As for `call`.
+    rows : int
+        How much it gets.
+    purpose : callable
+        Says what memory was not enough for.
+
+    Raises
+    ------
+    MemoryError
+        If memory was not enough, in a sentence.
+    """
+    started, clock, error = datetime.now(UTC), time.perf_counter(), None
+    plan = route.plan(udf, rows, options, wish)
+    course = Course(plan.device, plan.reason, wish == "auto")
+    try:
+        yield course
     except MemoryError as full:
-        error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
+        error = f"{udf.name}: not enough memory{purpose()}: {full}"
         raise MemoryError(error) from full
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
@@ -392,8 +436,8 @@ def call(
                 at=started,
                 function=udf.name,
                 rows=rows,
-                device=device,
-                reason=reason,
+                device=course.device,
+                reason=course.reason,
                 estimated_seconds=plan.seconds,
                 seconds=time.perf_counter() - clock,
                 error=error,

@@ -15,8 +15,7 @@ import numpy as np
 
 from spatialq.cloud_file import Progress, metres_per_unit, open_clouds
 from spatialq.errors import CrsError, FileWarning
-from spatialq.planner import devices, route
-from spatialq.udf import Device
+from spatialq.planner import devices
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -25,9 +24,6 @@ PICTURE = (".png",)
 ENDINGS = (*TABLE, *PICTURE)
 GROUP_SAMPLES = 1 << 18
 """Of a row group of the file: a viewer that wants a node reads no more than these."""
-BYTES_POINT = 200
-"""Of main memory for a point: itself, the voxels above it, its place in the table and the file;
-measured with leaves of thousands of points, smaller ones have more voxels."""
 
 
 def write_lod(
@@ -56,8 +52,8 @@ def write_lod(
     device : 'auto', 'cpu' or 'gpu'
     memory : float, optional
         GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
-        through files beside the first output, of about 82 bytes a point, and is built tile by
-        tile: the same rows in another order, children before their parent; no picture is drawn.
+        through files beside the first output, of 82 bytes a point, and is built tile by tile: the
+        same rows in another order, children before their parent; no picture is drawn.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -77,6 +73,8 @@ def write_lod(
     ValueError
         If an option or the ending of an output is wrong; or memory is not enough for a leaf, for
         the points that lie in one place, or for a picture.
+    MemoryError
+        If memory is not enough all the same.
 
     Warns
     -----
@@ -87,10 +85,12 @@ def write_lod(
 
     from spatialq.bridge import structs
     from spatialq.bridge_cloud import batches_of_clouds, read_clouds
-    from spatialq.call import call
+    from spatialq.call import call, planned
     from spatialq.io import crs as crs_text
     from spatialq.io.files import find_files, warn_about
     from spatialq.udf import catalog
+    from spatialq.udfs.build_lod.cost import bytes_host
+    from spatialq.udfs.build_lod.spool import rows_of
 
     began = time.perf_counter()
     sources = [source] if isinstance(source, str | Path) else source
@@ -109,7 +109,8 @@ def write_lod(
         metres_per_unit(COMMAND, paths[0], crs)
     except CrsError as degrees:
         warnings.warn(f"{degrees}: voxels are no cubes in space", FileWarning, stacklevel=2)
-    points, enough_for = sum(cloud.rows for cloud in clouds), _points_in(memory, chosen.max_points)
+    points = sum(cloud.rows for cloud in clouds)
+    enough_for = _points_in(memory, points, chosen)
     known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
     pictures = [target for target in targets if target.suffix.lower() in PICTURE]
     summary = _Summary()
@@ -117,6 +118,7 @@ def write_lod(
         if points <= enough_for:
             whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
             tables: Iterable[Mapping[str, Any]] = [whole_tree]
+            course = None
             for target in pictures:
                 from spatialq.export.lod_picture import write_lod_picture
 
@@ -127,15 +129,15 @@ def write_lod(
             if pictures:
                 message = (
                     f"{COMMAND}: output '{pictures[0]}' needs the whole cloud in memory, "
-                    f"{points * BYTES_POINT / 2**30:.3g} GiB for {points} points, got "
-                    f"{enough_for * BYTES_POINT / 2**30:.3g}"
+                    f"{points * bytes_host(chosen) / 2**30:.3g} GiB for {points} points, got "
+                    f"{enough_for * bytes_host(chosen) / 2**30:.3g}"
                 )
                 raise ValueError(message)
-            used = route.plan(udf, int(enough_for), chosen, device).device
+            course = stack.enter_context(planned(udf, points, chosen, device))
             beside = targets[0].resolve().parent if targets else None
             folder = stack.enter_context(TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside))
             batches = batches_of_clouds(udf, clouds, progress)
-            tables = _tile_by_tile(batches, Path(folder), chosen, used, int(enough_for))
+            tables = _grouped(rows_of(batches, Path(folder), chosen, course, enough_for))
         writers = [
             stack.enter_context(_table(target, known))
             for target in targets
@@ -145,6 +147,8 @@ def write_lod(
             summary.add(nodes)
             for write in writers:
                 write(nodes)
+        if course is not None:
+            used = course.device
     return {
         "points": points,
         **asdict(summary),
@@ -174,42 +178,37 @@ class _Summary:
         self.voxels += int(nodes["count"][~leaves].sum())
 
 
-def _points_in(memory: float | None, max_points: int) -> float:
-    """Give the points for which memory is enough."""
+def _points_in(memory: float | None, points: int, options: Any) -> int:
+    """Give for how many points memory is enough: all, or as many as a leaf and a tree may have."""
+    from spatialq.udfs.build_lod.cost import bytes_host
+    from spatialq.udfs.build_lod.door import MOST_POINTS
+
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
-    least = max_points * BYTES_POINT / 2**30
+    leaf = min(options.max_points, points)
+    least = leaf * bytes_host(options) / 2**30
     if not memory >= least:
         message = (
-            f"{COMMAND}: memory must be enough for the {max_points} points of a leaf, "
+            f"{COMMAND}: memory must be enough for the {leaf} points of a leaf, "
             f">= {least:.3g} GiB, got {memory}"
         )
         raise ValueError(message)
-    return memory * 2**30 / BYTES_POINT
+    return int(min(memory * 2**30 / bytes_host(options), MOST_POINTS))
 
 
-def _tile_by_tile(
-    batches: Iterator[Mapping[str, Any]], folder: Path, options: Any, device: Device, budget: int
-) -> Iterator[Mapping[str, Any]]:
-    """Build the tree of points that go through files, and give some of its nodes at a time."""
-    from spatialq.udfs.build_lod import cpu, spool, table, tiles
+def _grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Put tables of few rows together, to a row group each."""
+    from spatialq.udfs.build_lod.table import concatenate
 
-    build: tiles.Build = cpu.build
-    if device == "gpu":
-        from spatialq.udfs.build_lod import gpu
-
-        build, budget = gpu.build_and_bring, min(budget, max(gpu.capacity(), options.max_points))
-    points, cube = spool.spool(batches, folder / "points")
-    tiler = tiles.Tiler(cube, options, build, budget)
     some, samples = [], 0
-    for nodes in spool.rows(tiler, points):
+    for nodes in tables:
         some.append(nodes)
         samples += int(nodes["count"].sum())
         if samples >= GROUP_SAMPLES:
-            yield table.concatenate(some)
+            yield concatenate(some)
             some, samples = [], 0
     if some:
-        yield table.concatenate(some)
+        yield concatenate(some)
 
 
 @contextmanager

@@ -76,6 +76,14 @@ NUMPY_TYPES = {
 }
 
 
+def whole_numbers(kind: str) -> str:
+    """Say what fits into a SQL type of whole numbers."""
+    limits = np.iinfo(NUMPY_TYPES[kind])
+    if limits.min == 0:
+        return f"whole numbers from 0 to {limits.max}"
+    return f"whole numbers of {limits.bits} bits"
+
+
 @dataclass(frozen=True)
 class Work:
     """How much a call does, whoever does it: what the planner turns into seconds."""

@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu
+from spatialq.udfs.build_lod.cost import voxels_a_point
 from spatialq.udfs.build_lod.tree import Points, Root, Tree
 
-from .cases import STRATEGIES, cube_of, joined, points_of, random, teapot_in_a_stadium
+from .cases import STRATEGIES, cube_of, joined, points_of, random, surface, teapot_in_a_stadium
 
 CLOUD = points_of(joined(random(20_000), teapot_in_a_stadium()))
 
@@ -110,3 +111,15 @@ def test_a_tile_is_what_the_whole_has_there(strategy):
         for name in ("code", "mass", "colour"):
             np.testing.assert_array_equal(getattr(tile, name), getattr(whole, name)[mine])
         np.testing.assert_array_equal(inside[tile.representative], whole.representative[mine])
+
+
+@pytest.mark.parametrize(("grid_size", "max_points"), [(128, 100), (64, 500), (32, 3000)])
+def test_voxels_of_a_surface_are_no_more_than_reckoned_with(grid_size, max_points):
+    """By this estimate tiles are cut so that they fit into memory."""
+    points, options = (
+        points_of(surface(20_000)),
+        Options(grid_size=grid_size, max_points=max_points),
+    )
+    tree = cpu.build(points, cube_of(points), options)
+    expected = voxels_a_point(options) * 20_000
+    assert 0.5 * expected < len(tree.code) <= expected

@@ -136,13 +136,16 @@ def test_ids_of_points_in_any_order_must_be_unique(turned):
         spatialq.run("build_lod", x, x, x, point_id=ids)
 
 
+@pytest.mark.parametrize("rows", ["", "WHERE false"])
 @pytest.mark.parametrize("axis", ["x", "y", "z", "point_id"])
-def test_a_missing_column_is_named(con, axis):
-    query = f"WITH bad AS (SELECT * EXCLUDE ({axis}) FROM pts) FROM build_lod(bad)"
-    assert f'"{axis}" not found' in refused(con, query)
+def test_a_missing_column_is_named(con, axis, rows):
+    query = f"WITH bad AS (SELECT * EXCLUDE ({axis}) FROM pts {rows}) FROM build_lod(bad)"
+    assert f"build_lod: 'bad' must have a column {axis}" in refused(con, query)
 
 
 WHOLE = "must be whole numbers from 0 to"
+TYPE = "of a type such as"
+IDS = "point_id must be whole numbers of 64 bits"
 
 
 @pytest.mark.parametrize(
@@ -151,15 +154,19 @@ WHOLE = "must be whole numbers from 0 to"
         ("if(point_id = 7, -1, red) AS red", f"red {WHOLE} 65535, got -1"),
         ("if(point_id = 7, 65536, green) AS green", f"green {WHOLE} 65535, got 65536"),
         ("1e30::HUGEINT AS blue", f"blue {WHOLE} 65535, got 10000000000000000"),
-        ("0.5 AS red", f"red {WHOLE} 65535, got 0.5 of type DECIMAL"),
-        ("255::DOUBLE AS blue", f"blue {WHOLE} 65535, got 255.0 of type DOUBLE"),
-        ("0.5::FLOAT AS intensity", f"intensity {WHOLE} 65535, got 0.5 of type FLOAT"),
-        ("'12' AS intensity", f"intensity {WHOLE} 65535, got 12 of type VARCHAR"),
+        ("0.5 AS red", f"red {WHOLE} 65535 {TYPE} USMALLINT, got 0.5 of type DECIMAL"),
+        ("255::DOUBLE AS blue", f"blue {WHOLE} 65535 {TYPE} USMALLINT, got 255.0 of type DOUBLE"),
+        ("[1] AS blue", f"blue {WHOLE} 65535 {TYPE} USMALLINT, got [1] of type INTEGER[]"),
+        ("'12' AS intensity", f"intensity {WHOLE} 65535 {TYPE} USMALLINT, got 12 of type VARCHAR"),
         ("256 AS classification", f"classification {WHOLE} 255, got 256 of type INTEGER"),
         ("-1 AS classification", f"classification {WHOLE} 255, got -1"),
+        ("point_id + 0.5 AS point_id", f"{IDS} {TYPE} BIGINT, got 0.5 of type DECIMAL"),
+        ("point_id::DOUBLE AS point_id", f"{IDS} {TYPE} BIGINT, got 0.0 of type DOUBLE"),
+        ("point_id::VARCHAR AS point_id", f"{IDS} {TYPE} BIGINT, got 0 of type VARCHAR"),
+        (f"point_id + {2**63} AS point_id", f"{IDS}, got {2**63} of type HUGEINT"),
     ],
 )
-def test_colours_and_classes(con, columns, sentence):
+def test_whole_numbers(con, columns, sentence):
     bad = f"WITH bad AS (SELECT * REPLACE ({columns}) FROM pts)"
     assert f"build_lod: {sentence}" in refused(con, f"{bad} FROM build_lod(bad, {SIZES})")
 
@@ -211,6 +218,14 @@ def test_lists_must_have_one_length(con):
         ({"classification": [3, 256]}, f"classification {WHOLE} 255, got 256"),
         ({"intensity": [1]}, "the columns must be one-dimensional, of one length, got {'x': (2,)"),
         ({"point_id": [4, 4]}, "point_id must be unique, got 4 more than once"),
+        ({"point_id": [0.5, 1.5]}, f"{IDS}, got float64"),
+        ({"point_id": [4.0, np.nan]}, f"{IDS}, got float64"),
+        ({"point_id": ["4", "5"]}, f"{IDS}, got <U1"),
+        ({"point_id": np.array([4, 2**63], np.uint64)}, f"{IDS}, got {2**63}"),
+        (
+            {"point_id": np.ma.MaskedArray([1, 2], [0, 1])},
+            "point_id must have all its values, got 1 masked",
+        ),
         (
             {"x": [1.0, np.nan]},
             f"{FINITE} 1 points with NaN or infinity, the first with point_id 1",
@@ -222,6 +237,22 @@ def test_lists_must_have_one_length(con):
 def test_arrays(given, sentence):
     with pytest.raises(ValueError, match=f"^build_lod: {re.escape(sentence)}"):
         spatialq.run("build_lod", **{**{axis: [1.0, 2.0] for axis in "xyz"}, **given})
+
+
+@pytest.mark.parametrize("function", ["owm_ground", "detect_planes"])
+def test_ids_of_other_functions(function):
+    with pytest.raises(ValueError, match=f"{function}: {IDS}, got float64"):
+        spatialq.run(function, [1.0], [1.0], [1.0], point_id=[0.5])
+
+
+def test_whole_numbers_of_other_types_are_taken():
+    x = np.arange(4.0)
+    expected = spatialq.run("build_lod", x, x, x, point_id=[1, 2, 4, 5], red=[6, 7, 8, 9])
+    ids = np.array([1, 2, 4, 5], np.uint64)
+    found = spatialq.run("build_lod", x, x, x, point_id=ids, red=np.arange(6.0, 10).astype(">i2"))
+    for name, values in expected["samples"].columns.items():
+        assert values.tolist() == found["samples"].columns[name].tolist()
+    assert spatialq.run("build_lod", [], [], [], [], red=[])["node"].size == 0
 
 
 def test_other_functions_carry_no_colours():

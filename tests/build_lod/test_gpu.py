@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import UDF, Options, cpu, gpu
-from spatialq.udfs.build_lod.cost import BYTES_GRID, BYTES_KERNEL
+from spatialq.udfs.build_lod.cost import BYTES_GRID, bytes_device
 from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
 from ..host.device import HostDevice, OnDevice
@@ -102,12 +102,12 @@ def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkey
         return build(points, *others)
 
     monkeypatch.setattr(gpu, "build", recorded)
-    enough = (300.5 * BYTES_KERNEL + BYTES_GRID) / gpu.SHARE
+    enough = (300.5 * bytes_device(options) + BYTES_GRID) / gpu.SHARE
     monkeypatch.setattr(device, "free_bytes", lambda: enough)
     found = UDF.kernel("gpu")(**columns, options=options)
     assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
     assert len(sizes) > 1
-    assert max(sizes) <= gpu.capacity() == 300
+    assert max(sizes) <= gpu.capacity(options) == 300
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -1,6 +1,7 @@
 """From files to levels of detail: the command and the Python call."""
 
 import json
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,10 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from spatialq.udfs.build_lod import Options, cpu
+from spatialq.udfs.build_lod import Options, cpu, door, gpu
+from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
 from spatialq import lod
+from spatialq.planner import log, route
 
 from ..conftest import real_file
 
@@ -273,8 +276,8 @@ def nodes_of(table):
     return {row["node"]: row for row in pq.read_table(table).to_pylist()}
 
 
-def memory_for(points):
-    return points * lod.BYTES_POINT / 2**30
+def memory_for(points, options=SMALL):
+    return points * bytes_host(Options(**options)) / 2**30
 
 
 @pytest.mark.parametrize("strategy", ["first", "random", "average", "weighted"])
@@ -307,8 +310,52 @@ def test_little_memory_is_enough_for_a_real_cloud(tmp_path):
     source = real_file("data/rgb/qcompass_outcrop.laz")
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
     lod.write_lod(source, tables[0], max_points=3000)
-    lod.write_lod(source, tables[1], max_points=3000, memory=memory_for(20_000))
+    lod.write_lod(
+        source, tables[1], max_points=3000, memory=memory_for(20_000, {"max_points": 3000})
+    )
     assert nodes_of(tables[1]) == nodes_of(tables[0])
+
+
+def test_a_cloud_of_more_points_than_a_tree_may_have_at_once_goes_tile_by_tile(
+    tmp_path, monkeypatch
+):
+    source, sizes, build = write_scene(tmp_path / "a.laz"), [], cpu.build
+    tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
+    lod.write_lod(source, tables[0], **SMALL)
+    monkeypatch.setattr(door, "MOST_POINTS", 1000)
+    monkeypatch.setattr(
+        cpu, "build", lambda points, *rest: sizes.append(len(points.x)) or build(points, *rest)
+    )
+    lod.write_lod(source, tables[1], memory=1.0, **SMALL)
+    assert 300 < max(sizes) <= 1000
+    assert nodes_of(tables[1]) == nodes_of(tables[0])
+
+
+FULL = "no room for the masks"
+
+
+def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
+    """Tile by tile, too: the log says so; not if the GPU was asked for."""
+    source, calls = write_scene(tmp_path / "a.laz"), []
+    tables = [tmp_path / "cpu.parquet", tmp_path / "auto.parquet"]
+    lod.write_lod(source, tables[0], memory=memory_for(1000), device="cpu", **SMALL)
+
+    def full(*_):
+        calls.append(1)
+        raise MemoryError(FULL)
+
+    monkeypatch.setattr(gpu, "build_and_bring", full)
+    monkeypatch.setattr(gpu, "capacity", lambda _: 1000)
+    monkeypatch.setattr(route, "plan", lambda *_: route.Plan("gpu", 1.0, "it is there", []))
+    done = lod.write_lod(source, tables[1], memory=memory_for(1000), **SMALL)
+    entry = log.entries()[-1]
+    assert (done["device"], entry.device, entry.rows, entry.error) == ("cpu", "cpu", 3000, None)
+    assert entry.reason == f"the GPU ran out of memory: {FULL}"
+    assert len(calls) == 1
+    assert nodes_of(tables[1]) == nodes_of(tables[0])
+    with pytest.raises(MemoryError, match=f"^build_lod: not enough memory: {FULL}$"):
+        lod.write_lod(source, memory=memory_for(1000), device="gpu", **SMALL)
+    assert log.entries()[-1].error == f"build_lod: not enough memory: {FULL}"
 
 
 def write_heap(path, n):
@@ -334,7 +381,8 @@ def test_points_of_one_place_must_fit_into_memory(tmp_path):
 @pytest.mark.parametrize("memory", [0.0, -1.0, float("nan"), memory_for(299)])
 def test_memory_must_be_enough_for_a_leaf(memory, tmp_path):
     source = write_scene(tmp_path / "a.laz")
-    match = r"^lod: memory must be enough for the 300 points of a leaf, >= 5.59e-05 GiB, got "
+    least = re.escape(f"{memory_for(300):.3g}")
+    match = rf"^lod: memory must be enough for the 300 points of a leaf, >= {least} GiB, got "
     with pytest.raises(ValueError, match=match):
         lod.write_lod(source, memory=memory, **SMALL)
 
@@ -342,8 +390,8 @@ def test_memory_must_be_enough_for_a_leaf(memory, tmp_path):
 def test_a_picture_needs_the_whole_cloud_in_memory(tmp_path):
     source, picture = write_scene(tmp_path / "a.laz"), tmp_path / "n.png"
     match = (
-        rf"^lod: output '{picture}' needs the whole cloud in memory, 0.000559 GiB for 3000 points, "
-        r"got 0.000373$"
+        rf"^lod: output '{picture}' needs the whole cloud in memory, {memory_for(3000):.3g} GiB "
+        rf"for 3000 points, got {memory_for(2000):.3g}$"
     )
     with pytest.raises(ValueError, match=match):
         lod.write_lod(source, picture, memory=memory_for(2000), **SMALL)

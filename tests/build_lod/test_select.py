@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
+from spatialq.connection import macros
 
 GRID = 16
 FULL = 1920, 1080
@@ -74,6 +75,11 @@ CAMERAS = {
 }  # fmt: skip
 
 
+def corners(node):
+    low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+    return low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
+
+
 def view(camera):
     """What the picture needs: scale at a distance, and clip coordinates of places."""
     full = {"up": [0.0, 0.0, 1.0], "fov": 60.0, "width": FULL[0], "height": FULL[1], "near": 0.0}
@@ -97,38 +103,41 @@ def view(camera):
         )  # fmt: skip
 
     def pixels(length, node):
-        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+        """Of a square that faces the viewer, as far to the front of the cube as it is in view."""
         if "view_height" in full:
             return length / full["view_height"] * full["height"]
-        distance = np.linalg.norm(np.clip(eye, low, low + node["size"]) - eye)
-        if distance == 0:
+        depth = max(((corners(node) - eye) @ turn[2]).min(), full["near"], 0.0)
+        if depth == 0:
             return np.inf
-        angle = length / distance / (2 * np.tan(np.radians(full["fov"]) / 2))
-        return angle * full["height"]
+        return length / depth / (2 * np.tan(np.radians(full["fov"]) / 2)) * full["height"]
 
     return inside, pixels
 
 
-def selected(nodes, camera, limit=1.0):
-    """Walk down from the root: pixels and octants by node, by the definition."""
+def is_seen(node, inside):
+    low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+    corners = low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
+    return inside(corners).any(axis=1).all()
+
+
+def selected(nodes, camera, limit=1.0, taken=None):
+    """Walk down from the root: pixels and octants by node, by the definition.
+
+    Only names that are taken, if any are given, are drawn in their parent's place.
+    """
     inside, pixels = view(camera)
     found = {}
-
-    def corners(node):
-        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
-        return low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
-
-    def is_seen(node):
-        return inside(corners(node)).any(axis=1).all()
 
     def draw(node):
         if node["is_leaf"]:
             found[node["node"]] = (None, 255)
             return
         octants, most = 0, 0.0
-        for child in (each for each in nodes if each["parent"] == node["node"] and is_seen(each)):
+        for child in (each for each in nodes if each["parent"] == node["node"]):
+            if not is_seen(child, inside):
+                continue
             size = pixels(node["spacing"], child)
-            if size > limit:
+            if size > limit and (taken is None or child["node"] in taken):
                 draw(child)
             else:
                 octants |= 1 << int(child["node"][-1])
@@ -137,7 +146,7 @@ def selected(nodes, camera, limit=1.0):
             found[node["node"]] = (most, octants)
 
     for root in nodes[:1]:
-        if is_seen(root):
+        if is_seen(root, inside):
             draw(root)
     return found
 
@@ -214,6 +223,32 @@ def test_what_is_seen_is_drawn_exactly_once(con, name, max_samples):
     assert times[inside(points).all(axis=0)].all()
 
 
+@pytest.mark.parametrize("off_axis", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("limit", [4.0, 12.0])
+def test_no_voxel_in_the_picture_covers_more_than_its_node_says(con, limit, off_axis):
+    """A voxel is a square that faces the viewer, of a camera that looks straight down."""
+    eye, height, fov = np.array([50.0, 50.0, 90.0]), 1000.0, 100.0
+    target = (eye + [off_axis, 0.0, -1.0]).tolist()
+    camera = {"eye": eye.tolist(), "target": target, "up": [0.0, 1.0, 0.0]}
+    camera |= {"fov": fov, "width": height, "height": height}
+    found = ask(con, TERRAIN, camera, pixels=limit)
+    away = np.array([off_axis, 0.0, -1.0]) / np.hypot(off_axis, 1.0)
+    inside, _ = view(camera)
+    points = terrain()
+    points = points[inside(points).all(axis=0)]
+    nearly = 0
+    for node in (each for each in TERRAIN if each["node"] in found and not each["is_leaf"]):
+        size, octants = found[node["node"]]
+        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+        mine = ((points >= low) & (points < low + node["size"])).all(axis=1)
+        child = (points >= low + node["size"] / 2) @ [4, 2, 1]
+        drawn = points[mine & (octants >> child & 1).astype(bool)]
+        covers = node["spacing"] * height / 2 / np.tan(np.radians(fov / 2)) / ((drawn - eye) @ away)
+        assert covers.max(initial=0) <= size <= limit
+        nearly += covers.max(initial=0) > 0.95 * size
+    assert nearly > 3
+
+
 def samples(found):
     return sum(node["count"] for node in TERRAIN if node["node"] in found)
 
@@ -237,6 +272,46 @@ def test_a_budget_takes_what_looks_largest_and_no_more(con):
             1 + 1e-12
         )  # siblings at one distance
     assert ask(con, TERRAIN, camera, pixels=0.5, max_samples=10**6) == whole
+
+
+def within(nodes, camera, limit, max_samples):
+    """What there is with as many nodes in turn as have no more samples, trying all numbers."""
+    inside, pixels = view(camera)
+    by_name = {node["node"]: node for node in nodes}
+    seen = [node["node"] for node in nodes[1:] if is_seen(node, inside)]
+
+    def covers(name):
+        return pixels(by_name[name[:-1]]["spacing"], by_name[name])
+
+    turns = sorted(
+        (name for name in seen if covers(name) > limit),
+        key=lambda name: (-covers(name), len(name), name),
+    )
+    best = selected(nodes, camera, limit, taken=())
+    for n in range(1, len(turns) + 1):
+        found = selected(nodes, camera, limit, taken=turns[:n])
+        if sum(by_name[name]["count"] for name in found) <= max_samples:
+            best = found
+    return best
+
+
+def test_random_cameras_with_a_budget(con):
+    rng = np.random.default_rng(5)
+    clump = rng.uniform(30, 34, (300, 3))
+    nodes = tree(np.concatenate([rng.uniform(0, 100, (300, 3)), clump]), max_points=12)
+    n_coarser = 0
+    for _ in range(40):
+        eye, target = rng.uniform(0, 100, (2, 3)).tolist()
+        camera = {"eye": eye, "target": target, "fov": 10 ** rng.uniform(0, 2), "height": 300.0}
+        camera["width"] = 10 ** rng.uniform(0, 3)
+        limit, max_samples = 2.0 ** rng.uniform(-1, 6), int(2 ** rng.uniform(3, 11))
+        found = ask(con, nodes, camera, pixels=limit, max_samples=max_samples)
+        expected = within(nodes, camera, limit, max_samples)
+        assert {node: octants for node, (_, octants) in found.items()} == {
+            node: octants for node, (_, octants) in expected.items()
+        }
+        n_coarser += expected != selected(nodes, camera, limit)
+    assert n_coarser > 5
 
 
 def test_a_budget_below_the_root_gives_the_root(con):
@@ -280,10 +355,45 @@ def test_all_columns_come_along_and_files_are_tables(con, tmp_path):
     for row in relation.fetchall():
         named = dict(zip(relation.columns, row, strict=True))
         assert {name: named[name] for name in COLUMNS} == by_name[named["node"]]
-    con.execute(f"CREATE OR REPLACE TABLE nodes AS FROM '{path}'")
-    for given in ("nodes", "lod"):  # no name of the macro's own is in the way
-        query = f"SELECT count(*) FROM lod_select('{given}', {camera})"
-        assert con.execute(query).fetchall() == [(len(relation),)]
+
+
+def test_no_name_of_the_macro_is_in_the_way(con):
+    (macro,) = (macro for macro in macros() if macro.name == "lod_select")
+    names = re.findall(r"^(?:WITH )?(\w+) AS .*\(", macro.statement, re.MULTILINE)
+    assert len(names) == 10
+    camera = CAMERAS["from above"]
+    expected = ask(con, TERRAIN, camera)
+    for name in names:
+        con.execute(f"CREATE TABLE {name} AS FROM lod")
+        query = f"SELECT node, pixels, octants FROM lod_select('{name}', {camera})"
+        found = {node: tuple(drawn) for node, *drawn in con.execute(query).fetchall()}
+        assert found == expected, name
+        con.execute(f"DROP TABLE {name}")
+        query = f"WITH {name} AS (FROM lod) SELECT count(*) FROM lod_select('{name}', {camera})"
+        assert con.execute(query).fetchall() == [(len(expected),)], name
+
+
+def test_part_of_a_tree_ends_in_voxels(con):
+    camera = CAMERAS["from above"]
+    _, pixels = view(camera)
+    top = [node for node in TERRAIN if node["level"] < 3]
+    whole = {name: node for name, node in selected(TERRAIN, camera, 0.01).items() if len(name) < 4}
+    found = ask(con, top, camera, pixels=0.01)
+    ends = {node["node"]: node for node in top if node["level"] == 2 and not node["is_leaf"]}
+    assert any(name in ends for name in found)
+    for name, (size, octants) in found.items():
+        assert octants == 255
+        if name in ends:
+            assert size == pytest.approx(pixels(ends[name]["spacing"], ends[name]))
+        else:
+            assert (size, octants) == whole[name]
+    assert samples(ask(con, top, camera, pixels=0.01, max_samples=600)) <= 600
+
+
+def test_several_trees_in_one_table_are_refused(con):
+    sentence = "lod_select: node must be unique in lod, which is one tree, got 'r' more than once"
+    with pytest.raises(duckdb.Error, match=re.escape(sentence)):
+        ask(con, [*TERRAIN, TERRAIN[0]], CAMERAS["everything behind"])
 
 
 def test_samples_are_read_only_where_they_are_asked_for(con, tmp_path):

@@ -1,15 +1,18 @@
 """How much work a call of `build_lod` is: bytes and steps, no machine constants."""
 
+from math import log
 from typing import Any
 
 from spatialq.udf import Work
 
 BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""
-BYTES_OUT = 42 * 3 // 2
-"""Of a point: a sample of the leaf, and of half a voxel."""
-BYTES_KERNEL = 120
-"""Of a point on the device: input, sorted points, their order, masks and sums of the voxels."""
+BYTES_SAMPLE = 41
+"""Of a point or a voxel in the result."""
+BYTES_DEVICE = 85, 80
+"""Of a point and of a voxel on the device: input, sorted points, their order; masks and sums."""
+BYTES_HOST = 172, 65
+"""The same in main memory, the table and what is written of it included."""
 BYTES_GRID = 256 << 20
 """The counting grid, whatever the cloud."""
 TILE = 1 << 22
@@ -18,11 +21,37 @@ NEIGHBOURS = 8
 """Voxels that a sample weighs in."""
 
 
+def voxels_a_point(options: Any) -> float:
+    """Estimate how many voxels, on all levels, there are for each point of a surface.
+
+    It goes through some 2 g^2 cells of a grid, and a lowest inner node has about twice the points
+    of a full leaf. As long as points are fewer than cells, each has a voxel of its own on a level;
+    above, points are four times as many from level to level, and voxels are not.
+    """
+    crowd = options.grid_size**2 / options.max_points
+    return 4 / 3 * crowd if crowd < 1 else 4 / 3 + log(crowd, 4)
+
+
+def bytes_device(options: Any) -> int:
+    """Estimate the memory of the device for a point."""
+    return _bytes(BYTES_DEVICE, options)
+
+
+def bytes_host(options: Any) -> int:
+    """Estimate the main memory for a point."""
+    return _bytes(BYTES_HOST, options)
+
+
+def _bytes(of_each: tuple[int, int], options: Any) -> int:
+    point, voxel = of_each
+    return round(point + voxel * voxels_a_point(options))
+
+
 def work(rows: int, options: Any) -> Work:
     """Count what the kernel moves and how many voxels its samples meet."""
     return Work(
         bytes_in=BYTES_IN * rows,
-        bytes_out=BYTES_OUT * rows,
+        bytes_out=round(BYTES_SAMPLE * rows * (1 + voxels_a_point(options))),
         steps=rows * (NEIGHBOURS if options.strategy == "weighted" else 1),
-        bytes_kernel=BYTES_KERNEL * min(rows, max(TILE, options.max_points)) + BYTES_GRID,
+        bytes_kernel=bytes_device(options) * min(rows, max(TILE, options.max_points)) + BYTES_GRID,
     )

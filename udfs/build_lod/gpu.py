@@ -7,7 +7,7 @@ import numpy as np
 from spatialq import cuda
 
 from . import tiles
-from .cost import BYTES_GRID, BYTES_KERNEL
+from .cost import BYTES_GRID, bytes_device
 from .door import enter, refuse
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
@@ -67,13 +67,13 @@ def run(
         ]
         if not here[0].size:
             return no_rows()
-        return tiles.run(enter(*here), options, build_and_bring, capacity())
+        return tiles.run(enter(*here), options, build_and_bring, capacity(options))
 
 
-def capacity() -> int:
+def capacity(options: "Options") -> int:
     """Estimate how many points the GPU has the memory for."""
     free = int(cuda.device().free_bytes() * SHARE) - BYTES_GRID
-    return min(max(free // BYTES_KERNEL, 1), MAX_POINTS)
+    return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
 def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:

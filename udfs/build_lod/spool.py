@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import CHANNELS
+from . import CHANNELS, cpu
 from .colours import colours
 from .door import box, cube_around, refuse
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Rows, Tiler
-from .tree import BITS, Cube, Points, Root
+from .tree import BITS, Cube, Points, Root, Tree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spatialq.call import Course
+
+    from . import Options
 
 RECORD = np.dtype(
     [
@@ -97,6 +101,51 @@ def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube
             file.write(records.data)
             points += n
     return Spool(path, 0, points), cube_around(least, greatest)
+
+
+def rows_of(
+    batches: Iterable[Mapping[str, Any]],
+    folder: Path,
+    options: "Options",
+    course: "Course",
+    budget: int,
+) -> Rows:
+    """Give the rows of all nodes of a cloud that goes through files.
+
+    Parameters
+    ----------
+    batches : iterable of mappings
+        As for `spool`.
+    folder : Path
+        For files, of twice 41 bytes a point at most; none is left.
+    options : Options
+    course : Course
+        The device; what is too much for the GPU's memory goes to the CPU, if that is left open.
+    budget : int
+        Points that main memory is enough for, not fewer than a leaf may have.
+
+    Raises
+    ------
+    ValueError
+        As from `spool` and `rows`.
+    MemoryError
+        If memory is not enough all the same.
+    """
+
+    def build(*given: Any) -> Tree:
+        if course.device == "gpu":
+            try:
+                return gpu.build_and_bring(*given)
+            except MemoryError as full:
+                course.fall_back(full)
+        return cpu.build(*given)
+
+    if course.device == "gpu":
+        from . import gpu
+
+        budget = min(budget, max(gpu.capacity(options), options.max_points))
+    points, cube = spool(batches, folder / "points")
+    return (yield from rows(Tiler(cube, options, build, budget), points))
 
 
 def rows(tiler: Tiler, spool: Spool) -> Rows:

@@ -92,12 +92,12 @@ class Tree:
         Cell of the node's grid as a Morton code, x the highest bit of each three; ascending.
     colour : uint16[voxels, 4]
     mass : uint32[voxels]
-        Points in the voxel; uint64 of the nodes above tiles.
+        Points in the voxel; uint64 of a node above tiles, which may have more of them in all.
     representative : uint32[voxels]
         Position of a point in the voxel: of 'random' the drawn one, else the lowest.
     sums : uint64[voxels of the first node, 4]
         Of 'average': what the colours of the points in them add up to, for the node above a tile;
-        else of no length.
+        else of no length. Of packed points the first three columns.
     """
 
     level: Any
