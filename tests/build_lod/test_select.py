@@ -228,7 +228,7 @@ def test_what_is_seen_is_drawn_exactly_once(con, name, max_samples):
 def test_no_voxel_in_the_picture_covers_more_than_its_node_says(con, limit, off_axis):
     """A voxel is a square that faces the viewer, of a camera that looks straight down."""
     eye, height, fov = np.array([50.0, 50.0, 90.0]), 1000.0, 100.0
-    target = (eye + [off_axis, 0.0, -1.0]).tolist()
+    target = (eye + np.array([off_axis, 0.0, -1.0])).tolist()
     camera = {"eye": eye.tolist(), "target": target, "up": [0.0, 1.0, 0.0]}
     camera |= {"fov": fov, "width": height, "height": height}
     found = ask(con, TERRAIN, camera, pixels=limit)
