@@ -16,6 +16,7 @@ import numpy as np
 from spatialq.cloud_file import Progress, metres_per_unit, open_clouds
 from spatialq.errors import CrsError, FileWarning
 from spatialq.planner import devices
+from spatialq.udf import Kind
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
