@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from spatialq.errors import FileWarning, SpatialqError
+from spatialq.quoting import identifier
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,6 +29,11 @@ Database = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 MEMORY = ":memory:"
+NESTED = ("list", "array", "struct", "map", "union")
+SHOWN_ELEMENTS = 8
+SHOWN_CHARACTERS = 40
+"""Of a nested value in a table."""
+NO_WIDTH = 1 << 20
 
 
 @app.command()
@@ -85,11 +91,12 @@ def sql(
 ) -> None:
     """Run SQL with all functions of spatialq, and print or write what comes out."""
     from spatialq.connection import connect_quietly
-    from spatialq.export.table import write_table
+    from spatialq.export.table import without_semicolon, write_table
     from spatialq.sources import require_one_crs
 
     con = connect_quietly(database)
-    if not con.extract_statements(query):
+    statements = con.extract_statements(query)
+    if not statements:
         message = "sql: the query is empty"
         raise ValueError(message)
     require_one_crs(con, query)
@@ -97,16 +104,16 @@ def sql(
         written = write_table(con, query, output)
         _show([{"output": str(output), "rows": written}], as_json=as_json)
         return
-    result = con.execute(query)
-    columns = result.description or []
-    names = _distinct([column[0] for column in columns])
-    fetched = result.fetchmany(limit)
-    rows = [dict(zip(names, row, strict=True)) for row in fetched]
-    for name, column in zip(names, columns, strict=True):
-        if str(column[1]).startswith("GEOMETRY"):
-            _write_out(con, rows, name)
-    _show(rows, as_json=as_json)
-    if len(fetched) == limit and result.fetchone() is not None:
+    for statement in statements[:-1]:
+        con.execute(statement)
+    relation = con.sql(without_semicolon(statements[-1].query))
+    relation = relation.project("*")  # tells columns of equal name apart: a, a_1
+    write = _as_json if as_json else _as_text
+    cells = [write(*column) for column in zip(relation.columns, relation.types, strict=True)]
+    result = relation.limit(limit + 1).project(", ".join(cells))
+    fetched = [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
+    _show(fetched[:limit], as_json=as_json)
+    if len(fetched) > limit:
         _note(f"only the first {limit} rows are shown (--limit)")
 
 
@@ -575,24 +582,32 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Tell columns of equal name apart, as a join of two tables has them: a, a_1."""
-    found: list[str] = []
-    for name in names:
-        k, other = 0, name
-        while other in found:
-            k += 1
-            other = f"{name}_{k}"
-        found.append(other)
-    return found
+def _as_json(name: str, kind: Any) -> str:
+    """Write a column in SQL as JSON has it: geometries, which come as WKB, as text."""
+    column = identifier(name)
+    return f"{column}::VARCHAR AS {column}" if kind.id == "geometry" else column
 
 
-def _write_out(con: Any, rows: list[dict[str, Any]], name: str) -> None:
-    """Turn a column of geometries, which DuckDB gives as WKB, into text."""
-    query = "SELECT unnest($1::BLOB[])::GEOMETRY::VARCHAR"
-    texts = con.cursor().execute(query, [[row[name] for row in rows]]).fetchall()
-    for row, (text,) in zip(rows, texts, strict=True):
-        row[name] = text
+def _as_text(name: str, kind: Any) -> str:
+    """Write a column in SQL as a table shows it: of nested values, which may be long, the start.
+
+    Only elements that are shown are ever made into text, let alone into Python's objects.
+    """
+    if kind.id not in NESTED:
+        return _as_json(name, kind)
+    column = identifier(name)
+    if kind.id not in ("list", "array"):
+        return f"{_start(f'{column}::VARCHAR')} AS {column}"
+    shown = _start(f"{column}[:{SHOWN_ELEMENTS}]::VARCHAR")
+    all_shown = f"coalesce(len({column}), 0) <= {SHOWN_ELEMENTS}"
+    more = f"""{shown} || ' (' || len({column}) || ' in all)'"""
+    return f"CASE WHEN {all_shown} THEN {shown} ELSE {more} END AS {column}"
+
+
+def _start(text: str) -> str:
+    """Write the start of a text in SQL."""
+    cut = f"left({text}, {SHOWN_CHARACTERS - 1}) || '…'"
+    return f"CASE WHEN length({text}) > {SHOWN_CHARACTERS} THEN {cut} ELSE {text} END"
 
 
 def _is_interrupt(error: BaseException) -> bool:
@@ -633,7 +648,10 @@ def _show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) -
             table.add_column(name, justify="right" if right else "left")
         for row in rows:
             table.add_row(*map(_text, row.values()))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # it has no width: nothing is cut off
+        console.width = NO_WIDTH
+    console.print(table)
 
 
 def _for_json(value: Any) -> Any:

@@ -74,6 +74,8 @@ def write_lod(
     ValueError
         If an option or the ending of an output is wrong; or memory is not enough for a leaf, for
         the points that lie in one place, or for a picture.
+    MemoryError
+        If memory is not enough all the same.
 
     Warns
     -----

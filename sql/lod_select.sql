@@ -6,7 +6,7 @@
 -- camera: {eye: [x, y, z], target: [x, y, z]}, and if wanted up: [0, 0, 1], fov: 60 (degrees from
 --         bottom to top) or view_height (of a parallel view, in the unit of x, y, z), width: 1920,
 --         height: 1080 (pixels), near: 0, far
--- pixels: how many a voxel may cover
+-- pixels: how many a voxel may cover from side to side, as a square that faces the viewer
 -- max_samples: a coarser view where the nodes would have more of them; the root is given even so,
 --         if it is in view
 -- gives: all columns of lod; pixels (how many a voxel covers at most; NULL for points), octants
@@ -38,10 +38,12 @@ lod_parents AS MATERIALIZED (
 lod_cubes AS MATERIALIZED (
     SELECT n.node, n.parent, n.level, n.spacing, n.is_leaf, n."count", v.max_samples,
         v.pixels AS allowed, inner_node.node IS NULL AS is_end,
-        v.scale / CASE WHEN v.parallel THEN 1.0 ELSE nullif(sqrt(
-            greatest(n.xmin - v.x, v.x - n.xmin - n.size, 0.0) ** 2
-            + greatest(n.ymin - v.y, v.y - n.ymin - n.size, 0.0) ** 2
-            + greatest(n.zmin - v.z, v.z - n.zmin - n.size, 0.0) ** 2
+        -- least depth of what is before the near plane, the first one, which has d = -near
+        v.scale / CASE WHEN v.parallel THEN 1.0 ELSE nullif(greatest(
+            v.planes[1].a * (n.xmin - v.x) + v.planes[1].b * (n.ymin - v.y)
+                + v.planes[1].c * (n.zmin - v.z)
+                + (v.planes[1].a + v.planes[1].b + v.planes[1].c - v.planes[1].reach) * n.size,
+            -v.planes[1].d
         ), 0.0) END AS scale
     FROM lod_view, lod_checked,
         lod_nodes AS n LEFT JOIN lod_parents AS inner_node ON inner_node.node = n.node
@@ -51,7 +53,7 @@ lod_cubes AS MATERIALIZED (
             + p.reach * n.size + p.d >= 0
     ))
 ),
--- covers: pixels of the parent's voxels in the cube, which it replaces; infinite around the eye
+-- covers: pixels of the parent's voxels in the cube, which it replaces; infinite beside the eye
 lod_turns AS MATERIALIZED (
     SELECT c.*, coalesce(p.spacing * c.scale, 'inf'::DOUBLE) AS covers,
         row_number() OVER (ORDER BY covers DESC, c.level, c.node) AS turn

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -181,6 +182,33 @@ def test_geometries_are_text():
 
 def test_columns_of_equal_name_are_all_there():
     assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]
+
+
+def test_a_table_shows_the_start_of_nested_values_and_all_of_plain_ones():
+    text = "a long text that goes on and on and on, for more than eighty characters, if you let it"
+    query = (
+        "SELECT range(3) AS some, [{'a': i} FOR i IN range(2_000_000)] AS many, NULL::INT[] AS no, "
+        f"{{'a': '[b]', 'c': range(99)}} AS s, 12345678.123456789 AS v, '{text}' AS \"it's\"\"\""
+    )
+    result = spatialq_command("sql", query)
+    assert result.returncode == 0, result.stderr
+    heading, values = (
+        [cell.strip() for cell in re.split("[┃│]", line)[1:-1]]
+        for line in result.stdout.splitlines()
+        if line[0] in "┃│"
+    )
+    assert heading == ["some", "many", "no", "s", "v", "it's\""]
+    assert values == [
+        "[0, 1, 2]",
+        "[{'a': 0}, {'a': 1}, {'a': 2}, {'a': 3}… (2000000 in all)",
+        "",
+        "{'a': '[b]', 'c': [0, 1, 2, 3, 4, 5, 6,…",
+        "12345678.123456789",
+        text,
+    ]
+    (row,) = rows("sql", query.replace("2_000_000", "100"))
+    assert len(row["many"]) == 100
+    assert row["s"] == {"a": "[b]", "c": list(range(99))}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGTERM")

@@ -49,7 +49,7 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     if len(statements) != 1:
         message = f"output: the query must be one statement, got {len(statements)}"
         raise ValueError(message)
-    statement = _without_semicolon(query)
+    statement = without_semicolon(query)
     if ending in RASTERS:
         return _write_raster(con, statement, path)
     with whole(path) as partial:
@@ -105,7 +105,7 @@ def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> i
     return int(cells["x"].size)
 
 
-def _without_semicolon(query: str) -> str:
+def without_semicolon(query: str) -> str:
     """Cut one statement where it ends; a comment may follow."""
     import duckdb
 

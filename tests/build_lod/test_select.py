@@ -75,6 +75,11 @@ CAMERAS = {
 }  # fmt: skip
 
 
+def corners(node):
+    low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+    return low + node["size"] * np.array([[i >> 2, i >> 1 & 1, i & 1] for i in range(8)])
+
+
 def view(camera):
     """What the picture needs: scale at a distance, and clip coordinates of places."""
     full = {"up": [0.0, 0.0, 1.0], "fov": 60.0, "width": FULL[0], "height": FULL[1], "near": 0.0}
@@ -98,14 +103,13 @@ def view(camera):
         )  # fmt: skip
 
     def pixels(length, node):
-        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+        """Of a square that faces the viewer, as far to the front of the cube as it is in view."""
         if "view_height" in full:
             return length / full["view_height"] * full["height"]
-        distance = np.linalg.norm(np.clip(eye, low, low + node["size"]) - eye)
-        if distance == 0:
+        depth = max(((corners(node) - eye) @ turn[2]).min(), full["near"], 0.0)
+        if depth == 0:
             return np.inf
-        angle = length / distance / (2 * np.tan(np.radians(full["fov"]) / 2))
-        return angle * full["height"]
+        return length / depth / (2 * np.tan(np.radians(full["fov"]) / 2)) * full["height"]
 
     return inside, pixels
 
@@ -217,6 +221,32 @@ def test_what_is_seen_is_drawn_exactly_once(con, name, max_samples):
         times += mine & (octants >> child & 1).astype(bool)
     assert times.max(initial=0) <= 1
     assert times[inside(points).all(axis=0)].all()
+
+
+@pytest.mark.parametrize("off_axis", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("limit", [4.0, 12.0])
+def test_no_voxel_in_the_picture_covers_more_than_its_node_says(con, limit, off_axis):
+    """A voxel is a square that faces the viewer, of a camera that looks straight down."""
+    eye, height, fov = np.array([50.0, 50.0, 90.0]), 1000.0, 100.0
+    target = (eye + np.array([off_axis, 0.0, -1.0])).tolist()
+    camera = {"eye": eye.tolist(), "target": target, "up": [0.0, 1.0, 0.0]}
+    camera |= {"fov": fov, "width": height, "height": height}
+    found = ask(con, TERRAIN, camera, pixels=limit)
+    away = np.array([off_axis, 0.0, -1.0]) / np.hypot(off_axis, 1.0)
+    inside, _ = view(camera)
+    points = terrain()
+    points = points[inside(points).all(axis=0)]
+    nearly = 0
+    for node in (each for each in TERRAIN if each["node"] in found and not each["is_leaf"]):
+        size, octants = found[node["node"]]
+        low = np.array([node["xmin"], node["ymin"], node["zmin"]])
+        mine = ((points >= low) & (points < low + node["size"])).all(axis=1)
+        child = (points >= low + node["size"] / 2) @ [4, 2, 1]
+        drawn = points[mine & (octants >> child & 1).astype(bool)]
+        covers = node["spacing"] * height / 2 / np.tan(np.radians(fov / 2)) / ((drawn - eye) @ away)
+        assert covers.max(initial=0) <= size <= limit
+        nearly += covers.max(initial=0) > 0.95 * size
+    assert nearly > 3
 
 
 def samples(found):
