@@ -34,8 +34,8 @@ def open_clouds(
     """
     from spatialq.export.atomic import require_outputs
     from spatialq.export.las import require_format
+    from spatialq.io.files import require_file
     from spatialq.io.las import open_las
-    from spatialq.loading import kind_of
 
     for source in sources:
         require_outputs(command, source, targets, endings)
@@ -45,7 +45,8 @@ def open_clouds(
             raise ValueError(message)
     opened: dict[Path, LasSource] = {}
     for source in sources:
-        if kind_of(command, source) != "las":
+        require_file(command, source)
+        if source.suffix.lower() not in LAS:
             raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
         if source.resolve() in opened:
             raise FileError.of(command, source, "is given twice")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.cloud_file import Progress, metres_per_unit, open_clouds
-from spatialq.errors import CrsError, FileWarning
+from spatialq.cloud_file import Progress, open_clouds
+from spatialq.errors import FileWarning
 from spatialq.planner import devices
 from spatialq.udf import Kind
 
@@ -46,15 +46,16 @@ def write_lod(
         from file to file as in a table that `load` made.
     outputs : path or paths
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
-        with the CRS (PROJJSON) and the options as metadata `crs` and `build_lod`; .png a picture
-        of the cloud at three levels of detail.
+        with the CRS (PROJJSON), the options, and what full red, green or blue is, 255 or 65535,
+        as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
+        levels of detail.
     crs : str, optional
         Of sources that do not say or say wrong: PROJJSON, WKT, or a code such as EPSG:25832.
     device : 'auto', 'cpu' or 'gpu'
     memory : float, optional
         GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
         through files beside the first output, of 82 bytes a point, and is built tile by tile: the
-        same rows in another order, children before their parent; no picture is drawn.
+        same rows in another order, children before their parent; a picture is refused.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -63,7 +64,8 @@ def write_lod(
     Returns
     -------
     dict
-        points, nodes, levels, leaves, inner_nodes, voxels, device, seconds, outputs.
+        points, nodes, levels, leaves, inner_nodes, voxels, brightest (the greatest red, green or
+        blue), device, seconds, outputs.
 
     Raises
     ------
@@ -80,7 +82,8 @@ def write_lod(
     Warns
     -----
     FileWarning
-        If x and y are degrees; and about each oddity of a file that is read all the same.
+        If x and y are degrees, or no sample has a colour; and about each oddity of a file that is
+        read all the same.
     """
     import pyarrow as pa
 
@@ -109,15 +112,18 @@ def write_lod(
         crs = crs_text.require_same(COMMAND, ((cloud.path, cloud.crs) for cloud in clouds))
     for cloud in clouds:
         warn_about(COMMAND, cloud)
-    try:
-        metres_per_unit(COMMAND, paths[0], crs)
-    except CrsError as degrees:
-        warnings.warn(f"{degrees}: voxels are no cubes in space", FileWarning, stacklevel=2)
+    if crs is not None and crs_text.is_geographic(crs):
+        message = (
+            f"{COMMAND}: '{paths[0]}' is in {crs_text.name(crs)}, whose x and y are degrees: "
+            "voxels are no cubes in space; project it first, or give the right crs"
+        )
+        warnings.warn(message, FileWarning, stacklevel=2)
     points = sum(cloud.rows for cloud in clouds)
     enough_for = _points_in(memory, points, chosen)
     known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
     pictures = [target for target in targets if target.suffix.lower() in PICTURE]
     summary = _Summary()
+    names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     with ExitStack() as stack:
         if points <= enough_for:
             whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
@@ -126,7 +132,6 @@ def write_lod(
             for target in pictures:
                 from spatialq.export.lod_picture import write_lod_picture
 
-                names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
                 whole_table = pa.Table.from_struct_array(structs(udf, whole_tree))
                 write_lod_picture(target, whole_table, f"Levels of detail of {names}")
         else:
@@ -143,7 +148,7 @@ def write_lod(
             batches = batches_of_clouds(udf, clouds, progress)
             tables = _grouped(rows_of(batches, Path(folder), chosen, course, enough_for))
         writers = [
-            stack.enter_context(_table(target, known))
+            stack.enter_context(_table(target, known, summary))
             for target in targets
             if target.suffix.lower() in TABLE
         ]
@@ -153,6 +158,9 @@ def write_lod(
                 write(nodes)
         if course is not None:
             used = course.device
+    if points and not summary.brightest:
+        message = f"{COMMAND}: {names} has no colours: red, green and blue of all samples are 0"
+        warnings.warn(message, FileWarning, stacklevel=2)
     return {
         "points": points,
         **asdict(summary),
@@ -171,6 +179,13 @@ class _Summary:
     leaves: int = 0
     inner_nodes: int = 0
     voxels: int = 0
+    brightest: int = 0
+    """Greatest red, green or blue."""
+
+    @property
+    def colour_range(self) -> int:
+        """Give the value of full red, green or blue: files have 8 bits or 16 in the same fields."""
+        return 255 if self.brightest <= 255 else 65535
 
     def add(self, nodes: Mapping[str, Any]) -> None:
         """Count some of its nodes."""
@@ -180,6 +195,9 @@ class _Summary:
         self.leaves += int(np.count_nonzero(leaves))
         self.inner_nodes += int(np.count_nonzero(~leaves))
         self.voxels += int(nodes["count"][~leaves].sum())
+        samples = nodes["samples"].columns
+        brightest = (int(samples[name].max(initial=0)) for name in ("red", "green", "blue"))
+        self.brightest = max(self.brightest, *brightest)
 
 
 def _paths(name: str, given: Any) -> list[str | Path]:
@@ -230,9 +248,9 @@ def _grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]
 
 @contextmanager
 def _table(
-    target: Path, known: Mapping[str, str | None]
+    target: Path, known: Mapping[str, str | None], summary: _Summary
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Write a file, some nodes at a time; what is known of all goes with the schema."""
+    """Write a file, some nodes at a time; what is known of all goes with it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -268,3 +286,4 @@ def _table(
                 first = stop
 
         yield write
+        writer.add_key_value_metadata({"colour_range": str(summary.colour_range)})

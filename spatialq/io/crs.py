@@ -105,6 +105,14 @@ def _equal(first: str, second: str) -> bool:
 
 
 @in_proj_thread
+def is_geographic(crs: str) -> bool:
+    """Whether x and y are degrees of longitude and latitude."""
+    import pyproj
+
+    return bool(pyproj.CRS.from_json(crs).is_geographic)
+
+
+@in_proj_thread
 def metres_per_unit(crs: str) -> tuple[float, float] | None:
     """Metres in a unit of x and y, and in one of z; None where x and y are no map coordinates.
 

@@ -74,6 +74,12 @@ def test_one_command_gives_table_and_picture(tmp_path):
         "leaves": len(leaves),
         "inner_nodes": len(inner),
         "voxels": sum(len(row["samples"]) for row in inner),
+        "brightest": max(
+            sample[name]
+            for row in leaves
+            for sample in row["samples"]
+            for name in ("red", "green", "blue")
+        ),
         "device": "cpu",
         "outputs": [str(table), str(picture)],
     }
@@ -187,9 +193,35 @@ def test_few_points(tmp_path, n):
 
 def test_a_cloud_in_degrees_is_warned_about(tmp_path):
     source = write_scene(tmp_path / "a.las", 20, crs="EPSG:4326")
-    with pytest.warns(spatialq.FileWarning, match=r"lod: '.*a.las' is in WGS 84 .*not projected"):
+    with pytest.warns(spatialq.FileWarning, match=r"lod: '.*a.las' is in WGS 84 .*are degrees"):
         spatialq.write_lod(source)
-    spatialq.write_lod(source, crs="EPSG:25832")
+    for metres in ("EPSG:25832", "EPSG:4978"):  # the second one is geocentric
+        spatialq.write_lod(source, crs=metres)
+
+
+@pytest.mark.parametrize("without", ["colours", "intensity, too"])
+def test_a_cloud_without_colours_is_warned_about(tmp_path, without):
+    source = tmp_path / "a.las"
+    cloud = laspy.read(write_scene(source, 20, point_format=7 if without == "colours" else 6))
+    for name in ("red", "green", "blue") if without == "colours" else ("intensity",):
+        cloud[name][:] = 0
+    cloud.write(source)
+    expected = "lod: a.las has no colours: red, green and blue of all samples are 0"
+    with pytest.warns(spatialq.FileWarning, match=expected):
+        assert spatialq.write_lod(source)["brightest"] == 0
+    assert f"warning: {expected}\n" in run("lod", source).stderr
+
+
+@pytest.mark.parametrize(("brightest", "full"), [(200, b"255"), (256, b"65535")])
+def test_the_table_says_what_the_brightest_colour_could_be(tmp_path, brightest, full):
+    source, table = tmp_path / "a.las", tmp_path / "n.parquet"
+    cloud = laspy.read(write_scene(source))
+    for name in ("red", "green", "blue"):
+        cloud[name][:] = 7
+    cloud.green[1234] = brightest
+    cloud.write(source)
+    assert spatialq.write_lod(source, table, **SMALL)["brightest"] == brightest
+    assert pq.read_metadata(table).metadata[b"colour_range"] == full
 
 
 def test_files_of_different_systems_are_refused(tmp_path):
@@ -383,6 +415,7 @@ def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
 def write_heap(path, n):
     cloud = laspy.LasData(laspy.LasHeader(point_format=6, version="1.4"))
     cloud.x = cloud.y = cloud.z = np.r_[np.zeros(n), 0.01, 1.0]
+    cloud.intensity = np.full(len(cloud.x), 500)
     cloud.write(path)
     return path
 
