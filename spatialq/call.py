@@ -427,6 +427,9 @@ def planned(
     except MemoryError as full:
         error = f"{udf.name}: not enough memory{purpose()}: {full}"
         raise MemoryError(error) from full
+    except KeyboardInterrupt as stop:  # DuckDB says no more of it than its text
+        error = f"{udf.name}: interrupted"
+        raise KeyboardInterrupt(error) from stop
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise

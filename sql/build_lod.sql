@@ -36,8 +36,9 @@ FROM query(
 );
 
 -- The same over lists, to run tile by tile: gives a list of structs.
--- point_ids, xs, ys, zs: lists of one length; reds, greens, blues, intensities, classifications:
--- the same, or NULL
+-- point_ids (BIGINT[]), xs, ys, zs (DOUBLE[]): lists of one length; reds, greens, blues,
+-- intensities (USMALLINT[]), classifications (UTINYINT[]): the same, or NULL; other whole numbers
+-- must be cast, such as list(red::USMALLINT)
 -- example: SELECT tile, unnest(build_lod_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO build_lod_list(
     point_ids,

@@ -10,6 +10,7 @@ from spatialq.udfs.build_lod import UDF, Options, door
 import spatialq
 from spatialq import bridge_cloud
 from spatialq.errors import FileWarning
+from spatialq.udf import Udf
 
 from .test_sql import CLOUD, write_las
 
@@ -205,6 +206,14 @@ def test_lists_must_have_one_length(con):
     assert sentence in refused(con, query)
     query = "SELECT build_lod_list([1], [1.0], [1.0], [1.0], reds := [1::USMALLINT, 2])"
     assert "'z': 1, 'red': 2}" in refused(con, query)
+
+
+def test_what_was_interrupted_is_named(con, monkeypatch):
+    def stopped(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Udf, "kernel", lambda *_: stopped)
+    assert "KeyboardInterrupt: build_lod: interrupted" in refused(con, "FROM build_lod(pts)")
 
 
 # Arrays
