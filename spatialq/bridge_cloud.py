@@ -19,7 +19,7 @@ from spatialq.cloud_file import LAS, Progress
 from spatialq.errors import FileError
 from spatialq.function import SqlFunction
 from spatialq.io.crs import require_same
-from spatialq.io.files import find_files, is_pattern, warn_about
+from spatialq.io.files import find_files, is_pattern, require_file, warn_about
 from spatialq.io.las import LasSource, open_las
 from spatialq.loading import means_file
 from spatialq.quoting import literal
@@ -51,8 +51,9 @@ def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
 
 
 def _query(udf: Udf, points: str | None, text: str) -> str:
-    if points is None:
-        message = f"{udf.name}: points must not be NULL"
+    if not points:
+        got = "NULL" if points is None else "''"
+        message = f"{udf.name}: points must be the name of a table or a file, got {got}"
         raise ValueError(message)
     options, device = choose(udf, json.loads(text))
     if means_file(points):
@@ -102,7 +103,10 @@ def _plan(udf: Udf, points: str, options: str) -> str:
     if not is_pattern(points) and Path(points).suffix.lower() not in LAS:
         reason = f"is no point cloud: its name must end in {' or '.join(LAS)}"
         raise FileError.of(udf.name, points, reason)
-    clouds = [open_las(path) for path in find_files(udf.name, points)]
+    paths = find_files(udf.name, points)
+    for path in paths:
+        require_file(udf.name, path)
+    clouds = [open_las(path) for path in paths]
     for cloud in clouds:
         warn_about(udf.name, cloud)
     require_same(udf.name, [(cloud.path, cloud.crs) for cloud in clouds])

@@ -1,7 +1,7 @@
 """One call of a kernel: plan it, run it, write the log."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -374,16 +374,13 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    with planned(udf, _rows(udf, arguments), options, wish) as course:
+    rows = _rows(udf, arguments)
+    with planned(udf, rows, options, wish, lambda: _for_rows(udf, arguments, options)) as course:
         try:
-            try:
-                return udf.kernel(course.device)(**arguments, options=options), course.device
-            except MemoryError as full:
-                course.fall_back(full)
-                return udf.kernel(course.device)(**arguments, options=options), course.device
+            return udf.kernel(course.device)(**arguments, options=options), course.device
         except MemoryError as full:
-            error = f"{udf.name}: not enough memory{_for_rows(udf, arguments, options)}: {full}"
-            raise MemoryError(error) from full
+            course.fall_back(full)
+            return udf.kernel(course.device)(**arguments, options=options), course.device
 
 
 @dataclass
@@ -403,13 +400,33 @@ class Course:
 
 
 @contextmanager
-def planned(udf: Udf, rows: int, options: Any, wish: str) -> Iterator[Course]:
-    """Plan a call that is made in the block, and write the log when it ends."""
+def planned(
+    udf: Udf, rows: int, options: Any, wish: str, purpose: Callable[[], str] = str
+) -> Iterator[Course]:
+    """Plan a call that is made in the block, and write the log when it ends.
+
+    Parameters
+    ----------
+    udf, options, wish
+        As for `call`.
+    rows : int
+        How much it gets.
+    purpose : callable
+        Says what memory was not enough for.
+
+    Raises
+    ------
+    MemoryError
+        If memory was not enough, in a sentence.
+    """
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     plan = route.plan(udf, rows, options, wish)
     course = Course(plan.device, plan.reason, wish == "auto")
     try:
         yield course
+    except MemoryError as full:
+        error = f"{udf.name}: not enough memory{purpose()}: {full}"
+        raise MemoryError(error) from full
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise

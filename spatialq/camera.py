@@ -22,6 +22,9 @@ DEFAULT_FOV = 60.0
 LEAST_SINE = 1e-6
 """Of the angle between `up` and the view: a smaller one leaves the picture's top to rounding."""
 
+LEAST, MOST = 1e-30, 1e30
+"""Of what a camera is made: products of several stay numbers."""
+
 
 @dataclass(frozen=True)
 class Camera(Choices):
@@ -29,16 +32,16 @@ class Camera(Choices):
 
     Parameters
     ----------
-    eye, target : three numbers
+    eye, target : three numbers, each of at most 1e30
         Where it stands, and a point in the middle of its picture.
     up : three numbers
         What is up in the picture; not along the view.
-    fov : float, degrees, > 0 and < 180, optional
+    fov : float, degrees, >= 1e-30 and < 180, optional
         Angle of the view from bottom to top; 60 unless there is a `view_height`.
-    view_height : float, > 0, optional
+    view_height : float, >= 1e-30 and <= 1e30, optional
         Makes the view parallel: it shows so much of the scene from bottom to top.
-    width, height : float, pixels, > 0
-    near, far : float, 0 <= near < far
+    width, height : float, pixels, >= 1e-30 and <= 1e30
+    near, far : float, 0 <= near < far, near <= 1e30
         Distances along the view between which it sees; it does not look back.
     """
 
@@ -57,8 +60,8 @@ class Camera(Choices):
     def __post_init__(self) -> None:
         for name in ("eye", "target", "up"):
             place = getattr(self, name)
-            if len(place) != 3 or not all(map(math.isfinite, place)):
-                self.refuse(name, "three finite numbers")
+            if len(place) != 3 or not all(abs(each) <= MOST for each in place):
+                self.refuse(name, f"three numbers from {-MOST:g} to {MOST:g}")
         if self.eye == self.target:
             self.refuse("target", "another place than eye")
         if not any(self.up):
@@ -66,16 +69,16 @@ class Camera(Choices):
         forward = _unit(np.subtract(self.target, self.eye))
         if np.linalg.norm(np.cross(forward, _unit(np.array(self.up)))) < LEAST_SINE:
             self.refuse("up", "across the view from eye to target (looking down: [0, 1, 0])")
-        if self.fov is not None and not 0 < self.fov < 180:
-            self.refuse("fov", "> 0 and < 180 degrees")
+        if self.fov is not None and not LEAST <= self.fov < 180:
+            self.refuse("fov", f">= {LEAST:g} and < 180 degrees")
         if self.fov is not None and self.view_height is not None:
             self.refuse("view_height", "left out where there is a fov")
         for name in ("view_height", "width", "height"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                self.refuse(name, "> 0 and finite")
-        if not 0 <= self.near < math.inf:
-            self.refuse("near", ">= 0 and finite")
+            if value is not None and not LEAST <= value <= MOST:
+                self.refuse(name, f">= {LEAST:g} and <= {MOST:g}")
+        if not 0 <= self.near <= MOST:
+            self.refuse("near", f">= 0 and <= {MOST:g}")
         if self.far is not None and not self.far > self.near:
             self.refuse("far", f"> near ({self.near:g})")
 
@@ -91,7 +94,7 @@ class Camera(Choices):
         if not isinstance(given, Mapping):
             message = (
                 f"{FUNCTION}: camera must be a struct such as "
-                f"{{eye: [0, 0, 100], target: [50, 50, 0]}}, got {json.dumps(given)}"
+                f"{{eye: [0, 0, 100], target: [50, 50, 0]}}, got {_in_sql(given)}"
             )
             raise ValueError(message)
         known = {each.name: each for each in fields(cls)}
@@ -109,7 +112,7 @@ class Camera(Choices):
             try:
                 chosen[name] = Kind.of(hints[name]).convert(given[name])
             except TypeError as error:
-                message = f"{cls.FUNCTION}: {name} must be {error}, got {given[name]!r}"
+                message = f"{cls.FUNCTION}: {name} must be {error}, got {_in_sql(given[name])}"
                 raise ValueError(message) from None
         return cls(**chosen)
 
@@ -161,26 +164,28 @@ def _unit(vector: "FloatArray") -> "FloatArray":
     return np.asarray(shorter / np.linalg.norm(shorter))
 
 
-def _view(cameras: Any, pixels: Any, max_samples: Any) -> Any:
+def _in_sql(value: Any) -> str:
+    """Write a value of JSON for a sentence."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_sql, value))}]"
+    return "NULL" if value is None else repr(value)
+
+
+def _view(arguments: Any) -> Any:
     """Check what a call of `lod_select` was given, and say what its query needs of the camera."""
-    return pa.array(
-        [
-            _checked(*row)
-            for row in zip(
-                cameras.to_pylist(), pixels.to_pylist(), max_samples.to_pylist(), strict=True
-            )
-        ],
-        VIEW,
-    )
+    return pa.array([_checked(**json.loads(text)) for text in arguments.to_pylist()], VIEW)
 
 
-def _checked(text: str | None, pixels: float | None, max_samples: int | None) -> dict[str, Any]:
-    camera = Camera.of(None if text is None else json.loads(text))
-    if pixels is None or not 0 < pixels < math.inf:
-        message = f"{FUNCTION}: pixels must be > 0 and finite, got {pixels}"
+def _checked(camera: Any, pixels: Any, max_samples: Any) -> dict[str, Any]:
+    camera = Camera.of(camera)
+    if not Kind.of(float).fits(pixels) or not 0 < pixels < math.inf:
+        message = f"{FUNCTION}: pixels must be a number > 0 and finite, got {_in_sql(pixels)}"
         raise ValueError(message)
-    if max_samples is not None and not max_samples >= 1:
-        message = f"{FUNCTION}: max_samples must be >= 1 or NULL, got {max_samples}"
+    if max_samples is not None and not (Kind.of(int).fits(max_samples) and max_samples >= 1):
+        message = (
+            f"{FUNCTION}: max_samples must be a whole number >= 1 or NULL, "
+            f"got {_in_sql(max_samples)}"
+        )
         raise ValueError(message)
     x, y, z = camera.eye
     return {
@@ -194,7 +199,7 @@ def _checked(text: str | None, pixels: float | None, max_samples: int | None) ->
         "scale": camera.scale,
         "parallel": camera.is_parallel,
         "pixels": pixels,
-        "max_samples": max_samples,
+        "max_samples": None if max_samples is None else min(max_samples, 2**63 - 1),
     }
 
 
@@ -211,7 +216,7 @@ VIEW = pa.struct(
 SQL_FUNCTIONS = (
     SqlFunction(
         "lod_select_udf",
-        ("VARCHAR", "DOUBLE", "BIGINT"),
+        ("VARCHAR",),
         "STRUCT(x DOUBLE, y DOUBLE, z DOUBLE, "
         "planes STRUCT(a DOUBLE, b DOUBLE, c DOUBLE, d DOUBLE, reach DOUBLE)[], "
         "scale DOUBLE, parallel BOOLEAN, pixels DOUBLE, max_samples BIGINT)",

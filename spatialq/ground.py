@@ -94,7 +94,7 @@ def write_ground(
     surface = catalog()["ground_surface"].choose(
         {"source": "points", "resolution": resolution, "method": method, "thin": True}
     )  # refused before the work is done
-    crs = cloud.crs if crs is None else crs_text.from_text(crs)
+    crs = cloud.crs if crs is None else crs_text.from_argument(COMMAND, crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
     options.setdefault("unit", unit)

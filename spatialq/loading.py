@@ -126,7 +126,7 @@ def load(
             "each file is loaded in one of its own"
         )
         raise ValueError(message)
-    given = crs_text.from_text(crs) if crs else None
+    given = crs_text.from_argument(READER, crs) if crs else None
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     files = [file for pattern in patterns for file in find_files(READER, pattern)]
     records = []

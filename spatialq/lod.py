@@ -16,6 +16,7 @@ import numpy as np
 from spatialq.cloud_file import Progress, open_clouds
 from spatialq.errors import FileWarning
 from spatialq.planner import devices
+from spatialq.udf import Kind
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -75,6 +76,8 @@ def write_lod(
     ValueError
         If an option or the ending of an output is wrong; or memory is not enough for a leaf, for
         the points that lie in one place, or for a picture.
+    MemoryError
+        If memory is not enough all the same.
 
     Warns
     -----
@@ -94,14 +97,17 @@ def write_lod(
     from spatialq.udfs.build_lod.spool import rows_of
 
     began = time.perf_counter()
-    sources = [source] if isinstance(source, str | Path) else source
+    sources = _paths("source", source)
+    if not sources:
+        message = f"{COMMAND}: source must be at least one file or pattern, got none"
+        raise ValueError(message)
     paths = [path for each in sources for path in find_files(COMMAND, each)]
-    targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
+    targets = list(map(Path, _paths("outputs", outputs)))
     udf = catalog()[FUNCTION]
     chosen = udf.choose(options)  # refused before the work is done
     clouds = open_clouds(COMMAND, paths, targets, ENDINGS)
     if crs is not None:
-        crs = crs_text.from_text(crs)
+        crs = crs_text.from_argument(COMMAND, crs)
     else:
         crs = crs_text.require_same(COMMAND, ((cloud.path, cloud.crs) for cloud in clouds))
     for cloud in clouds:
@@ -194,6 +200,16 @@ class _Summary:
         self.brightest = max(self.brightest, *brightest)
 
 
+def _paths(name: str, given: Any) -> list[str | Path]:
+    """Give the paths of an argument that may be one or several."""
+    if isinstance(given, str | Path):
+        return [given]
+    if isinstance(given, Sequence) and all(isinstance(each, str | Path) for each in given):
+        return list(given)
+    message = f"{COMMAND}: {name} must be a path or a list of paths, got {given!r}"
+    raise ValueError(message)
+
+
 def _points_in(memory: float | None, points: int, options: Any) -> int:
     """Give for how many points memory is enough: all, or as many as a leaf and a tree may have."""
     from spatialq.udfs.build_lod.cost import bytes_host
@@ -201,6 +217,9 @@ def _points_in(memory: float | None, points: int, options: Any) -> int:
 
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
+    elif not Kind.of(float).fits(memory):
+        message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
+        raise ValueError(message)
     leaf = min(options.max_points, points)
     least = leaf * bytes_host(options) / 2**30
     if not memory >= least:

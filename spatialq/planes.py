@@ -94,7 +94,7 @@ def write_planes(
     (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
     if any(target.suffix.lower() in LAS for target in targets):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
-    crs = cloud.crs if crs is None else crs_text.from_text(crs)
+    crs = cloud.crs if crs is None else crs_text.from_argument(COMMAND, crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
     if not math.isclose(unit, height_unit, rel_tol=1e-5):  # survey and international feet are one

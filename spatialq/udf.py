@@ -44,15 +44,16 @@ class Kind:
         if value is None and self.is_optional:
             return None
         one, several = WORDS[self.value]
-        if not self.is_list and self._fits(value):
+        if not self.is_list and self.fits(value):
             return self.value(value)
         values = value.tolist() if isinstance(value, np.ndarray) else value
-        if self.is_list and isinstance(values, list | tuple) and all(map(self._fits, values)):
+        if self.is_list and isinstance(values, list | tuple) and all(map(self.fits, values)):
             return tuple(map(self.value, values))
         must = f"a list of {several}" if self.is_list else one
         raise TypeError(must)
 
-    def _fits(self, value: Any) -> bool:
+    def fits(self, value: Any) -> bool:
+        """Whether it is a value, or one in a list, of this kind."""
         numbers = {int: Integral, float: Real}.get(self.value, self.value)
         return isinstance(value, numbers) and (self.value is bool or not isinstance(value, bool))
 

@@ -51,6 +51,26 @@ def from_text(text: str) -> str:
         raise CrsError(message) from error
 
 
+def from_argument(function: str, crs: object) -> str:
+    """Turn the argument `crs` of a function into PROJJSON, as `from_text` does.
+
+    Raises
+    ------
+    ValueError
+        If it is no text.
+    CrsError
+        If PROJ cannot read it.
+    """
+    if not isinstance(crs, str):
+        message = f"{function}: crs must be text such as EPSG:25832, got {crs!r}"
+        raise ValueError(message)
+    try:
+        return from_text(crs)
+    except CrsError as error:
+        message = f"{function}: crs: {error}"
+        raise CrsError(message) from error
+
+
 @in_proj_thread
 def to_wkt(crs: str) -> str:
     """Give the WKT2:2019 of a PROJJSON text."""

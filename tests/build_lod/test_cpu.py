@@ -48,7 +48,7 @@ def test_the_order_of_the_points_does_not_matter_to_nodes_and_voxels(strategy):
     other = cpu.build(turned(CLOUD, order), cube_of(CLOUD), options)
     chosen = ["colour"] if strategy in ("first", "random") else []
     assert_same(other, tree, without=["order", "representative", *chosen])
-    leaves = np.flatnonzero(tree.first_child < 0)
+    leaves = np.flatnonzero(tree.children == 0)
     for first, points in zip(tree.first[leaves], tree.points[leaves], strict=True):
         span = slice(first, first + points)
         np.testing.assert_array_equal(np.sort(order[other.order[span]]), tree.order[span])

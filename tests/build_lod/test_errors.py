@@ -184,7 +184,9 @@ def test_columns_of_null_may_be_of_any_type(con):
 
 
 def test_the_points_must_be_named(con):
-    assert "build_lod: points must not be NULL" in refused(con, "FROM build_lod(NULL)")
+    sentence = "build_lod: points must be the name of a table or a file, got "
+    assert f"{sentence}NULL" in refused(con, "FROM build_lod(NULL)")
+    assert f"{sentence}''" in refused(con, "FROM build_lod('')")
     for points, name in (("'nothing'", "nothing"), ("nothing", "nothing"), ("5", "5")):
         sentence = f"Table with name {name} does not exist"
         assert sentence in refused(con, f"FROM build_lod({points})")
@@ -277,7 +279,7 @@ def test_files(con, tmp_path):
     (tmp_path / "c.las").write_text("points")
     (tmp_path / "d.tif").write_text("points")
     for name, sentence in (
-        ("nothing.laz", "nothing.laz': there is no such file"),
+        ("nothing.laz", f"build_lod: '{tmp_path}/nothing.laz': there is no such file"),
         ("*.las_", "*.las_': no file matches this pattern"),
         ("b.txt", "b.txt': is no point cloud: its name must end in .las or .laz"),
         ("d.tif", "d.tif': is no point cloud: its name must end in .las or .laz"),

@@ -26,7 +26,7 @@ def as_on_the_device(points, kind):
 
 def split_of(device, tree, records):
     """The leaves of a tree, their points in any order."""
-    leaves = np.flatnonzero(tree.first_child < 0)
+    leaves = np.flatnonzero(tree.children == 0)
     leaf = np.sort(np.repeat(tree.first[leaves], tree.points[leaves]))
     turn = np.lexsort((np.random.default_rng(1).random(len(leaf)), leaf))
     order = tree.order[turn]

@@ -242,7 +242,14 @@ def test_files_of_different_systems_are_refused(tmp_path):
         (["n.png"], {"grid_size": 100}, "build_lod: grid_size must be a power of two from 2 to"),
         (["n.png"], {"depth": 3}, "build_lod: no option 'depth'; there is full_precision, grid_"),
         (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
-        (["n.png"], {"crs": "nowhere"}, "PROJ cannot read the coordinate reference system 'nowh"),
+        (["n.png"], {"crs": 25832}, "lod: crs must be text such as EPSG:25832, got 25832"),
+        (["n.png"], {"memory": "1"}, "lod: memory must be a number of GiB, got '1'"),
+        (["n.png"], {"memory": True}, "lod: memory must be a number of GiB, got True"),
+        (
+            ["n.png"],
+            {"crs": "nowhere"},
+            "lod: crs: PROJ cannot read the coordinate reference system 'nowh",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, options, sentence):
@@ -252,6 +259,21 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, opt
         spatialq.write_lod(path, [tmp_path / name for name in outputs], **options)
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("given", [None, 5, [None], ["a.las", 5]])
+@pytest.mark.parametrize("name", ["source", "outputs"])
+def test_paths_of_another_kind(tmp_path, name, given):
+    paths = {"source": write_scene(tmp_path / "a.las", 50), "outputs": ()} | {name: given}
+    sentence = f"lod: {name} must be a path or a list of paths, got {given!r}"
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        spatialq.write_lod(**paths)
+
+
+def test_there_must_be_a_source(tmp_path):
+    with pytest.raises(ValueError, match="lod: source must be at least one file or pattern, got"):
+        spatialq.write_lod([], tmp_path / "n.parquet")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -385,9 +407,9 @@ def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
     assert entry.reason == f"the GPU ran out of memory: {FULL}"
     assert len(calls) == 1
     assert nodes_of(tables[1]) == nodes_of(tables[0])
-    with pytest.raises(MemoryError, match=FULL):
+    with pytest.raises(MemoryError, match=f"^build_lod: not enough memory: {FULL}$"):
         lod.write_lod(source, memory=memory_for(1000), device="gpu", **SMALL)
-    assert log.entries()[-1].error == FULL
+    assert log.entries()[-1].error == f"build_lod: not enough memory: {FULL}"
 
 
 def write_heap(path, n):

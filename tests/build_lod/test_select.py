@@ -406,22 +406,25 @@ def test_samples_are_read_only_where_they_are_asked_for(con, tmp_path):
     assert not re.search(r"\bsamples\b", plan)
 
 
+PLACE = "must be three numbers from -1e+30 to 1e+30"
 STRUCT = "camera must be a struct such as {eye: [0, 0, 100], target: [50, 50, 0]}, got "
 
 
 @pytest.mark.parametrize(
     ("camera", "sentence"),
     [
-        ("NULL", f"{STRUCT}null"),
+        ("NULL", f"{STRUCT}NULL"),
         ("[1, 2, 3]", f"{STRUCT}[1, 2, 3]"),
         ("{eye: [0, 0, 1]}", "camera must have 'target'"),
         ("{eye: [0, 0, 1], target: NULL}", "camera must have 'target'"),
         ("{eye: [0, 1, 0], zoom: 5}", "camera has no 'zoom'; there is eye, target, up, fov, view"),
-        ("{eye: [0, 1], target: [0, 0, 1]}", "eye must be three finite numbers, got [0.0, 1.0]"),
+        ("{eye: [0, 1], target: [0, 0, 1]}", f"eye {PLACE}, got [0.0, 1.0]"),
         (
             "{eye: ['nan'::DOUBLE, 0, 0], target: [0, 0, 1]}",
-            "eye must be three finite numbers, got",
+            f"eye {PLACE}, got [nan, 0.0, 0.0]",
         ),
+        ("{eye: [1e308, 0, 0], target: [-1e308, 0, 1]}", f"eye {PLACE}, got [1e+308, 0.0, 0.0]"),
+        ("{eye: [NULL, 0, 0], target: [0, 0, 1]}", "eye must be a list of numbers, got [NULL, 0,"),
         ("{eye: 5, target: [0, 0, 1]}", "eye must be a list of numbers, got 5"),
         ("{eye: [0, 0, 1], target: [0, 0, 1]}", "target must be another place than eye, got [0.0,"),
         (
@@ -440,15 +443,16 @@ def test_a_camera_that_is_none(con, camera, sentence):
     ("field", "sentence"),
     [
         ("up: [0, 0, 0]", "up must be a direction, got [0.0, 0.0, 0.0]"),
-        ("fov: 0", "fov must be > 0 and < 180 degrees, got 0.0"),
-        ("fov: 180", "fov must be > 0 and < 180 degrees, got 180.0"),
-        ("fov: 'nan'::DOUBLE", "fov must be > 0 and < 180 degrees, got nan"),
+        ("fov: 0", "fov must be >= 1e-30 and < 180 degrees, got 0.0"),
+        ("fov: 5e-324", "fov must be >= 1e-30 and < 180 degrees, got 5e-324"),
+        ("fov: 180", "fov must be >= 1e-30 and < 180 degrees, got 180.0"),
+        ("fov: 'nan'::DOUBLE", "fov must be >= 1e-30 and < 180 degrees, got nan"),
         ("fov: 'wide'", "fov must be a number, got 'wide'"),
         ("fov: 60, view_height: 5", "view_height must be left out where there is a fov, got 5.0"),
-        ("view_height: -1", "view_height must be > 0 and finite, got -1.0"),
-        ("width: 0", "width must be > 0 and finite, got 0.0"),
-        ("height: 'inf'::DOUBLE", "height must be > 0 and finite, got inf"),
-        ("near: -1", "near must be >= 0 and finite, got -1.0"),
+        ("view_height: -1", "view_height must be >= 1e-30 and <= 1e+30, got -1.0"),
+        ("width: 0", "width must be >= 1e-30 and <= 1e+30, got 0.0"),
+        ("height: 'inf'::DOUBLE", "height must be >= 1e-30 and <= 1e+30, got inf"),
+        ("near: -1", "near must be >= 0 and <= 1e+30, got -1.0"),
         ("near: 5, far: 5", "far must be > near (5), got 5.0"),
     ],
 )
@@ -461,12 +465,25 @@ def test_a_field_of_the_camera_that_is_wrong(con, field, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"pixels": 0}, "pixels must be > 0 and finite, got 0.0"),
-        ({"pixels": "NULL"}, "pixels must be > 0 and finite, got None"),
-        ({"max_samples": 0}, "max_samples must be >= 1 or NULL, got 0"),
+        ({"pixels": 0}, "pixels must be a number > 0 and finite, got 0"),
+        ({"pixels": "NULL"}, "pixels must be a number > 0 and finite, got NULL"),
+        ({"pixels": "1e400"}, "pixels must be a number > 0 and finite, got inf"),
+        ({"pixels": "'few'"}, "pixels must be a number > 0 and finite, got 'few'"),
+        ({"max_samples": 0}, "max_samples must be a whole number >= 1 or NULL, got 0"),
+        ({"max_samples": 2.5}, "max_samples must be a whole number >= 1 or NULL, got 2.5"),
+        ({"max_samples": "1e30"}, "max_samples must be a whole number >= 1 or NULL, got 1e+30"),
     ],
 )
 @pytest.mark.parametrize("nodes", [TERRAIN, []], ids=["nodes", "no nodes"])
 def test_an_option_that_is_wrong(con, nodes, options, sentence):
     with pytest.raises((duckdb.Error, ValueError), match=re.escape(f"lod_select: {sentence}")):
         ask(con, nodes, CAMERAS["from above"], **options)
+
+
+@pytest.mark.parametrize("most", [1e30, -1e30])
+def test_cameras_of_the_greatest_numbers(con, most):
+    """Whatever they see, no number overflows: warnings are errors."""
+    for lens in ({"fov": 1e-30}, {"fov": 179.99999999}, {"view_height": 1e-30}):
+        for size in ({"width": 1e30, "height": 1e-30}, {"width": 1e-30, "height": 1e30}):
+            camera = {"eye": [most, most, 0.0], "target": [-most, 0.0, most], "far": 1e308}
+            assert set(ask(con, TERRAIN, camera | lens | size, max_samples=2**70)) <= {"r"}

@@ -78,7 +78,7 @@ struct Lod {
     i64 depth, n_tops, max_points, seed;
     Cube cube;
 
-    __device__ bool is_leaf(i64 node) const { return first_child[node] < 0; }
+    __device__ bool is_leaf(i64 node) const { return children[node] == 0; }
     // Whether the points of a leaf have one place, because they are more than allowed.
     __device__ bool is_heap(i64 node) const { return points[node] > max_points; }
     __device__ u32 octant_mask() const { return (1u << 3 * (depth - 1)) - 1; }
