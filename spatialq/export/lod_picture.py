@@ -34,6 +34,10 @@ CELLS = 64  # along a panel, in which points are counted to tell that
 LIGHT = (0.74, 0.87, 1.0)  # of the faces of a voxel across x, y and z
 BRIGHT = 99.0  # percentile of the colours that becomes
 TONES = (0.0, 244.0)  # the brightest; of 255
+CLOSED = 3.0  # points a voxel, at least, so that surfaces of voxels have few holes
+HEIGHTS = ((58, 82, 122), (104, 150, 146), (255, 240, 200))  # colours of low to high
+CREASE = 12.0  # pixels that a neighbour is nearer where shade is darkest
+SHADE = 0.75  # of the light, there
 
 
 class Nodes(NamedTuple):
@@ -42,19 +46,30 @@ class Nodes(NamedTuple):
     level: Any
     is_leaf: Any
     spacing: Any
+    points: Any
     offsets: Any
     samples: Mapping[str, Any]
+    colours: "tuple[Any, Any, Any]"
+    is_plain: bool
+    """Whether there are none: the colours are those of the height."""
 
     @classmethod
     def of(cls, table: "pa.Table") -> "Nodes":
         """Take them out of a table, the samples without a copy."""
-        level, is_leaf, spacing = (
-            table[name].to_numpy() for name in ("level", "is_leaf", "spacing")
+        level, is_leaf, spacing, points = (
+            table[name].to_numpy() for name in ("level", "is_leaf", "spacing", "points")
         )
         lists = table["samples"].combine_chunks()
         values = lists.values
         fields = {name: values.field(name).to_numpy() for name in (*"xyz", *COLOURS, GREY)}
-        return cls(level, is_leaf, spacing, lists.offsets.to_numpy(), fields)
+        # a file may have room for colours, and none there
+        names = COLOURS if any(fields[name].any() for name in COLOURS) else (GREY,) * 3
+        red, green, blue = (fields[name] for name in names)
+        is_plain = all(np.array_equal(each[1:], each[:-1]) for each in (red, green, blue))
+        if is_plain:
+            red, green, blue = _colours_of_heights(fields["z"])
+        offsets = lists.offsets.to_numpy()
+        return cls(level, is_leaf, spacing, points, offsets, fields, (red, green, blue), is_plain)
 
 
 class Level(NamedTuple):
@@ -67,6 +82,8 @@ class Level(NamedTuple):
     """uint16[n, 3], as the file has them"""
     edge: "FloatArray"
     """float64[n]: of a voxel; 0 of a point"""
+    is_plain: bool
+    """Whether the colours are those of the height."""
 
 
 class Window(NamedTuple):
@@ -83,9 +100,10 @@ class Window(NamedTuple):
 def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     """Write a PNG of a cloud as the root shows it, as half the tree does, and with all points.
 
-    The view is parallel, from above. Below, a part of the cloud is shown larger, where its colours
-    vary most. Instead of the root it is the first level whose voxels are small in the picture. A
-    tree of fewer levels has fewer columns.
+    The view is parallel, obliquely from above. Below, a part of the cloud is shown larger, where
+    its colours vary most; a cloud without has those of the heights, and shade. Instead of the root
+    it is the first level whose voxels are small in the picture; those of half the tree have a few
+    points each. A tree of fewer such levels has fewer columns.
 
     Parameters
     ----------
@@ -109,7 +127,8 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     points = _cut(nodes, int(nodes.level.max(initial=0)))
     overview = _overview(axes[:2] @ points.place)
     coarse = _coarse(nodes, COARSEST / overview.scale)
-    levels = [_cut(nodes, each) for each in sorted({coarse, (coarse + points.level) // 2})]
+    middle = max(coarse, min((coarse + points.level) // 2, _finest(nodes)))
+    levels = [_cut(nodes, each) for each in sorted({coarse, middle})]
     levels = [*(each for each in levels if each.level < points.level), points]
     spot = _spot(axes[:2] @ levels[0].place, levels[0].colour, overview)
     part = Window(spot, CLOSER * overview.scale, PANEL, PANEL)
@@ -169,6 +188,24 @@ def _coarse(nodes: Nodes, width: float) -> int:
     return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
+def _finest(nodes: Nodes) -> int:
+    """Give the last level whose voxels lie close: through the others the far side is seen."""
+    inner = ~nodes.is_leaf
+    voxels = np.bincount(nodes.level[inner], np.diff(nodes.offsets)[inner])
+    points = np.bincount(nodes.level[inner], nodes.points[inner])
+    return int(np.flatnonzero(points >= CLOSED * voxels).max(initial=0))
+
+
+def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
+    """Give 16 bits of red, green and blue, but for the outermost heights."""
+    low, high = np.percentile(z, SHOWN) if z.size else (0.0, 1.0)
+    stops = np.linspace(low, high, len(HEIGHTS))
+    return [
+        np.interp(z, stops, np.multiply(channel, 257)).astype(np.uint16)
+        for channel in zip(*HEIGHTS, strict=True)
+    ]
+
+
 def _cut(nodes: Nodes, level: int) -> Level:
     """Take the nodes of a level, and the leaves above it."""
     chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
@@ -176,13 +213,12 @@ def _cut(nodes: Nodes, level: int) -> Level:
     step = max(1, math.ceil(sum(map(len, spans)) / MOST_SAMPLES))
     rows = np.concatenate([np.empty(0, np.int64), *spans])[::step]
     samples = nodes.samples
-    # a file may have room for colours, and none there
-    names = COLOURS if any(samples[name].any() for name in COLOURS) else (GREY,) * 3
     return Level(
         level,
         np.array([samples[axis][rows] for axis in "xyz"]),
-        np.column_stack([samples[name][rows] for name in names]),
+        np.column_stack([each[rows] for each in nodes.colours]),
         np.repeat(nodes.spacing[chosen], [len(span) for span in spans])[::step],
+        nodes.is_plain,
     )
 
 
@@ -239,7 +275,22 @@ def _paint(
         stamp = _cube(axes, width) if edge else _ball(width)
         mine = np.flatnonzero(level.edge == edge)
         _press(x[mine], y[mine], away[mine], colour[mine], *stamp, depth, pixels)
+    if level.is_plain:
+        pixels = (pixels * _light(depth)[..., None]).astype(np.uint8)
     return pixels
+
+
+def _light(depth: Any) -> Any:
+    """Give the share of light that pixels get: less where those around are nearer."""
+    there = np.isfinite(depth)
+    far = np.where(there, depth, np.finfo(np.float32).max)
+    around = np.pad(far, FINE, mode="edge")
+    tall, wide = far.shape
+    shade = np.zeros(far.shape, np.float32)
+    for down, right in ((0, FINE), (2 * FINE, FINE), (FINE, 0), (FINE, 2 * FINE)):
+        nearer = far - around[down : down + tall, right : right + wide]
+        shade += np.clip(nearer / CREASE, 0, 1)
+    return np.where(there, 1 - SHADE * shade / 4, 1)
 
 
 Stamp = tuple[Any, Any, Any, Any]

@@ -6,18 +6,24 @@ import pytest
 from PIL import Image
 
 import spatialq
-from spatialq.export.lod_picture import GAP, MARK, PANEL, write_lod_picture
+from spatialq.export.lod_picture import GAP, MARK, PANEL, _light, write_lod_picture
 
 
-def nodes(n=3000, *, colours=65535, max_points=200, stray=False):
-    """A slope, red in the west and blue in the east, as build_lod gives it."""
+def nodes(n=3000, *, colours=65535, intensity=0, max_points=200, stray=False, floor=False):
+    """A slope, red in the west and blue in the east, as build_lod gives it; a green floor below."""
     x, y = np.random.default_rng(1).uniform(0, 100, (2, n))
     z = x / 4
     if stray:
         z[0] = 9000.0
+    if floor:
+        z[n // 2 :] = -20.0
     share = x / 100
     rgb = [(colours * each).astype(np.uint16) for each in (1 - share, 0 * share, share)]
+    if floor:
+        for channel, value in zip(rgb, (0, colours, 0), strict=True):
+            channel[n // 2 :] = value
     columns = {"point_id": np.arange(n), "x": x, "y": y, "z": z}
+    columns["intensity"] = (intensity * share).astype(np.uint16)
     if colours:
         columns |= dict(zip(("red", "green", "blue"), rgb, strict=True))
     with spatialq.connect() as con:
@@ -40,7 +46,7 @@ def coloured(panel):
 
 
 def test_a_deep_tree_has_three_columns_that_look_alike_from_afar(tmp_path):
-    _, columns = draw(tmp_path / "a.png", nodes())
+    _, columns = draw(tmp_path / "a.png", nodes(60_000, max_points=1000))
     assert len(columns) == 3
     left, _, right = (coloured(column)[:600].mean() for column in columns)
     assert left > 0.1
@@ -65,17 +71,52 @@ def test_eight_bits_look_as_sixteen(tmp_path):
 
 
 def test_without_colours_it_is_grey(tmp_path):
-    pixels, columns = draw(tmp_path / "a.png", nodes(colours=0))
+    pixels, columns = draw(tmp_path / "a.png", nodes(colours=0, intensity=4000))
     marked = (pixels == MARK).all(axis=-1)
     rest = pixels[~marked]
     assert (rest.max(axis=-1) - rest.min(axis=-1)).max() < 60
-    dark = (columns[2].max(axis=-1) < 180).mean()
+    dark = (columns[-1].max(axis=-1) < 180).mean()
     assert dark > 0.1
+
+
+@pytest.mark.parametrize("intensity", [0, 0.5], ids=["none", "all of one"])
+def test_without_intensity_too_it_has_the_colours_of_heights(tmp_path, intensity):
+    _, columns = draw(tmp_path / "a.png", nodes(60_000, colours=0, intensity=intensity))
+    for column in columns:
+        close = column[-PANEL:][50:-50, 50:-50]
+        assert (close[..., 2] - close[..., 0]).std() > 3
+        overview = column[150:400]
+        west, east = overview[:, 100:250], overview[:, 350:500]
+        low, high = (
+            np.median(each[(each < 230).all(axis=-1)].sum(axis=-1)) for each in (west, east)
+        )
+        assert high > low + 60
+
+
+def test_steps_are_in_the_shade():
+    depth = np.full((20, 20), 5.0, np.float32)
+    depth[:, 10:] += 100
+    depth[:3] = np.inf
+    light = _light(depth)
+    assert (light[:3] == 1).all()  # paper
+    assert (light[6:, :10] == 1).all()
+    assert (light[6:, 10] < 0.9).all()
+    assert (light[6:, 14:] == 1).all()
+
+
+def test_what_lies_behind_is_not_seen_through_voxels(tmp_path):
+    _, columns = draw(tmp_path / "a.png", nodes(40_000, max_points=5, floor=True))
+    greens = []
+    for column in columns:
+        shown = column[200:400, 200:400]  # of the slope, which hides the floor
+        greens.append((shown[..., 1] > shown[..., 0] + shown[..., 2]).mean())
+    assert len(greens) > 1
+    assert max(greens[:-1]) < 0.02
 
 
 def test_a_stray_point_does_not_make_the_rest_small(tmp_path):
     plain, stray = (
-        draw(tmp_path / f"{stray}.png", nodes(stray=stray, max_points=50))[1][2]
+        draw(tmp_path / f"{stray}.png", nodes(40_000, stray=stray, max_points=50))[1][-1][:550]
         for stray in (False, True)
     )
     assert coloured(stray).mean() > coloured(plain).mean() / 2
