@@ -84,15 +84,28 @@ def by_kernel(work):
     return dict(sorted(spent.items(), key=lambda item: -item[1][0]))
 
 
+class Peak(cp.cuda.MemoryHook):
+    """Bytes of the device's memory in use, at most, besides what was there before."""
+
+    name = "Peak"
+
+    def __init__(self):
+        self.used = self.bytes = 0
+
+    def malloc_postprocess(self, **found):
+        self.used += found["mem_size"]
+        self.bytes = max(self.bytes, self.used)
+
+    def free_postprocess(self, **found):
+        self.used -= found["mem_size"]
+
+
 def peak(work):
-    """Bytes of the device's memory that some work needs besides what is there."""
-    pool = cp.get_default_memory_pool()
-    pool.free_all_blocks()
-    before = pool.total_bytes()
-    result = work()
-    after = pool.total_bytes()
-    del result
-    return after - before
+    """Bytes of the device's memory that some work needs at most, besides what is there."""
+    with Peak() as hook:
+        result = work()
+        del result
+    return hook.bytes
 
 
 def split(records, options):
