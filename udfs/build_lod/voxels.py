@@ -186,8 +186,10 @@ class Filler:
         """Add the samples of the children to the voxels of a node."""
         base = int(self.first[node])
         for number, child in self._children(node):
+            n = self._codes(node, number, child, below, codes)
+            ranks(mask.words, mask.before, base, codes, n)
             if self.nodes.children[child]:
-                self._add_voxels(base, number, self._inner(child), below, here, mask)
+                self._add_voxels(base, number, self._inner(child), below, here, mask, codes)
             else:
                 self._add_points(base, node, self._leaf(child), here, mask, codes)
 
@@ -195,9 +197,6 @@ class Filler:
         self, base: int, node: int, leaf: tuple[int, int], here: Voxels, mask: Mask, codes: Any
     ) -> None:
         first, stop = leaf
-        level = int(self.nodes.level[node])
-        self.sorted.codes(level, self.depth, first, stop, codes)
-        ranks(mask.words, mask.before, base, codes, stop - first)
         points, order = self.sorted.points, self.sorted.order
         count_points(codes, order, first, stop, here.mass, here.representative)
         if self.options.strategy == "random":
@@ -205,23 +204,30 @@ class Filler:
         elif self.options.strategy == "average":
             sum_points(codes, order, first, stop, points.colour, here.sums)
         elif self.options.strategy == "weighted":
-            cube = self.sorted.cube
+            level, cube = int(self.nodes.level[node]), self.sorted.cube
             weigh_points(
                 points.x, points.y, points.z, cube.x0, cube.y0, cube.z0, cube.size, points.colour,
                 order, first, stop, level, self.depth, base, mask.words, mask.before, here.sums,
             )  # fmt: skip
 
     def _add_voxels(
-        self, base: int, number: int, some: tuple[int, int], below: Voxels, here: Voxels, mask: Mask
+        self,
+        base: int,
+        number: int,
+        some: tuple[int, int],
+        below: Voxels,
+        here: Voxels,
+        mask: Mask,
+        codes: Any,
     ) -> None:
-        place = number, self.depth, base, mask.words, mask.before
         both = below.mass, below.representative, here.mass, here.representative
-        merge_counts(below.code, *some, *place, *both)
+        merge_counts(codes, *some, *both)
         if self.options.strategy == "random":
-            merge_keys(below.code, *some, *place, below.key, here.key)
+            merge_keys(codes, *some, below.key, here.key)
         elif self.options.strategy == "average":
-            merge_sums(below.code, *some, *place, below.sums, here.sums)
+            merge_sums(codes, *some, below.sums, here.sums)
         elif self.options.strategy == "weighted":
+            place = number, self.depth, base, mask.words, mask.before
             weigh_voxels(below.code, *some, *place, below.mass, below.colour, here.sums)
 
     def _finish(self, here: Voxels, first: int, stop: int) -> None:
@@ -304,7 +310,7 @@ def rank_of(words: Any, before: Any, code: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ranks(words: Any, before: Any, base: int, codes: Any, n: int) -> None:
-    """Replace cells by their voxels."""
+    """Replace cells by their voxels, the first of which is `base`."""
     for i in range(n):
         codes[i] = base + rank_of(words, before, np.int64(codes[i]))
 
@@ -470,64 +476,34 @@ def is_marked(words: Any, code: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def merge_counts(
-    code: Any,
+    voxel: Any,
     first: int,
     stop: int,
-    number: int,
-    depth: int,
-    base: int,
-    words: Any,
-    before: Any,
     mass: Any,
     representative: Any,
     mass_above: Any,
     representative_above: Any,
 ) -> None:
     """Add the points of a child's voxels."""
-    octant = number << 3 * (depth - 1)
     for i in range(first, stop):
-        v = base + rank_of(words, before, octant | code[i] >> 3)
+        v = voxel[i - first]
         mass_above[v] += mass[i]
         representative_above[v] = min(representative_above[v], representative[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def merge_keys(
-    code: Any,
-    first: int,
-    stop: int,
-    number: int,
-    depth: int,
-    base: int,
-    words: Any,
-    before: Any,
-    key: Any,
-    key_above: Any,
-) -> None:
+def merge_keys(voxel: Any, first: int, stop: int, key: Any, key_above: Any) -> None:
     """Keep the greatest keys of a child's voxels."""
-    octant = number << 3 * (depth - 1)
     for i in range(first, stop):
-        v = base + rank_of(words, before, octant | code[i] >> 3)
+        v = voxel[i - first]
         key_above[v] = max(key_above[v], key[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def merge_sums(
-    code: Any,
-    first: int,
-    stop: int,
-    number: int,
-    depth: int,
-    base: int,
-    words: Any,
-    before: Any,
-    sums: Any,
-    sums_above: Any,
-) -> None:
+def merge_sums(voxel: Any, first: int, stop: int, sums: Any, sums_above: Any) -> None:
     """Add the sums of a child's voxels."""
-    octant = number << 3 * (depth - 1)
     for i in range(first, stop):
-        v = base + rank_of(words, before, octant | code[i] >> 3)
+        v = voxel[i - first]
         for channel in range(4):
             sums_above[v, channel] += sums[i, channel]
 
