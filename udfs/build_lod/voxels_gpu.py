@@ -121,13 +121,15 @@ class _Filler:
         self.n_voxels = device.filled(0, 4 * n).view(u32)
         self.lod = np.zeros(1, LOD)
         self.arrays: dict[str, Any] = {}
-        numbers = {"depth": depth, "n_tops": n_tops, **vars(cube)}
-        for name, value in {
-            **numbers,
+        numbers = {
+            "depth": depth,
+            "n_tops": n_tops,
             "max_points": options.max_points,
             "seed": options.seed,
-        }.items():
-            self.lod[name] = value
+            **vars(cube),
+        }
+        for name, number in numbers.items():
+            self.lod[name] = number
         self._give(
             records=split.records,
             order=split.order,
