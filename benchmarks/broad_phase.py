@@ -18,7 +18,7 @@ from numba import njit
 from spatialq.udfs.intersects_with import grid, rtree
 
 import spatialq
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 GROW = 0.001
 MOST_OF_JOIN = 8_000  # elements; the join looks at all pairs

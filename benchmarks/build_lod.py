@@ -20,7 +20,7 @@ from lod_cloud import cloud
 from spatialq.udfs.build_lod import CHANNELS, Options, Strategy, cpu
 from spatialq.udfs.build_lod.tree import Cube, Points
 
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans
 
 BITS = 21  # of an axis in a Morton code
 

@@ -26,11 +26,11 @@ from read_las import write_cloud
 from spatialq.udfs.build_lod import UDF, Options, Strategy
 
 import spatialq
-from spatialq.bridge import structs
-from spatialq.bridge_cloud import read_clouds
-from spatialq.call import call
-from spatialq.io.las import open_las
-from spatialq.parallel import n_threads
+from spatialq.database.transport.arrow import structs
+from spatialq.database.transport.clouds import read_clouds
+from spatialq.execution.call import call
+from spatialq.io.las.source import open_las
+from spatialq.runtime.threads import n_threads
 
 POINTS = 3_000_000
 

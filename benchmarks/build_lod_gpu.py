@@ -30,8 +30,8 @@ from spatialq.udfs.build_lod.split_gpu import Records
 from spatialq.udfs.build_lod.tree import Cube, Points
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
-from spatialq import cuda
-from spatialq.parallel import n_threads
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 CUBE = Cube(0.0, 0.0, 0.0, SIDE)
 

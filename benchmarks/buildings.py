@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 ALLEY = 5.0
 """Metres between copies."""
@@ -23,7 +24,7 @@ def elements(path):
             return Meshes(**kept)
     import ifcopenshell
 
-    from spatialq.io.ifc import read_model
+    from spatialq.database.readers.ifc_models import read_model
 
     model = read_model(path)
     schema = ifcopenshell.schema_by_name(model.schema)

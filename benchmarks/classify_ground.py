@@ -16,7 +16,7 @@ import numpy as np
 from clouds import make_cloud
 from spatialq.udfs import classify_ground, owm_ground
 
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
 SPARSE = 2_000_000  # points for the sparse tile: about 0.75 a square metre

@@ -17,8 +17,8 @@ import numpy as np
 from clouds import make_cloud
 from spatialq.udfs.classify_ground import Options, cpu, gpu
 
-from spatialq import cuda
-from spatialq.parallel import n_threads
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 STAGES = (
     "lay_grid", "lowest", "pits", "fill", "objects", "base", "grow", "extend", "join_cliffs",

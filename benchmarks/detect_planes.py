@@ -26,7 +26,7 @@ from rooms import room
 from spatialq.udfs import detect_planes, plane_points
 from spatialq.udfs.detect_planes import cpu, detection
 
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans
 
 SIZES = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 50_000_000]
 RIVAL = Path(__file__).with_name("open3d_rival.py")

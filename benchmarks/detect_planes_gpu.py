@@ -20,8 +20,8 @@ from rooms import room
 from spatialq.udfs import detect_planes, plane_points
 from spatialq.udfs.detect_planes import detection, gpu
 
-from spatialq import cuda
-from spatialq.parallel import n_threads
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 SIZES = [1_000_000, 20_000_000, 100_000_000]
 PART = 10_000_000  # points of a room that are made at once

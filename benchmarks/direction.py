@@ -12,9 +12,9 @@ import time
 import numpy as np
 import shapely
 from spatialq.udfs.direction import Options, cpu
-from spatialq.udfs.intersects_with.meshes import Meshes
 
-from spatialq.parallel import n_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.threads import n_threads
 
 SIDES = 24
 TOLERANCE = 0.001

@@ -16,7 +16,7 @@ from intersects_with import Rival, best
 from spatialq.udfs.distance import Options, cpu
 
 from spatialq.demo.house import write_house
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 
 def measure(name, meshes, limit, repeat):

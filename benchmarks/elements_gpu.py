@@ -22,10 +22,10 @@ from spatialq.udfs import distance, intersects_with
 from spatialq.udfs.distance import cpu as distance_cpu
 from spatialq.udfs.distance import gpu as distance_gpu
 from spatialq.udfs.intersects_with import cpu, gpu
-from spatialq.udfs.intersects_with.meshes import Meshes
 
-from spatialq import cuda
-from spatialq.parallel import n_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 FUNCTIONS = {
     "intersects_with": (cpu, gpu, {

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from spatialq.udfs.ground_surface import Options, cpu, grid, triangles
 
 import spatialq
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 
 def make_ground(n, side):

@@ -20,7 +20,7 @@ from clouds import make_cloud
 from ground_surface import make_ground
 from spatialq.udfs.ground_surface import Options, cpu, gpu
 
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 HOST = ("arrange", "triangulate", "hull", "sort_into_buckets")
 DEVICE = ("interpolate", "weigh")

@@ -26,8 +26,8 @@ from spatialq.udfs.intersects_with import Options, cpu
 
 import spatialq
 from spatialq.demo.house import write_house
-from spatialq.io.ifc_worker import SETTINGS
-from spatialq.parallel import n_threads
+from spatialq.io.ifc.worker import SETTINGS
+from spatialq.runtime.threads import n_threads
 
 
 class Rival:

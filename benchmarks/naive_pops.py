@@ -10,7 +10,7 @@ from math import acos, cos, pi, sqrt
 import numpy as np
 from numba import njit
 
-from spatialq.parallel import in_threads
+from spatialq.runtime.threads import in_threads
 
 NINE = 9
 PLACES = {"pca": slice(0, 2), "stat": slice(2, 11)}

@@ -19,7 +19,7 @@ from numba import njit
 from spatialq.udfs.owm_ground import Options, cpu
 
 import spatialq
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans
 
 
 @njit(nogil=True)

@@ -19,8 +19,8 @@ from clouds import KINDS, make_cloud
 from spatialq.udfs.owm_ground import Options, cpu, gpu
 from spatialq.udfs.owm_ground.windows import Box
 
-from spatialq import cuda
-from spatialq.parallel import n_threads
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 READ = r"""
 extern "C" __global__ void read(const double* x, const double* y, const double* z, long long n,

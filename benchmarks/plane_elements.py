@@ -19,7 +19,7 @@ from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 
 from spatialq.demo.house import write_house
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 
 def scan(meshes, n, rng):

@@ -18,8 +18,8 @@ import rasterio
 from spatialq.udfs.pops_features import UDF, Options
 
 import spatialq
-from spatialq.grid import Grid
-from spatialq.parallel import n_threads
+from spatialq.data.grid import Grid
+from spatialq.runtime.threads import n_threads
 
 CELL = 60.0
 

@@ -19,8 +19,8 @@ import numpy as np
 from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
-from spatialq.grid import Grid
-from spatialq.parallel import n_threads
+from spatialq.data.grid import Grid
+from spatialq.runtime.threads import n_threads
 
 SPACING = 60.0
 SCALES = {

@@ -22,9 +22,9 @@ from spatialq.udfs import pops_features, pops_patches
 from spatialq.udfs.pops_features import gpu
 from spatialq.udfs.pops_features.division import divide
 
-from spatialq import cuda
-from spatialq.grid import Grid
-from spatialq.parallel import n_threads
+from spatialq.data.grid import Grid
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads
 
 FUNCTIONS = {"pops_features": pops_features, "pops_patches": pops_patches}
 SHAPES = ("skewness", "kurtosis")

@@ -13,7 +13,7 @@ import numpy as np
 from pops_features import SCALES, in_turns, raw_only, terrain
 from spatialq.udfs.pops_patches import Options, cpu
 
-from spatialq.parallel import n_threads
+from spatialq.runtime.threads import n_threads
 
 
 def assert_same(grid, options):

@@ -30,10 +30,10 @@ from sklearn.preprocessing import StandardScaler
 from terrain import make_grids
 
 import spatialq
-from spatialq.cli import plain
+from spatialq.cli.main import plain
 from spatialq.export.raster import Raster, hillshade
-from spatialq.io.grid import GridSource
-from spatialq.quoting import literal
+from spatialq.functions.sql_text import literal
+from spatialq.io.grid.source import GridSource
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
 
 if TYPE_CHECKING:
-    from spatialq.call import run, run_elements, run_grid
-    from spatialq.connection import connect, install
-    from spatialq.features import write_features
-    from spatialq.ground import write_ground
-    from spatialq.io.grid import read_grid
-    from spatialq.io.ifc import read_ifc
-    from spatialq.io.las import read_las
-    from spatialq.loading import load
-    from spatialq.lod import write_lod
-    from spatialq.planes import write_planes
-    from spatialq.udfs.intersects_with.meshes import Meshes
+    from spatialq.data.meshes import Meshes
+    from spatialq.database.connection import connect, install
+    from spatialq.database.loading import load
+    from spatialq.database.readers.ifc_models import read_ifc
+    from spatialq.execution.call import run, run_elements, run_grid
+    from spatialq.io.grid.source import read_grid
+    from spatialq.io.las.source import read_las
     from spatialq.udfs.pops_features.own import pops_method
+    from spatialq.workflows.features import write_features
+    from spatialq.workflows.ground import write_ground
+    from spatialq.workflows.lod import write_lod
+    from spatialq.workflows.planes import write_planes
 
 __all__ = [
     "CrsError",
@@ -47,21 +47,21 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Meshes": "spatialq.udfs.intersects_with.meshes",
-    "connect": "spatialq.connection",
-    "install": "spatialq.connection",
-    "load": "spatialq.loading",
+    "Meshes": "spatialq.data.meshes",
+    "connect": "spatialq.database.connection",
+    "install": "spatialq.database.connection",
+    "load": "spatialq.database.loading",
     "pops_method": "spatialq.udfs.pops_features.own",
-    "read_grid": "spatialq.io.grid",
-    "read_ifc": "spatialq.io.ifc",
-    "read_las": "spatialq.io.las",
-    "run": "spatialq.call",
-    "run_elements": "spatialq.call",
-    "run_grid": "spatialq.call",
-    "write_features": "spatialq.features",
-    "write_ground": "spatialq.ground",
-    "write_lod": "spatialq.lod",
-    "write_planes": "spatialq.planes",
+    "read_grid": "spatialq.io.grid.source",
+    "read_ifc": "spatialq.database.readers.ifc_models",
+    "read_las": "spatialq.io.las.source",
+    "run": "spatialq.execution.call",
+    "run_elements": "spatialq.execution.call",
+    "run_grid": "spatialq.execution.call",
+    "write_features": "spatialq.workflows.features",
+    "write_ground": "spatialq.workflows.ground",
+    "write_lod": "spatialq.workflows.lod",
+    "write_planes": "spatialq.workflows.planes",
 }
 
 

@@ -1,5 +1,5 @@
 """`python -m spatialq` is the command line."""
 
-from spatialq.cli import main
+from spatialq.cli.main import main
 
 main()

@@ -4,9 +4,9 @@ import ifcopenshell.api.georeference
 import pytest
 
 import spatialq
-from spatialq.clash import find_clashes
+from spatialq.data.units import metres
 from spatialq.errors import CrsError, FileWarning
-from spatialq.units import metres
+from spatialq.workflows.clash import find_clashes
 
 from .io.ifc_models import Builder
 from .test_cli import rows, spatialq_command

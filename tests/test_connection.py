@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spatialq
-from spatialq import connection
+from spatialq.database import connection
 
 CALL = "SELECT count(*) FROM spatialq_devices()"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import spatialq
-from spatialq.connection import macros
+from spatialq.database.connection import macros
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("intersects_with", "distance", "direction")

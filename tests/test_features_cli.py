@@ -15,10 +15,11 @@ from spatialq.udfs.pops_features import Options
 from spatialq.udfs.pops_features.methods import OWN
 
 import spatialq
-from spatialq import cli, features
+from spatialq.cli import main as cli
 from spatialq.export.raster import Raster, write_terrain
-from spatialq.features import _asked, _labels, _usual
 from spatialq.planner import log
+from spatialq.workflows import features
+from spatialq.workflows.features import _asked, _labels, _usual
 
 from .conftest import real_file
 
@@ -218,8 +219,8 @@ def test_what_is_shown_of_features_of_a_name():
 def test_progress_is_in_cells(tmp_path, monkeypatch):
     """A band is a row of examples here, and said to be done before the last one is."""
     source = write_grid(tmp_path / "a.tif")
-    monkeypatch.setattr("spatialq.bridge_grid.BAND_CELLS", 1)
-    monkeypatch.setattr("spatialq.features.TICK", 1e-4)
+    monkeypatch.setattr("spatialq.database.transport.grid.BAND_CELLS", 1)
+    monkeypatch.setattr("spatialq.workflows.features.TICK", 1e-4)
     told = []
     spatialq.write_features(source, progress=lambda *what: told.append(what), **SMALL)
     files, done, cells = zip(*told, strict=True)
@@ -343,7 +344,7 @@ def test_errors_are_one_line(command, tmp_path, arguments, code, message):
     ],
 )
 def test_a_file_of_methods_that_does_not_run(tmp_path, text, sentence):
-    from spatialq.features import run_definitions
+    from spatialq.workflows.features import run_definitions
 
     path = tmp_path / "m.py"
     path.write_text(text)

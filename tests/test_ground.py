@@ -211,8 +211,8 @@ def test_arrays_without_a_database(tmp_path):
 
 
 def test_what_does_not_fit_the_gpu_after_all_runs_on_the_cpu(monkeypatch):
-    from spatialq.planner import route
-    from spatialq.udf import Udf
+    from spatialq.functions.declaration import Udf
+    from spatialq.planner import plan as route
 
     kernel = Udf.kernel
 

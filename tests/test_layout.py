@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 import spatialq
-from spatialq.connection import macros, sql_functions
-from spatialq.udf import catalog
+from spatialq.database.connection import macros, sql_functions
+from spatialq.functions.declaration import catalog
 
 ROOT = Path(__file__).parents[1]
 
@@ -63,7 +63,7 @@ def test_the_public_names_exist():
         spatialq.conect  # noqa: B018
 
 
-@pytest.mark.parametrize("statement", ["import spatialq", "import spatialq.cli"])
+@pytest.mark.parametrize("statement", ["import spatialq", "import spatialq.cli.main"])
 def test_importing_is_light(statement):
     """Nothing heavy before it is needed, and no GPU library at all."""
     heavy = "{'cupy', 'numba', 'pyarrow', 'duckdb', 'ifcopenshell', 'laspy', 'rasterio', 'pyproj'}"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import spatialq
-from spatialq import sources
-from spatialq.describe import describe
+from spatialq.database import sources
 from spatialq.errors import CrsError, FileError
+from spatialq.workflows.info import describe
 
 
 def write_las(path, n=1000, *, point_format=3, crs="EPSG:25832", first=0.0):

@@ -99,7 +99,7 @@ def test_all_kernels_are_kept_so():
         assert not re.search(r"numba\.\w+\([^)]*cache=True", text), path
         assert not re.search(r"from numba import[^\n]*(jit|vectorize)", text), path
         if re.search(r"^\s*@n?jit\b", text, re.MULTILINE):
-            assert "from spatialq.numba_cache import njit" in text, path
+            assert "from spatialq.runtime.compile_cache import njit" in text, path
             kernels += 1
     assert kernels > 30
 

@@ -11,9 +11,9 @@ import os
 import numpy as np
 import pytest
 
-from spatialq import cuda
+from spatialq.functions.declaration import Lists, Text, catalog
 from spatialq.planner import devices
-from spatialq.udf import Lists, Text, catalog
+from spatialq.runtime import cuda
 
 from .conftest import real_file
 from .host.device import COMPILER, HostDevice, OnDevice

@@ -9,7 +9,7 @@ import pytest
 from spatialq.udfs.detect_planes import Options
 
 import spatialq
-from spatialq.connection import macros
+from spatialq.database.connection import macros
 
 from .plane_points.cases import ROOF, ROOM, surfaces
 

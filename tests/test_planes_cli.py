@@ -114,7 +114,8 @@ OPTIONS = {
 def test_every_option_is_a_flag(tmp_path, monkeypatch, capsys):
     from spatialq.udfs.detect_planes import Options
 
-    from spatialq import cli, planes
+    from spatialq.cli import main as cli
+    from spatialq.workflows import planes
 
     assert {*OPTIONS, "split", "s_ps"} == set(Options.__dataclass_fields__)
     given = []
@@ -198,7 +199,9 @@ def test_a_field_of_another_type_is_refused_before_the_work(tmp_path, monkeypatc
     cloud = laspy.read(source)
     cloud.add_extra_dim(laspy.ExtraBytesParams("plane_id", "uint16"))
     cloud.write(source)
-    monkeypatch.setattr("spatialq.planes.read_columns", lambda *_: pytest.fail("it went on"))
+    monkeypatch.setattr(
+        "spatialq.workflows.planes.read_columns", lambda *_: pytest.fail("it went on")
+    )
     with pytest.raises(spatialq.FileError, match="has extra bytes 'plane_id' of another type"):
         spatialq.write_planes(source, tmp_path / "p.las")
 

@@ -7,9 +7,10 @@ import pytest
 
 import spatialq
 from spatialq.errors import DeviceError
-from spatialq.planner import devices, rates, route
+from spatialq.functions.declaration import Udf, catalog
+from spatialq.planner import devices, rates
+from spatialq.planner import plan as route
 from spatialq.planner.rates import Rate
-from spatialq.udf import Udf, catalog
 
 GPU = devices.DeviceInfo("gpu", "Imaginary 1", 100, 8 * 2**30, "")
 NO_GPU = devices.DeviceInfo("gpu", "none", 0, 0, "no NVIDIA driver on this machine")

@@ -11,8 +11,8 @@ import rasterio
 from spatialq.udfs.pops_features import Options
 
 import spatialq
-from spatialq import cli
-from spatialq.connection import macros
+from spatialq.cli import main as cli
+from spatialq.database.connection import macros
 from spatialq.export.raster import Raster, write_terrain
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,7 @@ import math
 import duckdb
 import pytest
 
-from spatialq.quoting import identifier, literal
+from spatialq.functions.sql_text import identifier, literal
 
 
 @pytest.mark.parametrize(

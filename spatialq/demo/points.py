@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spatialq.demo.scan import GROUND, HIGH_NOISE, LOW_NOISE, TREES, WATER, Pulses
 from spatialq.demo.scene import Scene
 from spatialq.demo.terrain import road_distance
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 SCALE = 0.01
 LUSH, DRY = (92.0, 128.0, 60.0), (150.0, 142.0, 92.0)

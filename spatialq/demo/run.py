@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.connection import connect_quietly
+from spatialq.database.connection import connect_quietly
+from spatialq.database.loading import load
 from spatialq.demo.picture import write_ground_picture
 from spatialq.export.features_picture import Terrain, write_features_picture
 from spatialq.export.lod_picture import write_lod_picture
 from spatialq.export.planes_picture import write_planes_picture
 from spatialq.export.raster import from_cells
-from spatialq.features import feature_maps
-from spatialq.loading import load
-from spatialq.quoting import literal
+from spatialq.functions.sql_text import literal
+from spatialq.workflows.features import feature_maps
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""

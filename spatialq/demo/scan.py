@@ -23,7 +23,7 @@ from spatialq.demo.terrain import (
     stream_bed,
     stream_distance,
 )
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 MAX_RETURNS = 4
 ALTITUDE = 450.0  # above the terrain

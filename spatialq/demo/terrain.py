@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 ORIGIN = (652_000.0, 5_606_000.0)  # easting, northing of the tile's south-west corner
 SIZE = 400.0

@@ -15,9 +15,9 @@ import numpy as np
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.export.las_extra import Field, Layout, lay_out, widened
-from spatialq.io.las import LasSource, open_las
-from spatialq.io.las_columns import EXTRA_BYTES
-from spatialq.io.las_header import HEADER_SIZES, RECORD_SIZES, Header, Vlr
+from spatialq.io.las.columns import EXTRA_BYTES
+from spatialq.io.las.header import HEADER_SIZES, RECORD_SIZES, Header, Vlr
+from spatialq.io.las.source import LasSource, open_las
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

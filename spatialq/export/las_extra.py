@@ -12,8 +12,8 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER
-from spatialq.io.las_columns import EXTRA_TYPES, extra_bytes
-from spatialq.io.las_header import RECORD_SIZES, Header
+from spatialq.io.las.columns import EXTRA_TYPES, extra_bytes
+from spatialq.io.las.header import RECORD_SIZES, Header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

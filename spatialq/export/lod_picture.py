@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.camera import Camera
+from spatialq.data.camera import Camera
 from spatialq.export.atomic import whole
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 
-from spatialq.parallel import n_threads
-from spatialq.udf import Device
+from spatialq.functions.declaration import Device
+from spatialq.runtime.threads import n_threads
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from spatialq.udf import Device, Work
+from spatialq.functions.declaration import Device, Work
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import pytest
 from spatialq.udfs.build_lod import SAMPLE, UDF, Options
 
 import spatialq
-from spatialq import cli
-from spatialq.camera import Camera
-from spatialq.connection import macros
+from spatialq.cli import main as cli
+from spatialq.data.camera import Camera
+from spatialq.database.connection import macros
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("build_lod", "lod_select")

@@ -8,9 +8,9 @@ import pytest
 from spatialq.udfs.build_lod import UDF, Options, door
 
 import spatialq
-from spatialq import bridge_cloud
+from spatialq.database.transport import clouds as bridge_cloud
 from spatialq.errors import FileWarning
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from .test_sql import CLOUD, write_las
 

@@ -15,8 +15,9 @@ from spatialq.udfs.build_lod import Options, cpu, door, gpu
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
-from spatialq import lod
-from spatialq.planner import log, route
+from spatialq.planner import log
+from spatialq.planner import plan as route
+from spatialq.workflows import lod
 
 from ..conftest import real_file
 
@@ -161,7 +162,7 @@ OPTIONS = {"strategy": "random", "max_points": 77, "grid_size": 32, "seed": 5}
 
 
 def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq import cli
+    from spatialq.cli import main as cli
 
     assert {*OPTIONS, "full_precision"} == set(Options.__dataclass_fields__)
     given = []

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
-from spatialq.connection import macros
+from spatialq.database.connection import macros
 
 GRID = 16
 FULL = 1920, 1080

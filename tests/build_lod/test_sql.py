@@ -6,10 +6,10 @@ import pytest
 from spatialq.udfs.build_lod import CHANNELS, SAMPLE, UDF, Options, colours, cpu
 
 import spatialq
-from spatialq import call
-from spatialq.io.las import open_las
+from spatialq.execution import call
+from spatialq.functions.declaration import Lists, Text, Udf
+from spatialq.io.las.source import open_las
 from spatialq.planner import devices, log
-from spatialq.udf import Lists, Text, Udf
 
 from ..conftest import real_file
 from ..host.device import HostDevice, OnDevice

@@ -10,7 +10,7 @@ from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.table import concatenate
 from spatialq.udfs.build_lod.tree import BITS, Root
 
-from spatialq.udf import Lists, Text
+from spatialq.functions.declaration import Lists, Text
 
 from .cases import (
     CASES,

@@ -7,7 +7,7 @@ from spatialq.udfs.detect_planes.gpu import GpuCloud
 from spatialq.udfs.detect_planes.octree import Cube
 from spatialq.udfs.detect_planes.surfaces import Rasters, lay_surfaces
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from ..test_parity import assert_same, device, run_both
 from .cases import rooms

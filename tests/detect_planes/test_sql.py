@@ -8,7 +8,7 @@ import pytest
 from spatialq.udfs.detect_planes import ORIENTATIONS, Options, cpu
 
 import spatialq
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from ..plane_points.cases import ROOF, ROOM, surfaces
 

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 from spatialq.udfs.direction import Options, cpu
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from .cases import NOTHING, SLAB
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from spatialq.udfs.direction import Options, cpu, gpu
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from ..host.device import HostDevice, OnDevice
 from ..test_parity import device

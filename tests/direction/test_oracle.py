@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial import ConvexHull
 from spatialq.udfs.direction import Options, cpu
 from spatialq.udfs.direction.polygons import wider
-from spatialq.udfs.intersects_with.meshes import Meshes
 
-from spatialq.io.ifc import read_model
+from spatialq.data.meshes import Meshes
+from spatialq.database.readers.ifc_models import read_model
 
 from ..conftest import real_file
 from . import oracle

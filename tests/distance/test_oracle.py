@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from spatialq.udfs.distance import Options, cpu
 from spatialq.udfs.distance.triangles import squared_distance
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from ..conftest import real_file
 from . import oracle
@@ -187,7 +188,7 @@ def test_boxes_are_as_far_apart_as_their_intervals():
 @pytest.fixture(scope="module")
 def models():
     """Elements of IFC models, read once."""
-    from spatialq.io.ifc import read_model
+    from spatialq.database.readers.ifc_models import read_model
 
     found = {}
 

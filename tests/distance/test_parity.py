@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from spatialq.udfs.distance import Options, cpu, gpu
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from ..test_parity import assert_same, device  # noqa: F401, a fixture
 from .cases import CASES, LATTICE, ball, cube, tetrahedra

@@ -8,10 +8,10 @@ import duckdb
 import pytest
 
 import spatialq
+from spatialq.database.table_files import write_table
 from spatialq.errors import FileError
 from spatialq.export.atomic import require_writable, whole
-from spatialq.export.table import write_table
-from spatialq.ground import write_ground
+from spatialq.workflows.ground import write_ground
 
 
 def test_a_link_stays_and_its_file_is_written(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from spatialq.errors import FileError
 from spatialq.export.las import write_classified
-from spatialq.io.las import LasSource
+from spatialq.io.las.source import LasSource
 
 from ..conftest import real_file
 from ..io.las_files import write, write_copc
@@ -257,7 +257,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             file.write(raw[begin:])
     code = (
         "import resource, sys; from pathlib import Path; import numpy as np; "
-        "from spatialq.export.las import write_classified; from spatialq.io.las import open_las; "
+        "from spatialq.export.las import write_classified; "
+        "from spatialq.io.las.source import open_las; "
         "open_las(sys.argv[1]); "
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; before = peak(); "
         "write_classified(Path(sys.argv[1]), Path(sys.argv[2]), np.zeros(10_000_000, 'u1')); "

@@ -10,7 +10,7 @@ import pytest
 from spatialq.errors import FileError
 from spatialq.export.las import write_with_fields
 from spatialq.export.las_extra import Field, lay_out
-from spatialq.io.las import LasSource
+from spatialq.io.las.source import LasSource
 
 from ..conftest import real_file
 from ..io.las_files import write, write_copc

@@ -8,6 +8,7 @@ import rasterio
 from PIL import Image
 
 import spatialq
+from spatialq.database.table_files import write_table
 from spatialq.errors import CrsError, FileError
 from spatialq.export.raster import (
     Raster,
@@ -16,7 +17,6 @@ from spatialq.export.raster import (
     write_hillshade,
     write_terrain,
 )
-from spatialq.export.table import write_table
 from spatialq.io import crs
 
 

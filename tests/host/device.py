@@ -35,7 +35,7 @@ class DirtyNumpy:
 
 
 class HostDevice:
-    """What `spatialq.cuda.Device` offers, without a GPU."""
+    """What `spatialq.runtime.cuda.Device` offers, without a GPU."""
 
     xp = DirtyNumpy()
     multiprocessors = 2

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spatialq.udfs.intersects_with import boxes, broad, grid, rtree
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 NOTHING = np.array([[np.inf] * 3 + [-np.inf] * 3])
 METHODS = [pytest.param(rtree.pairs, id="rtree"), pytest.param(grid.pairs, id="grid")]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from spatialq.udfs.intersects_with import boxes, broad_gpu, rtree
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from ..test_parity import device  # noqa: F401
 from .test_broad import CASES, MANY, boxes_of, scattered

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from spatialq.udfs.intersects_with import RELATIONS, Options, cpu
-from spatialq.udfs.intersects_with.meshes import Meshes
 
-from spatialq.io.ifc import read_model
+from spatialq.data.meshes import Meshes
+from spatialq.database.readers.ifc_models import read_model
 
 from ..conftest import real_file
 from ..io.ifc_models import Builder

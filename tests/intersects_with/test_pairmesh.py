@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from spatialq.udfs.intersects_with import RELATIONS, boxes, broad, pairmesh
-from spatialq.udfs.intersects_with.meshes import Meshes
 
-from spatialq.io.ifc import read_model
+from spatialq.data.meshes import Meshes
+from spatialq.database.readers.ifc_models import read_model
 
 from ..conftest import real_file
 from . import shapes

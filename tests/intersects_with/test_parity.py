@@ -6,7 +6,8 @@ The host stands in for the GPU where there is none; it takes small meshes, a few
 import numpy as np
 import pytest
 from spatialq.udfs.intersects_with import Options, cpu, gpu
-from spatialq.udfs.intersects_with.meshes import Meshes
+
+from spatialq.data.meshes import Meshes
 
 from ..conftest import real_file
 from ..host.device import HostDevice, OnDevice

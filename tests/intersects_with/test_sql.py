@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spatialq
-from spatialq.connection import macros
+from spatialq.database.connection import macros
 
 from ..element_tables import FACES, box, put, put_room
 

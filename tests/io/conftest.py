@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import spatialq
-from spatialq.io.ifc_cache import CACHE
+from spatialq.io.ifc.cache import CACHE
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def worker_that(monkeypatch, tmp_path):
         script = tmp_path / "odd_worker.py"
         script.write_text(
             "import os, signal, sys, time\n"
-            "import spatialq.io.ifc_worker as worker\n"
+            "import spatialq.io.ifc.worker as worker\n"
             f"{code}\n"
             "worker.main(sys.argv[1], float(sys.argv[2]))\n"
         )
         monkeypatch.setattr(
-            "spatialq.io.ifc_process.command",
+            "spatialq.io.ifc.process.command",
             lambda path, seconds: [sys.executable, str(script), str(path), str(seconds)],
         )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spatialq.io.las import LasSource, read_las
-from spatialq.io.laz import Laszip
+from spatialq.io.las.laz import Laszip
+from spatialq.io.las.source import LasSource, read_las
 
 from ..conftest import real_file
 from .las_files import assert_same_rows, write_copc

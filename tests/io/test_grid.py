@@ -10,7 +10,7 @@ from rasterio import Affine
 
 import spatialq
 from spatialq.errors import CrsError, FileError, FileWarning
-from spatialq.io.grid import GridSource
+from spatialq.io.grid.source import GridSource
 
 from ..conftest import real_file
 

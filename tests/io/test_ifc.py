@@ -13,9 +13,9 @@ import ifcopenshell.api.type
 import numpy as np
 import pytest
 
+from spatialq.database.readers.ifc_models import read_ifc, read_model
 from spatialq.errors import FileWarning
-from spatialq.io.ifc import read_ifc, read_model
-from spatialq.io.ifc_cache import CACHE
+from spatialq.io.ifc.cache import CACHE
 
 from .ifc_models import Builder
 
@@ -259,7 +259,7 @@ def test_geometry_runs_once_a_file_and_only_when_asked(tmp_path, ifc_con, monkey
         asked.append(geometry)
         return read_model(path, geometry=geometry, **options)
 
-    monkeypatch.setattr("spatialq.io.ifc_cache.read_model", counted)
+    monkeypatch.setattr("spatialq.io.ifc.cache.read_model", counted)
     for macro in ("relations", "properties"):
         ifc_con.sql(f"FROM read_ifc_{macro}('{path}')").fetchall()
     assert asked == [False]

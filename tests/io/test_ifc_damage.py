@@ -8,9 +8,10 @@ import zipfile
 
 import pytest
 
+from spatialq.database.readers.ifc_models import read_model
 from spatialq.errors import FileError
-from spatialq.io import ifc_cache, ifc_process
-from spatialq.io.ifc import read_model
+from spatialq.io.ifc import cache as ifc_cache
+from spatialq.io.ifc import process as ifc_process
 
 from .ifc_models import Builder
 
@@ -229,7 +230,7 @@ def test_ctrl_c_of_the_caller_ends_the_workers(walls, worker_that, monkeypatch, 
 def test_a_script_without_a_main_guard_reads_a_model(walls, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from spatialq.io.ifc import read_model\n"
+        "from spatialq.database.readers.ifc_models import read_model\n"
         f"print(read_model({str(walls)!r}).elements.num_rows)\n"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ import ifcopenshell.geom
 import numpy as np
 import pytest
 
+from spatialq.database.readers.ifc_models import read_model
 from spatialq.errors import FileError
-from spatialq.io.ifc import read_model
 from tests.conftest import real_file
 
 # products with a representation (as the collection's README counts them), rows, closed meshes,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.io.las import LasSource, read_las
+from spatialq.io.las.source import LasSource, read_las
 
 from ..conftest import real_file
 from .las_files import write

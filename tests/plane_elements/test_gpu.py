@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from spatialq.udfs.intersects_with.meshes import Meshes
 from spatialq.udfs.plane_elements import Options, cpu, gpu
+
+from spatialq.data.meshes import Meshes
 
 from ..host.device import HostDevice, OnDevice
 from ..test_parity import assert_same, device

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from spatialq.udfs.intersects_with.meshes import Meshes
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 from spatialq.udfs.plane_elements.sample import CELLS, Sample
+
+from spatialq.data.meshes import Meshes
 
 from . import oracle
 from .cases import CASES, FRONT, ROOM, ROOM_PLANES, SIDES, UTM, WALL, moved, off, patch

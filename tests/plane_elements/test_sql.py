@@ -11,7 +11,7 @@ import pytest
 from spatialq.udfs.plane_elements import Options
 
 import spatialq
-from spatialq.connection import macros
+from spatialq.database.connection import macros
 from spatialq.demo.house import write_house
 
 from ..element_tables import box, put

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.grid import Grid
+from spatialq.data.grid import Grid
 
 ALL = ("pca", "stat", "pca_ternary", "stat_centred")
 SMALL = {"scales": (5.0, 6.0, 8.0), "example_scale": 17.0, "methods": ALL}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from spatialq.udfs.pops_features import gpu, layout
 
-from spatialq.grid import Grid
-from spatialq.udf import Text, catalog
+from spatialq.data.grid import Grid
+from spatialq.functions.declaration import Text, catalog
 
 from ..host.device import HostDevice, OnDevice
 from ..test_parity import device

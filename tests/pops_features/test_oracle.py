@@ -11,7 +11,7 @@ from spatialq.udfs import pops_features, pops_patches
 from spatialq.udfs.pops_features import STATISTICS, cpu, order
 from spatialq.udfs.pops_features.division import divide
 
-from spatialq.grid import Grid
+from spatialq.data.grid import Grid
 
 from ..conftest import real_file
 from . import oracle

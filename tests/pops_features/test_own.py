@@ -17,8 +17,8 @@ from spatialq.udfs.pops_features.methods import OWN
 
 import spatialq
 from spatialq import pops_method
-from spatialq.grid import Grid
-from spatialq.udf import catalog
+from spatialq.data.grid import Grid
+from spatialq.functions.declaration import catalog
 
 from ..host.device import HostDevice
 from ..test_parity import device

@@ -6,9 +6,9 @@ import rasterio
 from spatialq.udfs import pops_features, pops_patches
 
 import spatialq
-from spatialq import bridge_grid
-from spatialq.grid import Grid
-from spatialq.grid_cells import grid_of
+from spatialq.data.grid import Grid
+from spatialq.data.grid_cells import grid_of
+from spatialq.database.transport import grid as bridge_grid
 from spatialq.planner import devices, log
 
 from ..conftest import real_file

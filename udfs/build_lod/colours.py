@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from . import CHANNELS
 

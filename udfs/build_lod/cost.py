@@ -3,7 +3,7 @@
 from math import log
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""

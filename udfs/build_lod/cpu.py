@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.parallel import in_threads
+from spatialq.runtime.threads import in_threads
 
 from .colours import read_only
 from .door import enter

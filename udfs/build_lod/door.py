@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from .colours import colours, read_only
 from .tree import Cube, Points

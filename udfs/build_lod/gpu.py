@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from . import tiles
 from .cost import BYTES_GRID, bytes_device

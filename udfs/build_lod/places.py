@@ -7,7 +7,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .tree import BITS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads, n_threads, spans
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads, n_threads, spans
 
 from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, keys, place
 from .tree import BITS, Cube, Points, Root

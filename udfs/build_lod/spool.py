@@ -18,7 +18,7 @@ from .tree import BITS, Cube, Points, Root, Tree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.call import Course
+    from spatialq.execution.call import Course
 
     from . import Options
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
-from spatialq.udf import NUMPY_TYPES, Lists, Text
+from spatialq.functions.declaration import NUMPY_TYPES, Lists, Text
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from . import CHANNELS, SAMPLE, UDF
 from .places import gather

@@ -5,7 +5,7 @@ from math import isfinite
 
 from spatialq.udfs.owm_ground.windows import window_step
 
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from .cost import work
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 CELLS_PER_POINT = 4
 """Cells are half the spacing of the points wide, or more; gaps between islands come on top."""

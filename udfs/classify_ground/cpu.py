@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans
 
 from . import discs, fill, method, points, terrain
 from .grid import Grid, lay_grid, not_finite, windows

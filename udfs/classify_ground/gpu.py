@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import gpu as owm_ground
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from . import method
 from .grid import Grid, lay_grid, not_finite, windows

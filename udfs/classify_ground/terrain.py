@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 ZERO, ONE, TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 SIX, NINE = np.float32(6.0), np.float32(9.0)

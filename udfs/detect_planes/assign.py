@@ -6,7 +6,7 @@ what is no part of a surface large enough, such as where another wall crosses it
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, BLOCK, steps
 

@@ -7,7 +7,7 @@ numbered in Morton order, x before y before z: the eight parts of cell c are 8 c
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 BITS = 21
 """Steps to the side of the root cube, as a power of 2."""

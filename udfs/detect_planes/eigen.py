@@ -6,7 +6,7 @@ closed form needs cosines. `kernels.cu` has the same loop.
 
 from math import sqrt
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 SWEEPS = 8
 """Of Jacobi rotations: off-diagonals vanish quadratically, mostly after four."""

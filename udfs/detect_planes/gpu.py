@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from . import assign
 from .accumulator import RADIUS, ball

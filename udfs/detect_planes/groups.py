@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .eigen import eigen
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 from .eigen import eigen

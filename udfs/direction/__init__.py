@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
 
-from spatialq.udf import Choices, Udf
+from spatialq.functions.declaration import Choices, Udf
 
 from .cost import work
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .polygons import FULL, ROOM, area, cut, half_plane, wider
 from .view import CLUSTER, FINEST

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from ..intersects_with import rtree
-from ..intersects_with.meshes import Meshes
 from . import Options
 from .beyond import all_over, some_over
 from .polygons import ROOM

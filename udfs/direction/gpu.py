@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.data.meshes import Meshes
+from spatialq.runtime import cuda
 
-from ..intersects_with.meshes import Meshes
 from . import Options
 from .cpu import search
 from .view import View

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 CROSSINGS = 6
 """So often, at most, the border of a polygon crosses a line: twice, but for rounding."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..intersects_with.meshes import Meshes
+from spatialq.data.meshes import Meshes
 
 if TYPE_CHECKING:
     from . import Options

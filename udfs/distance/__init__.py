@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from spatialq.udf import Choices, Udf
+from spatialq.functions.declaration import Choices, Udf
 
 from .cost import work
 

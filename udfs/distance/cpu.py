@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.parallel import in_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.threads import in_threads
 
 from ..intersects_with import boxes
 from ..intersects_with.cpu import Scene
-from ..intersects_with.meshes import Meshes
 from . import Options
 from .candidates import candidates, table
 from .search import measure_nearest, measure_pairs

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.data.meshes import Meshes
+from spatialq.runtime import cuda
 
 from ..intersects_with import broad_gpu
 from ..intersects_with.gpu import Scene, bring
-from ..intersects_with.meshes import Meshes
 from . import Options
 from .candidates import candidates, grown, table
 from .search import BEYOND, ROUNDING

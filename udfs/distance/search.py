@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from ..intersects_with.probe import CLUSTER
 from ..intersects_with.winding import winding

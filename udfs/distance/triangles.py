@@ -17,7 +17,7 @@ Real-time collision detection (2005), section 5.1.9, with cross products where i
 differences of dot products, for edges that are nearly parallel.
 """
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 ROUNDING = 1e-24
 """Squared distances below this share of the squared edges may come from rounding alone."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, get_args
 
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from ..owm_ground import Options as SeedOptions
 from .cost import work

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 
 @njit(cache=True, nogil=True, inline="always")

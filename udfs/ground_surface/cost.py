@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 TRIANGULATION = 500
 """Triangulating a point, on the host for either device, takes as long as binning this many."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans
 
 from ..owm_ground import cpu as owm_ground
 from . import cells

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets

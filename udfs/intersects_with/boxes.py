@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.numba_cache import njit
-
-from .meshes import Meshes
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.compile_cache import njit
 
 Boxes = NDArray[np.float64]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .meshes import Meshes
+from spatialq.data.meshes import Meshes
+
 from .rtree import AXIS_BITS, level_starts
 
 SOURCE = Path(__file__).parent / "broad.cu"

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.parallel import in_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.threads import in_threads
 
 from . import Options, boxes, broad, pairmesh
-from .meshes import Meshes
 from .narrow import box_faces, relate
 from .probe import CLUSTER
 from .solids import describe

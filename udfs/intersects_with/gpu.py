@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.data.meshes import Meshes
+from spatialq.runtime import cuda
 
 from . import Options, broad_gpu
 from .cpu import FINEST
-from .meshes import Meshes
 from .probe import CLUSTER
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -89,7 +89,7 @@ class Scene:
 
     Parameters
     ----------
-    device : spatialq.cuda.Device
+    device : spatialq.runtime.cuda.Device
     meshes : Meshes
     limits : float64[k, 6]
         The boxes of the elements.

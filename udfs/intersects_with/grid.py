@@ -7,7 +7,7 @@ the cells are not entered; an R-tree finds what they meet.
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from . import rtree
 from .boxes import Boxes, somewhere

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from ..distance.triangles import squared_distance
 from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle, least

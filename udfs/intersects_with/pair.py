@@ -6,7 +6,7 @@ operation by operation.
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 APART = 0
 CROSS = 1

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from . import boxes
-from .meshes import Meshes
 from .narrow import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH, box_faces
 from .probe import CLUSTER, is_inside
 from .solids import describe

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from ..distance.triangles import squared_distance_point_triangle
 from .winding import open_winding, winding

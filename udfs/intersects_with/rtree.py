@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .boxes import Boxes, somewhere
 from .found import Pairs, Rows, gather

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 ONE = np.uint64(0x9E3779B97F4A7C15)
 TWO = np.uint64(0xC2B2AE3D27D4EB4F)

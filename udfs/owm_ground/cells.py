@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .windows import LEAF
 

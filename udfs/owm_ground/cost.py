@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 
 def work(rows: int, options: Any) -> Work:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq import cuda
-from spatialq.parallel import n_threads, spans
+from spatialq.runtime import cuda
+from spatialq.runtime.threads import n_threads, spans
 
 from . import cells
 from .layout import lay_out

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from .. import detect_planes
 from .cost import work

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from spatialq.data.meshes import Meshes
+
 from ..detect_planes.cpu import detection
-from ..intersects_with.meshes import Meshes
 from . import Options
 from .match import match
 

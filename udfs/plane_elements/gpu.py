@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from ..detect_planes.gpu import detection
 from .match import match
 
 if TYPE_CHECKING:
-    from ..intersects_with.meshes import Meshes
+    from spatialq.data.meshes import Meshes
+
     from . import Options
 
 

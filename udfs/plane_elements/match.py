@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import in_threads
+from spatialq.data.meshes import Meshes
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
 
 from ..intersects_with import boxes, rtree
-from ..intersects_with.meshes import Meshes
 from ..intersects_with.solids import describe
 from . import Options
 from .sample import Sample

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.numba_cache import njit
-from spatialq.parallel import n_threads
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import n_threads
 
 CELLS = 4096
 """Cells of a plane's raster, about; a plane of fewer points has as many cells as points."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from ..detect_planes import Options as DetectOptions
 from .cost import work

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from ..detect_planes import gpu as detect_planes
 

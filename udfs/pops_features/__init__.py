@@ -6,7 +6,7 @@ from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, get_args
 
-from spatialq.udf import Choices, Udf
+from spatialq.functions.declaration import Choices, Udf
 
 from .bands import feature_windows
 from .cost import work

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from spatialq.grid import Windows
+from spatialq.data.grid import Windows
 
 from .division import divide
 from .table import series_of
 
 if TYPE_CHECKING:
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
     from .division import Division

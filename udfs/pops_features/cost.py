@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 BYTES_RESULT = 8
 """Of the result for each cell of the grid: 99 rows of statistics are of 33 x 33 cells, say."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.parallel import in_threads
+from spatialq.runtime.threads import in_threads
 
 from .aggregation import NINE, aggregate
 from .division import Division, divide
@@ -19,7 +19,7 @@ from .table import features_table, series_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
 

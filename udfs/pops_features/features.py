@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from ..detect_planes.eigen import eigen
 from .moments import BASE, M2, M3, M4, MEAN, MX, MY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from .division import Division, Scale, divide
 from .layout import ROOM, SCALES, lay_out
@@ -17,7 +17,7 @@ from .methods import STATISTICS, first_rows
 from .table import features_table, series_of
 
 if TYPE_CHECKING:
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .moments import BASE, M2, M3, M4, MEAN, MX, MY
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from .division import Axis, Division, Scale
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
 

@@ -8,7 +8,7 @@ raw ones (Liang et al. 2022, eq. 5) lose all.
 `kernels.cu` does the same operations in the same order.
 """
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 COLUMN = 7
 """Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 
 from .features import write_pca, write_pca_ternary, write_stat, write_stat_centred
 from .holes import SPREAD, sum_cells

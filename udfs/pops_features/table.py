@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.udf import Text
+from spatialq.functions.declaration import Text
 
 from .methods import STATISTICS, first_rows
 
 if TYPE_CHECKING:
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
     from .division import Axis, Division

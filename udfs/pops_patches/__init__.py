@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spatialq.udf import Udf
+from spatialq.functions.declaration import Udf
 
 from ..pops_features import Options as FeatureOptions
 from ..pops_features.bands import patch_windows

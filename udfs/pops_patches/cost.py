@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from spatialq.udf import Work
+from spatialq.functions.declaration import Work
 
 from ..pops_features.cost import work as features
 

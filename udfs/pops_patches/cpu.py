@@ -7,7 +7,7 @@ from ..pops_features.division import divide
 from ..pops_features.table import patches_table, room_for_patches
 
 if TYPE_CHECKING:
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
 

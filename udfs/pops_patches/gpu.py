@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from spatialq import cuda
+from spatialq.runtime import cuda
 
 from ..pops_features.gpu import Kernels
 from ..pops_features.table import patches_table, room_for_patches
 
 if TYPE_CHECKING:
-    from spatialq.grid import Grid
+    from spatialq.data.grid import Grid
 
     from . import Options
 

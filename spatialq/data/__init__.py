@@ -1,0 +1,1 @@
+"""The arrays that kernels get: grids and meshes."""

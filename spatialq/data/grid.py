@@ -1,0 +1,129 @@
+"""A terrain grid as kernels see it: an array of heights, and where its cells are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spatialq.runtime import cuda
+
+LARGEST = 1e60
+"""Of a height: the fourth powers of larger ones, which moments are of, are infinite."""
+EQUAL = 1e-10
+"""Relative difference of spacings that comes from rounding: cells are square then."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid, or a band of whole rows of one.
+
+    Parameters
+    ----------
+    z : float32 or float64 [rows, columns], contiguous
+        Row 0 is the southernmost; NaN where there is no value. In the memory of the host or of a
+        GPU.
+    x0, y0 : float
+        Centre of the south-western cell of the whole grid.
+    dx, dy : float, > 0
+        Spacing of the cells.
+    first_row : int
+        Which row of the whole grid `z[0]` is.
+    all_rows : int, optional
+        Rows of the whole grid; by default those of `z`.
+    """
+
+    z: Any
+    x0: float = 0.0
+    y0: float = 0.0
+    dx: float = 1.0
+    dy: float = 1.0
+    first_row: int = 0
+    all_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if abs(self.dx - self.dy) < EQUAL * self.dx:
+            object.__setattr__(self, "dy", self.dx)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole grid."""
+        return int(self.z.shape[0]) if self.all_rows is None else self.all_rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of the grid."""
+        return int(self.z.shape[1])
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Runs of rows that a band of a grid must hold whole: each `size` rows, `step` rows apart."""
+
+    size: int
+    step: int
+    count: int
+    results: int
+    """Rows of the result for each."""
+
+
+def heights(values: Any, missing: Any = None) -> Any:
+    """Make heights of numbers.
+
+    Parameters
+    ----------
+    values : array of numbers [rows, columns]
+        In the memory of the host or of a GPU.
+    missing : bool[rows, columns], optional
+        Where there is no value, besides NaN.
+
+    Returns
+    -------
+    float32 or float64 [rows, columns], contiguous
+        float32 where that holds every number of the type. A copy only where there must be one.
+    """
+    single = np.can_cast(values.dtype, np.float32)
+    z = values.astype(np.float32 if single else np.float64, order="C", copy=missing is not None)
+    if missing is not None:
+        z[missing] = np.nan
+    return z
+
+
+def count_values(whose: str, grid: Grid) -> int:
+    """Count the cells of a grid that have a value.
+
+    Parameters
+    ----------
+    whose : str
+        What an error begins with.
+    grid : Grid
+
+    Raises
+    ------
+    ValueError
+        If a value is infinite, or so large that its moments would be.
+    """
+    xp = cuda.device().xp if cuda.on_gpu(grid.z) else np
+    if grid.z.dtype == np.float32:  # which has no other so large
+        beyond = xp.isinf(grid.z)
+    else:
+        beyond = (grid.z > LARGEST) | (grid.z < -LARGEST)
+    if beyond.any():
+        row, column = divmod(int(beyond.argmax()), grid.columns)
+        x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
+        value = float(grid.z[row, column])
+        must = f"from {-LARGEST:g} to {LARGEST:g}, or missing"
+        message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"
+        raise ValueError(message)
+    return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
+
+
+def require_values(whose: str, grid: Grid) -> None:
+    """Refuse a grid without a value, or with one that is infinite or as good as that.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not count_values(whose, grid) and grid.z.size:
+        message = f"{whose}: the grid has no value: all {grid.z.size} cells are missing"
+        raise ValueError(message)

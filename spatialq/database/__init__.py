@@ -1,0 +1,1 @@
+"""DuckDB: connections, macros, tables of sources, and loading files into tables."""

@@ -1,0 +1,328 @@
+"""Files into tables: one transaction a file, so that a file is in the table whole or not at all."""
+
+import json
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import duckdb
+
+from spatialq.database import sources
+from spatialq.database.sources import SourceRecord
+from spatialq.database.transaction import is_open, transaction
+from spatialq.errors import FileError, FileWarning
+from spatialq.functions.sql_text import identifier
+from spatialq.io import crs as crs_text
+from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
+from spatialq.io.source import Box, Source
+
+READER = "load"
+INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
+DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
+RESERVED = (INCOMING, "spatialq_sources", "relations", "properties", "load_errors")
+"""Tables that hold other things than a file's rows: no file is loaded under these names."""
+SUFFIXES = {
+    ".las": "las",
+    ".laz": "las",
+    ".ifc": "ifc",
+    ".ifczip": "ifc",
+    ".tif": "grid",
+    ".tiff": "grid",
+    ".asc": "grid",
+    ".hgt": "grid",
+    ".dem": "grid",
+    ".npy": "grid",
+}
+
+_one_file = Lock()
+"""DuckDB answers two connections that make the same table with a conflict, so they take turns."""
+
+Progress = Callable[[Path, int, int], None]
+"""file, rows so far, rows in all (0: unknown)."""
+
+
+def kind_of(reader: str, path: Path) -> str:
+    """Tell by the name what a file is: 'las', 'ifc' or 'grid'.
+
+    Raises
+    ------
+    FileError
+        If it is no file, or there is no reader for the ending.
+    """
+    require_file(reader, path)
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"
+        raise FileError.of(reader, path, reason)
+    return kind
+
+
+def means_file(name: str) -> bool:
+    """Whether a text means a file or a pattern of them, not a table."""
+    path = Path(name)
+    is_file = path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
+    return is_file or is_pattern(name)
+
+
+def load(
+    con: duckdb.DuckDBPyConnection,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    table: str | None = None,
+    *,
+    crs: str | None = None,
+    columns: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[SourceRecord]:
+    """Load point clouds, grids and building models into tables.
+
+    Each file is one transaction. A table that exists gets the rows added, with `point_id`
+    running on and new columns added; `spatialq_sources` tells which files are in it.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With no transaction open.
+    paths : path-like or sequence of them
+        Files or patterns.
+    table : str, optional
+        Name of the table; by default `points`, `grid` or `elements`. A building model also
+        fills `<table>_relations` and `<table>_properties` (by default `relations` and
+        `properties`), and `load_errors`.
+    crs : str, optional
+        Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say, or
+        say it wrongly.
+    columns : sequence of str, optional
+        Only these columns of point clouds and grids.
+    progress : callable, optional
+        Called with file, rows so far and rows in all.
+
+    Returns
+    -------
+    list of SourceRecord
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or is in the table already.
+    CrsError
+        If a file is in another CRS than the table.
+    ValueError
+        If a transaction is open, the table cannot have that name, or an existing table is of
+        another kind.
+
+    Warns
+    -----
+    FileWarning
+        About each oddity of a file that was loaded all the same.
+    """
+    _check_name(table)
+    if is_open(con):
+        message = (
+            f"{READER}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
+            "each file is loaded in one of its own"
+        )
+        raise ValueError(message)
+    given = crs_text.from_argument(READER, crs) if crs else None
+    patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
+    files = [file for pattern in patterns for file in find_files(READER, pattern)]
+    records = []
+    for file in files:
+        kind = kind_of(READER, file)
+        name = table or DEFAULT_TABLES[kind]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", FileWarning)
+            try:
+                with _one_file, transaction(con):
+                    _refuse_mixing(con, name, file, kind)
+                    if kind == "ifc":
+                        record = _load_model(con, file, table, caught)
+                    else:
+                        record = _load_rows(con, file, kind, name, given, columns, progress, caught)
+                    sources.add(con, record)
+            finally:
+                con.unregister(INCOMING)  # only now: an aborted transaction refuses it
+        for warning in caught:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        records.append(record)
+    return records
+
+
+def open_source(path: Path, kind: str) -> Source:
+    """Open a file of rows: a point cloud or a grid.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read.
+    """
+    if kind == "las":
+        from spatialq.io.las.source import LasSource
+
+        return open_once(LasSource, path)
+    from spatialq.io.grid.source import GridSource
+
+    return open_once(GridSource, path)
+
+
+class _Counted:
+    """A source that reports how far it has been read."""
+
+    def __init__(self, source: Source, progress: Progress) -> None:
+        self._source = source
+        self._progress = progress
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[Any]:
+        rows = 0
+        for batch in self._source.batches(columns, hint):
+            yield batch
+            rows += batch.num_rows
+            self._progress(self._source.path, rows, self._source.rows)
+
+
+def _load_rows(
+    con: duckdb.DuckDBPyConnection,
+    file: Path,
+    kind: str,
+    table: str,
+    given_crs: str | None,
+    columns: Sequence[str] | None,
+    progress: Progress | None,
+    caught: list[warnings.WarningMessage],
+) -> SourceRecord:
+    from spatialq.io.view import View
+
+    source = open_source(file, kind)
+    crs = given_crs or source.crs
+    before = sources.of_table(con, table)
+    crs_text.require_same(READER, [*((other.path, other.crs) for other in before), (file, crs)])
+    warn_about(READER, source)
+    counted: Any = source if progress is None else _Counted(source, progress)
+    view = View(READER, [counted], columns=columns)
+    view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
+    con.register(INCOMING, view)
+    (rows,) = _insert(con, table, grows=bool(before))
+    if rows != source.rows:
+        reason = f"gave {rows} rows, its header promises {source.rows}"
+        raise FileError.of(READER, file, reason)
+    return SourceRecord(
+        table=table,
+        path=str(file.resolve()),
+        kind=kind,
+        rows=rows,
+        crs=crs,
+        box=None if source.box is None else [source.box[k] for k in (0, 1, 3, 4)],
+        warnings=[str(warning.message) for warning in caught],
+    )
+
+
+def _load_model(
+    con: duckdb.DuckDBPyConnection,
+    file: Path,
+    table: str | None,
+    caught: list[warnings.WarningMessage],
+) -> SourceRecord:
+    from spatialq.database.readers.ifc_models import failed_products, read_model
+
+    model = read_model(file)
+    for warning in (*model.warnings, *failed_products(model)):
+        warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
+    elements = table or DEFAULT_TABLES["ifc"]
+    prefix = "" if table is None else f"{table}_"
+    for name, rows in (
+        (elements, model.elements),
+        (f"{prefix}relations", model.relations),
+        (f"{prefix}properties", model.properties),
+        ("load_errors", model.load_errors),
+    ):
+        con.register(INCOMING, rows)
+        _insert(con, name, grows=False)
+    return SourceRecord(
+        table=elements,
+        path=str(file.resolve()),
+        kind="ifc",
+        rows=0 if model.elements is None else model.elements.num_rows,
+        crs=None,
+        georeference=None if model.georeference is None else json.dumps(model.georeference),
+        warnings=[str(warning.message) for warning in caught],
+    )
+
+
+def _check_name(table: str | None) -> None:
+    if table is None:
+        return
+    reason = None
+    if not table or "." in table:
+        reason = "must be a plain name; for another schema, USE it before"
+    elif table.lower() in RESERVED:
+        reason = "must be another name, as spatialq keeps other things there"
+    if reason:
+        message = f"{READER}: table {reason}; got '{table}'"
+        raise ValueError(message)
+
+
+def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple[int]:
+    """Append all incoming rows to a table, made if it is not there; return how many.
+
+    A table that `grows` gets the columns that it lacks; another one must have them all.
+    """
+    name = identifier(table)
+    (exists,) = con.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
+        "AND database_name = current_database() AND schema_name = current_schema()",
+        [table],
+    ).fetchall()[0]
+    if not exists:
+        counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {INCOMING}").fetchall()[0]
+        return counted
+    have = {row[0].lower(): row[1] for row in con.execute(f"DESCRIBE {name}").fetchall()}
+    columns = [(row[0], row[1]) for row in con.execute(f"DESCRIBE {INCOMING}").fetchall()]
+    for column, kind in columns:
+        if column.lower() in have:
+            _require_room(con, table, column, kind, have[column.lower()])
+        else:
+            if not grows:
+                message = (
+                    f"{READER}: table '{table}' holds something else: it has no column "
+                    f"'{column}'; choose another table"
+                )
+                raise ValueError(message)
+            con.execute(f"ALTER TABLE {name} ADD COLUMN {identifier(column)} {kind}")
+    chosen = "*"
+    if "point_id" in have and "point_id" in dict(columns):
+        (first,) = con.execute(f"SELECT coalesce(max(point_id) + 1, 0) FROM {name}").fetchall()[0]
+        chosen = f"* REPLACE (point_id + {first} AS point_id)"
+    inserted: tuple[int] = con.execute(
+        f"INSERT INTO {name} BY NAME SELECT {chosen} FROM {INCOMING}"
+    ).fetchall()[0]
+    return inserted
+
+
+def _require_room(
+    con: duckdb.DuckDBPyConnection, table: str, column: str, kind: str, room: str
+) -> None:
+    """Refuse a column that would round or cut off values; INSERT does so without a word."""
+    fits = f"SELECT can_cast_implicitly(NULL::{kind}, NULL::{room})"
+    if kind != room and not con.execute(fits).fetchall()[0][0]:
+        message = (
+            f"{READER}: column '{column}' of table '{table}' is {room}, which does not hold all "
+            f"values of {kind}; ALTER it or choose another table"
+        )
+        raise ValueError(message)
+
+
+def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind: str) -> None:
+    before = sources.of_table(con, table)
+    if others := {other.kind for other in before} - {kind}:
+        reason = f"is of kind {kind}, table '{table}' of kind {others.pop()}; choose another table"
+        raise FileError.of(READER, file, reason)
+    if str(file.resolve()) in {other.path for other in before}:
+        raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")

@@ -1,0 +1,1 @@
+"""The readers of files as SQL functions."""

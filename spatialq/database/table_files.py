@@ -1,0 +1,116 @@
+"""Query results to Parquet, CSV or JSON; those that are grids to GeoTIFF or PNG as well."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spatialq.database.sources import require_one_crs
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, require_writable, whole
+from spatialq.export.raster import from_cells, write_hillshade, write_terrain
+from spatialq.functions.sql_text import literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMATS = {".parquet": "PARQUET", ".csv": "CSV", ".json": "JSON"}
+RASTERS = {".tif": write_terrain, ".tiff": write_terrain, ".png": write_hillshade}
+
+
+def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:
+    """Write the result of a query; the ending of the path tells the format.
+
+    A .tif or .png takes the columns x, y, z of a regular grid, in any order of rows. The .tif
+    has the CRS of the tables that the query names; the .png is the shaded relief.
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    ValueError
+        If the ending is unknown, the query is not one statement, or its result is no grid where
+        it must be one.
+    CrsError
+        If a grid comes from tables of different CRS.
+    """
+    import duckdb
+
+    ending = path.suffix.lower()
+    if ending not in (*FORMATS, *RASTERS):
+        message = f"{WRITER}: '{path}' must end in one of {', '.join((*FORMATS, *RASTERS))}"
+        raise ValueError(message)
+
+    statements = con.extract_statements(query)
+    if len(statements) != 1:
+        message = f"output: the query must be one statement, got {len(statements)}"
+        raise ValueError(message)
+    statement = without_semicolon(query)
+    if ending in RASTERS:
+        return _write_raster(con, statement, path)
+    with whole(path) as partial:
+        try:
+            (rows,) = con.execute(
+                f"COPY ({statement}\n) TO {literal(str(partial))} (FORMAT {FORMATS[ending]})"
+            ).fetchall()[0]
+        except duckdb.IOException as error:
+            if partial.name not in str(error):  # it is about a file that the query reads
+                raise
+            reason = f"cannot be written: {_said(error).replace(str(partial), str(path))}"
+            raise FileError.of(WRITER, path, reason) from error
+    return int(rows)
+
+
+def _said(error: Exception) -> str:
+    """Give DuckDB's sentence, which is in JSON where a thread that writes meets the error."""
+    text = str(error)
+    start = text.find('{"exception_type"')
+    if start < 0:
+        return text
+    said: str = json.JSONDecoder().raw_decode(text, start)[0]["exception_message"]
+    return said
+
+
+def require_table(path: Path) -> None:
+    """Refuse a path that no table can be written to, before work is done for it.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    ValueError
+        If the ending is not that of a table.
+    """
+    if path.suffix.lower() not in FORMATS:
+        message = f"{WRITER}: '{path}' must end in one of {', '.join(FORMATS)}"
+        raise ValueError(message)
+    require_writable(path)
+
+
+def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:
+    crs = require_one_crs(con, query)
+    relation = con.sql(f"SELECT * FROM ({query}\n)")
+    if sorted(relation.columns) != ["x", "y", "z"]:
+        message = (
+            f"{WRITER}: a query for '{path.name}' must give the columns x, y, z of a grid, got "
+            f"{', '.join(relation.columns)}"
+        )
+        raise ValueError(message)
+    cells = relation.select("x::DOUBLE AS x, y::DOUBLE AS y, z::DOUBLE AS z").fetchnumpy()
+    RASTERS[path.suffix.lower()](path, from_cells(cells["x"], cells["y"], cells["z"], crs))
+    return int(cells["x"].size)
+
+
+def without_semicolon(query: str) -> str:
+    """Cut one statement where it ends; a comment may follow."""
+    import duckdb
+
+    text = query.encode()
+    for offset, kind in duckdb.tokenize(query):  # offsets are bytes
+        if kind == duckdb.token_type.operator and text[offset : offset + 1] == b";":
+            return text[:offset].decode()
+    return query

@@ -1,0 +1,1 @@
+"""Arrow arrays from DuckDB to a kernel, and its result back."""

@@ -1,0 +1,1 @@
+"""One call of a function: arguments checked, device chosen, kernel run, log written."""

@@ -1,0 +1,1 @@
+"""What a spatial function is: its declaration, the catalogue of all, and what is derived."""

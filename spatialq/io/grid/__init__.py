@@ -1,0 +1,1 @@
+"""Terrain grids: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS .dem and .npy files."""

@@ -1,0 +1,1 @@
+"""Building models: IFC files."""

@@ -1,0 +1,96 @@
+"""Reads several IFC files at once, and remembers the models read last."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spatialq.io.files import require_file
+from spatialq.io.ifc.guard import READER
+from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
+
+
+def read_models(
+    paths: Sequence[Path], *, geometry: bool, product_seconds: float = PRODUCT_SECONDS
+) -> list[IfcModel]:
+    """Read several files at once, each as `read_model` does, from the cache where it has them.
+
+    Raises
+    ------
+    FileError
+        If one of them cannot be read.
+    """
+    cores = os.cpu_count() or 1
+    share = max(1, cores // len(paths)) if paths else 1
+
+    cancel = threading.Event()
+
+    def one(path: Path) -> IfcModel:
+        return CACHE.read(
+            path, geometry=geometry, seconds=product_seconds, workers=share, cancel=cancel
+        )
+
+    if len(paths) == 1:
+        return [one(paths[0])]
+    with ThreadPoolExecutor(cores, thread_name_prefix="spatialq-ifc-file") as pool:
+        try:
+            return list(pool.map(one, paths))
+        except BaseException:  # a bad file, or Ctrl-C: do not finish the others first
+            cancel.set()
+            raise
+
+
+@dataclass
+class Cache:
+    """The models read last, so that several queries of one file run its geometry once.
+
+    Parameters
+    ----------
+    most_bytes : int
+        The oldest go when the models take more memory.
+    """
+
+    most_bytes: int = 1 << 30
+    _models: OrderedDict[tuple[Any, ...], IfcModel] = field(default_factory=OrderedDict)
+    _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self, path: Path, *, geometry: bool, seconds: float, **options: Any) -> IfcModel:
+        """Give the model of a file; a file that has changed is read again."""
+        require_file(READER, path)
+        state = path.stat()
+        key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:  # a second caller for the same file waits and finds the result
+            with self._guard:
+                model = self._models.get(key)
+                if model is not None and (model.elements is not None or not geometry):
+                    self._models.move_to_end(key)
+                    return model
+            model = read_model(path, geometry=geometry, product_seconds=seconds, **options)
+            self._keep(key, model)
+            return model
+
+    def _keep(self, key: tuple[Any, ...], model: IfcModel) -> None:
+        with self._guard:
+            self._models[key] = model
+            self._models.move_to_end(key)
+            total = sum(kept.nbytes for kept in self._models.values())
+            while total > self.most_bytes and len(self._models) > 1:
+                old, dropped = self._models.popitem(last=False)
+                self._locks.pop(old, None)
+                total -= dropped.nbytes
+
+    def clear(self) -> None:
+        """Forget all models."""
+        with self._guard:
+            self._models.clear()
+            self._locks.clear()
+
+
+CACHE = Cache()

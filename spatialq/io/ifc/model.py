@@ -1,0 +1,200 @@
+"""Reads one IFC model: elements with meshes, relations, properties, and what went wrong."""
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spatialq.errors import FileError
+from spatialq.io.ifc import tables as ifc_tables
+from spatialq.io.ifc.guard import READER, StepFile, checked
+from spatialq.io.ifc.process import Run, Session, WorkerError
+
+PRODUCT_SECONDS = 60.0
+MOST_LOST = 0.5
+"""A file of which a smaller share of the entities could be parsed is refused."""
+
+DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
+"""Beginnings of the classes that are drawn as curves by their nature: no reason to warn."""
+
+
+@dataclass(frozen=True)
+class IfcModel:
+    """One IFC file as tables.
+
+    Parameters
+    ----------
+    path : Path
+    schema : str
+        IFC2X3, IFC4 or IFC4X3_ADD2.
+    length_unit : str or None
+        The unit of lengths in the file, such as ``millimetre``. Meshes are in metres anyway.
+    length_unit_metres : float or None
+        Its length in metres.
+    georeference : dict or None
+        Where the model's origin lies on the map: ``eastings northings orthogonal_height
+        x_axis_abscissa x_axis_ordinate scale crs_name map_unit``, as the file says it. It is not
+        applied: meshes stay in the model's own coordinates, so they have no CRS.
+    elements : pyarrow.Table or None
+        A row a product that has a mesh; None if geometry was not asked for.
+    relations, properties, load_errors : pyarrow.Table
+        See `spatialq.io.ifc.tables`.
+    curve_only : int
+        How many products have only curves, points or a bounding box, so no mesh and no row.
+    warnings : tuple of str
+        What is odd about the file, a sentence each.
+    """
+
+    path: Path
+    schema: str
+    length_unit: str | None
+    length_unit_metres: float | None
+    georeference: dict[str, Any] | None
+    elements: pa.Table | None
+    relations: pa.Table
+    properties: pa.Table
+    load_errors: pa.Table
+    curve_only: int
+    warnings: tuple[str, ...]
+
+    @property
+    def summary(self) -> pa.Table:
+        """One row about the file itself: see `spatialq.io.ifc.tables.MODELS`."""
+        row = {
+            "file_name": str(self.path),
+            "ifc_schema": self.schema,
+            "length_unit": self.length_unit,
+            "length_unit_metres": self.length_unit_metres,
+            **(self.georeference or dict.fromkeys(ifc_tables.GEOREFERENCE)),
+        }
+        return pa.Table.from_pylist([row], schema=ifc_tables.MODELS)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables, in bytes."""
+        tables = (self.elements, self.relations, self.properties, self.load_errors)
+        return sum(table.nbytes for table in tables if table is not None)
+
+
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    geometry: bool = True,
+    product_seconds: float = PRODUCT_SECONDS,
+    workers: int | None = None,
+    cancel: threading.Event | None = None,
+) -> IfcModel:
+    """Read an IFC file (`.ifc`, `.ifczip`; IFC2x3, IFC4, IFC4x3).
+
+    IfcOpenShell runs in processes of its own: a product that crashes it or takes too long becomes
+    a row of `load_errors`, and the others are read.
+
+    Parameters
+    ----------
+    path : path
+    geometry : bool
+        False reads no meshes, and `elements` is None.
+    product_seconds : float, > 0
+        How long one product's mesh may take; parsing may take ten times as long.
+    workers : int, optional
+        How many processes may share the work; the number of cores when left out.
+    cancel : threading.Event, optional
+        Another thread may set it to end the reading.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, empty, cut off, no IFC in STEP text, of a schema that IfcOpenShell
+        does not know, or if less than half of its entities can be parsed.
+    ValueError
+        If `product_seconds` or `workers` is not positive.
+    concurrent.futures.CancelledError
+        If `cancel` was set.
+
+    Examples
+    --------
+    >>> model = read_model("house.ifc")  # doctest: +SKIP
+    >>> model.elements.num_rows  # doctest: +SKIP
+    107
+    """
+    if not product_seconds > 0:
+        message = f"{READER}: product_seconds must be > 0, got {product_seconds}"
+        raise ValueError(message)
+    if workers is not None and workers < 1:
+        message = f"{READER}: workers must be at least 1, got {workers}"
+        raise ValueError(message)
+    path = Path(path)
+    with checked(path) as step:
+        session = Session(
+            step.path, product_seconds, workers or os.cpu_count() or 1, cancel or threading.Event()
+        )
+        try:
+            run = session.describe(shapes=geometry)
+        except WorkerError as error:
+            raise FileError.of(READER, path, str(error)) from error
+    return assemble(path, step, run, geometry=geometry)
+
+
+def assemble(path: Path, step: StepFile, run: Run, *, geometry: bool) -> IfcModel:
+    """Make the tables of what the workers gave.
+
+    Raises
+    ------
+    FileError
+        If less than half of the entities were parsed.
+    """
+    facts = run.facts
+    notes = [*step.warnings, *file_warnings(path, step, run)]
+    name = str(path)
+    elements, failures = None, dict(run.failures)
+    if geometry:
+        elements, unusable = ifc_tables.elements(facts["products"], run.meshes, name)
+        failures |= unusable
+    return IfcModel(
+        path=path,
+        schema=facts["schema"],
+        length_unit=facts["length_unit"],
+        length_unit_metres=facts["length_unit_metres"],
+        georeference=facts["georeference"],
+        elements=elements,
+        relations=ifc_tables.table(ifc_tables.RELATIONS, facts["relations"], name),
+        properties=ifc_tables.table(ifc_tables.PROPERTIES, facts["properties"], name),
+        load_errors=ifc_tables.load_errors(facts["products"], failures, notes, name),
+        curve_only=len(run.flat),
+        warnings=tuple(notes),
+    )
+
+
+def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
+    """Say what is odd about a file that was parsed.
+
+    Raises
+    ------
+    FileError
+        If less than half of the entities were parsed.
+    """
+    facts = run.facts
+    notes = []
+    parsed = facts["entities"]
+    if parsed < step.entities:
+        lost = f"{parsed:,} of {step.entities:,} entities could be parsed"
+        if parsed < MOST_LOST * step.entities:
+            raise FileError.of(READER, path, f"only {lost}: the file is damaged")
+        notes.append(f"only {lost}: the others are damaged or have the number of another one")
+    if facts["parse_errors"]:
+        notes.append("IfcOpenShell while parsing: " + " | ".join(facts["parse_errors"]))
+    if facts["length_unit"] is None:
+        notes.append("the file does not say its unit of length; metres are assumed")
+    names = facts["products"]["global_id"]
+    if len(set(names)) < len(names):
+        notes.append(f"{len(names) - len(set(names))} products repeat a GlobalId of another one")
+    classes = dict(zip(facts["products"]["step_id"], facts["products"]["ifc_class"], strict=True))
+    unusual = [step_id for step_id in run.flat if not classes[step_id].startswith(DRAWN)]
+    if unusual:
+        notes.append(
+            f"{len(unusual)} products have only curves, points or a bounding box: no mesh, no row"
+        )
+    return notes

@@ -1,0 +1,1 @@
+"""Point clouds: LAS, LAZ and COPC files."""

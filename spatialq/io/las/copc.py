@@ -1,0 +1,120 @@
+"""The octree of a COPC file: which box each chunk of points lies in.
+
+A COPC file is a LAZ file whose chunks are the nodes of an octree. Its chunk table says what can
+be read; the hierarchy, checked against it, only adds where the points lie. So a damaged
+hierarchy costs speed and a warning, never a point. Layout: COPC specification 1.0.
+"""
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from spatialq.io.las.header import MAX_RECORD_DATA, Header
+from spatialq.io.las.laz import Chunk
+from spatialq.io.source import Box
+
+ENTRY = struct.Struct("<4iQii")
+MAX_LEVEL = 31  # deeper, the cells of a node no longer fit its 32-bit key
+PAGE = -1
+"""The point count of an entry that stands for a further page."""
+
+
+class _DamagedError(Exception):
+    """The hierarchy contradicts itself or the file; the sentence says how."""
+
+
+@dataclass(frozen=True)
+class _Cube:
+    x: float
+    y: float
+    z: float
+    side: float
+
+    def cell(self, level: int, keys: tuple[int, int, int], margins: tuple[float, ...]) -> Box:
+        """Give the box of a node, wider by a margin: points are rounded to the file's grid."""
+        side = self.side / (1 << level)
+        low = [
+            origin + side * key - margin
+            for origin, key, margin in zip((self.x, self.y, self.z), keys, margins, strict=True)
+        ]
+        high = [
+            origin + side * (key + 1) + margin
+            for origin, key, margin in zip((self.x, self.y, self.z), keys, margins, strict=True)
+        ]
+        return (low[0], low[1], low[2], high[0], high[1], high[2])
+
+
+def octree_boxes(header: Header, chunks: list[Chunk]) -> list[Chunk]:
+    """Add the box of its node to each chunk of a COPC file; other files come back unchanged.
+
+    A hierarchy that is damaged becomes a warning of the header, and no chunk gets a box.
+    """
+    info = header.find("copc", 1)
+    if info is None or not chunks:
+        return chunks
+    try:
+        cube, offset, size = _info(info)
+        with header.path.open("rb") as file:
+            nodes = dict(_walk(file, header, cube, (offset, size)))
+        return _match(chunks, nodes)
+    except _DamagedError as error:
+        header.warnings.append(
+            f"its COPC octree is not used, so that no part can be skipped: {error}"
+        )
+        return chunks
+
+
+def _info(raw: bytes) -> tuple[_Cube, int, int]:
+    if len(raw) < 72:
+        message = f"the info record has {len(raw)} bytes, 160 are usual"
+        raise _DamagedError(message)
+    x, y, z, halfsize, _, offset, size = struct.unpack_from("<5d2Q", raw)
+    if not all(map(math.isfinite, (x, y, z, halfsize))) or halfsize <= 0:
+        message = f"its cube is no cube (centre {x}, {y}, {z}, half size {halfsize})"
+        raise _DamagedError(message)
+    return _Cube(x - halfsize, y - halfsize, z - halfsize, 2 * halfsize), offset, size
+
+
+def _walk(
+    file: BinaryIO, header: Header, cube: _Cube, root: tuple[int, int]
+) -> Iterator[tuple[int, tuple[int, int, Box]]]:
+    """Give the nodes of all pages: file offset, and bytes, points and box."""
+    margins = tuple(abs(scale) for scale in header.scales)
+    pages, seen = [root], {root[0]}
+    while pages:
+        offset, size = pages.pop()
+        if size % ENTRY.size or not 0 < size <= MAX_RECORD_DATA:
+            message = f"a page of {size} bytes is no list of {ENTRY.size} byte entries"
+            raise _DamagedError(message)
+        if offset + size > header.file_size:
+            message = f"a page at byte {offset} runs past the end of the file"
+            raise _DamagedError(message)
+        file.seek(offset)
+        for level, x, y, z, begin, n_bytes, n_points in ENTRY.iter_unpack(file.read(size)):
+            if n_points == PAGE:
+                if begin in seen:
+                    message = f"the page at byte {begin} is listed twice"
+                    raise _DamagedError(message)
+                seen.add(begin)
+                pages.append((begin, n_bytes))
+            elif n_points:
+                if not 0 <= level <= MAX_LEVEL or not all(0 <= k < 1 << level for k in (x, y, z)):
+                    message = f"there can be no node {level}-{x}-{y}-{z}"
+                    raise _DamagedError(message)
+                yield begin, (n_bytes, n_points, cube.cell(level, (x, y, z), margins))
+
+
+def _match(chunks: list[Chunk], nodes: dict[int, tuple[int, int, Box]]) -> list[Chunk]:
+    if len(nodes) != len(chunks):
+        message = f"it has {len(nodes)} nodes with points, the file {len(chunks)} chunks"
+        raise _DamagedError(message)
+    matched = []
+    for chunk in chunks:
+        n_bytes, n_points, box = nodes.get(chunk.offset, (0, 0, None))
+        if (n_bytes, n_points) != (chunk.size, chunk.rows):
+            message = f"no node is the chunk of {chunk.rows} points at byte {chunk.offset}"
+            raise _DamagedError(message)
+        matched.append(replace(chunk, box=box))
+    return matched

@@ -1,0 +1,389 @@
+"""LAS, LAZ and COPC files as tables."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BufferedReader
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spatialq.errors import FileWarning
+from spatialq.io.files import find_files, open_once, register
+from spatialq.io.las.columns import record_columns
+from spatialq.io.las.copc import octree_boxes
+from spatialq.io.las.crs import read_crs
+from spatialq.io.las.header import READER, read_header, refuse
+from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
+from spatialq.io.source import ROW_GROUP, Box
+from spatialq.runtime.threads import in_threads
+
+if TYPE_CHECKING:
+    import duckdb
+
+THREADS = min(os.cpu_count() or 1, 16)
+GROUP_ROWS = ROW_GROUP * max(3, THREADS)
+"""Rows that `batches` decodes in one call: chunks for every core, short enough for Ctrl-C."""
+SPAN_ROWS = 98_304
+"""Rows at which a span is full: two chunks of the usual 50,000."""
+SHRUNK = "became shorter while it was read"
+
+
+class LasSource:
+    """A LAS, LAZ or COPC file, a `spatialq.io.source.Source`.
+
+    Opening it reads and checks the header, the records behind it and the chunk table. Points
+    are decoded by `batches` or, in any order and from any thread, by `read_span`.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read whole: missing, cut off, damaged or of an unknown kind.
+    """
+
+    kind = "las"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        header = read_header(self.path)
+        self.stamp = header.stamp
+        """Time of the last change and size: what tells one state of the file from another."""
+        self.header = header
+        self._laszip: Laszip | None = None
+        if header.compressed:
+            self._laszip = read_laszip(header)
+            self._chunks = octree_boxes(header, read_chunks(self._laszip))
+        else:
+            self._chunks = _record_ranges(header.data_offset, header.record_length, header.rows)
+        self._dtype, columns = record_columns(header)
+        self._columns = {column.name: column for column in columns}
+        self.schema = pa.schema(
+            [("point_id", pa.int64()), *((column.name, column.type) for column in columns)]
+        )
+        self.rows = header.rows
+        self.box: Box | None = header.box
+        self.crs, self.crs_text = read_crs(header)
+        self.warnings: Sequence[str] = header.warnings
+
+    def spans(self, hint: Box | None = None) -> list[tuple[Chunk, ...]]:
+        """Divide the file into parts that `read_span` can read, without those outside the hint."""
+        return list(_groups(self._inside(hint), SPAN_ROWS))
+
+    def read_span(self, span: Sequence[Chunk], columns: Sequence[str]) -> pa.RecordBatch:
+        """Read one part of the file.
+
+        Raises
+        ------
+        FileError
+            If its points are damaged.
+        """
+        rows = sum(chunk.rows for chunk in span)
+        records = np.empty(rows * self._dtype.itemsize, np.uint8)
+        selection = self._selection(columns)
+        if selection is not None:
+            with self._open() as file:
+                self._decode(file, span, selection, records)
+        return self._batch(records.view(self._dtype), _point_ids(span), columns)
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the columns in batches of a multiple of `ROW_GROUP` rows, the last one shorter.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        chunks = self._inside(hint)
+        selection = self._selection(columns)
+        if selection is None:
+            yield from self._counted(chunks, columns)
+            return
+        extent = _Extent()
+        with self._open() as file:
+            for batch in self._decoded(file, chunks, selection, columns):
+                extent.add(batch)
+                yield batch
+        self._warn_outside(extent)
+
+    def read_into(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        tick: Callable[[Path, int, int], None] | None = None,
+    ) -> None:
+        """Read columns of all points into arrays of one value a point, in several threads.
+
+        `tick` is called with the path, the rows so far and those in all, by one thread at a time.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        spans = self.spans()
+        extent, done, lock = _Extent(), 0, Lock()
+
+        def read(run: tuple[int, int]) -> None:
+            nonlocal done
+            for span in spans[slice(*run)]:
+                batch = self.read_span(span, list(arrays))
+                for values, array in zip(batch.columns, arrays.values(), strict=True):
+                    rows = slice(span[0].first, span[0].first + batch.num_rows)
+                    array[rows] = values.to_numpy(zero_copy_only=False)
+                own = _Extent()
+                own.add(batch)
+                with lock:
+                    extent.include(own)
+                    done += batch.num_rows
+                    if tick is not None:
+                        tick(self.path, done, self.rows)
+
+        in_threads(read, len(spans))
+        self._warn_outside(extent)
+
+    def records(self) -> Iterator[npt.NDArray[np.void]]:
+        """Read whole point records as they are stored, in the order of the file.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        import lazrs
+
+        with self._open() as file:
+            for group in _groups(self._chunks, GROUP_ROWS):
+                n = sum(chunk.rows for chunk in group)
+                records = np.empty(n * self._dtype.itemsize, np.uint8)
+                self._decode(file, group, int(lazrs.SELECTIVE_DECOMPRESS_ALL), records)
+                yield records.view(self._dtype)
+
+    def _decoded(
+        self, file: BufferedReader, chunks: Sequence[Chunk], selection: int, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        # bytes, since NumPy copies records field by field; used again and again, since fresh
+        # memory costs page faults
+        length = self._dtype.itemsize
+        space = np.empty(0, np.uint8)
+        n_kept, ids = 0, np.empty(0, np.int64)
+        # the first group is small: a LIMIT then decodes no more than it needs
+        for group in _groups(chunks, GROUP_ROWS, first=ROW_GROUP):
+            n = n_kept + sum(chunk.rows for chunk in group)
+            if n * length > space.size:
+                fresh = np.empty((n - n_kept) * length, np.uint8)
+                space = np.concatenate([space[: n_kept * length], fresh])
+            self._decode(file, group, selection, space[n_kept * length : n * length])
+            records = space[: n * length].view(self._dtype)
+            ids = np.concatenate([ids, _point_ids(group)])
+            whole = n - n % ROW_GROUP
+            # one row group at a time: larger arrays leave the processor's cache
+            for begin in range(0, whole, ROW_GROUP):
+                rows = slice(begin, begin + ROW_GROUP)
+                yield self._batch(records[rows], ids[rows], columns)
+            n_kept, ids = n - whole, ids[whole:]
+            space[: n_kept * length] = space[whole * length : n * length].copy()
+        if n_kept:
+            yield self._batch(space[: n_kept * length].view(self._dtype), ids, columns)
+
+    def _decode(
+        self,
+        file: BufferedReader,
+        chunks: Sequence[Chunk],
+        selection: int,
+        records: npt.NDArray[np.uint8],
+    ) -> None:
+        if self._laszip is None:
+            done = 0
+            for chunk in chunks:
+                file.seek(chunk.offset)
+                if file.readinto(records[done : done + chunk.size].data) != chunk.size:
+                    self.header.refuse(SHRUNK)
+                done += chunk.size
+            return
+        compressed = bytearray()
+        for begin, size in _byte_ranges(chunks):
+            file.seek(begin)
+            compressed += file.read(size)
+        if len(compressed) != sum(chunk.size for chunk in chunks):
+            self.header.refuse(SHRUNK)
+        self._laszip.decode(compressed, chunks, selection, records)
+
+    def _batch(
+        self, records: npt.NDArray[np.void], ids: npt.NDArray[np.int64], columns: Sequence[str]
+    ) -> pa.RecordBatch:
+        arrays = [
+            pa.array(ids) if name == "point_id" else self._columns[name].convert(records)
+            for name in columns
+        ]
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _counted(self, chunks: Sequence[Chunk], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        nothing = np.empty(0, self._dtype)
+        for group in _groups(chunks, GROUP_ROWS):
+            yield self._batch(nothing, _point_ids(group), columns)
+
+    def _selection(self, columns: Sequence[str]) -> int | None:
+        """Give lazrs' flags of the layers that hold the columns; None: nothing to decode."""
+        import lazrs
+
+        layers = {self._columns[name].layer for name in columns if name != "point_id"}
+        if not layers:
+            return None
+        flags = {"XY_RETURNS_CHANNEL", *layers}
+        return sum(int(getattr(lazrs, f"SELECTIVE_DECOMPRESS_{layer}")) for layer in flags)
+
+    def _inside(self, hint: Box | None) -> list[Chunk]:
+        if hint is None:
+            return self._chunks
+        return [chunk for chunk in self._chunks if chunk.box is None or _touch(chunk.box, hint)]
+
+    def _warn_outside(self, extent: "_Extent") -> None:
+        if self.box and (outside := extent.outside(self.box, self.header.scales)):
+            warnings.warn(f"{READER}: '{self.path}': {outside}", FileWarning, stacklevel=3)
+
+    def _open(self) -> BufferedReader:
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            refuse(self.path, f"cannot be opened: {error.strerror or error}", error)
+
+
+def read_las(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> "duckdb.DuckDBPyRelation":
+    """Register LAS, LAZ or COPC files as a view that reads only what a query needs.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path-like
+        A file, or a pattern such as ``tiles/*.laz``.
+    name : str, optional
+        Name of the view; by default the file's name without its ending.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+        The view. Nothing is decoded before it is queried.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read whole, or no file matches.
+    CrsError
+        If the files have different coordinate reference systems.
+    ValueError
+        If an argument is wrong, or a table already has the name.
+
+    Warns
+    -----
+    FileWarning
+        About each oddity of a file that is read all the same.
+    """
+    sources = [open_las(file) for file in find_files(READER, path)]
+    return register(con, READER, sources, name=name, bounds=bounds, columns=columns)
+
+
+def open_las(path: str | os.PathLike[str]) -> LasSource:
+    """Open a file, or give it as it was opened before if it has not changed since.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read whole.
+    """
+    return open_once(LasSource, path)
+
+
+class _Extent:
+    """The running minimum and maximum of the coordinates that were read."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, tuple[float, float]] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        for axis in "xyz":
+            if axis in batch.schema.names and batch.num_rows:
+                values = batch.column(axis).to_numpy()
+                self._reach(axis, float(values.min()), float(values.max()))
+
+    def include(self, other: "_Extent") -> None:
+        for axis, (least, most) in other._ranges.items():
+            self._reach(axis, least, most)
+
+    def _reach(self, axis: str, low: float, high: float) -> None:
+        least, most = self._ranges.get(axis, (np.inf, -np.inf))
+        self._ranges[axis] = min(least, low), max(most, high)
+
+    def outside(self, box: Box, scales: tuple[float, float, float]) -> str | None:
+        """Say where the points leave the box by more than one step of the grid."""
+        for i, axis in enumerate("xyz"):
+            if axis not in self._ranges:
+                continue
+            least, most = self._ranges[axis]
+            if least < box[i] - abs(scales[i]) or most > box[i + 3] + abs(scales[i]):
+                return (
+                    f"its points reach from {axis} = {least} to {most}, outside the header's "
+                    f"{box[i]} to {box[i + 3]}"
+                )
+        return None
+
+
+def _record_ranges(offset: int, record_length: int, rows: int) -> list[Chunk]:
+    return [
+        Chunk(offset + first * record_length, n * record_length, first, n)
+        for first in range(0, rows, ROW_GROUP)
+        for n in [min(ROW_GROUP, rows - first)]
+    ]
+
+
+def _groups(
+    chunks: Sequence[Chunk], rows: int, first: int | None = None
+) -> Iterator[tuple[Chunk, ...]]:
+    """Join neighbours until a group has `rows` rows, the first one `first`."""
+    group: list[Chunk] = []
+    n, full = 0, first or rows
+    for chunk in chunks:
+        group.append(chunk)
+        n += chunk.rows
+        if n >= full:
+            yield tuple(group)
+            group, n, full = [], 0, rows
+    if group:
+        yield tuple(group)
+
+
+def _byte_ranges(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
+    """Join chunks that are neighbours in the file: one read for all of them."""
+    begin = end = chunks[0].offset
+    for chunk in chunks:
+        if chunk.offset != end:
+            yield begin, end - begin
+            begin = chunk.offset
+        end = chunk.offset + chunk.size
+    yield begin, end - begin
+
+
+def _point_ids(chunks: Sequence[Chunk]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.arange(c.first, c.first + c.rows) for c in chunks])
+
+
+def _touch(a: Box, b: Box) -> bool:
+    return all(a[i] <= b[i + 3] and b[i] <= a[i + 3] for i in range(3))

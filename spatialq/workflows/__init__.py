@@ -1,0 +1,1 @@
+"""File to file: what the commands of the command line do. Workflows may name functions."""

@@ -1,0 +1,199 @@
+"""What clashes in building models, file to file: behind `spatialq clash`."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from spatialq.database.element_sets import NO_PAIRS
+from spatialq.errors import FileWarning
+from spatialq.functions.sql_text import literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from spatialq.io.ifc.model import IfcModel
+
+COMMAND = "clash"
+FAR = 1000.0
+"""Metres between the boxes of two models that hardly belong together."""
+
+# The macros get the number of the row as the GlobalId: real ones are not always unique.
+SIDE = """
+CREATE VIEW clash_{side} AS
+SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM elements
+WHERE ({condition}
+)
+"""
+PAIRS = {
+    "clash": """
+SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
+FROM intersects_with('clash_a', {b}, tolerance := {tolerance}, method := {method},
+    device := {device})
+""",
+    "clearance": """
+SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.depth,
+    coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
+    coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
+    coalesce(r.flags, n.flags) AS flags
+FROM spatial_relations('clash_a', {b}, tolerance := {tolerance}, method := {method},
+    device := {device}) AS r
+FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n USING (a, b)
+""",
+}
+CLASHES = """
+CREATE TABLE clashes AS
+SELECT
+    a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
+    a.name AS a_name, b.name AS b_name, a.file_name AS a_file, b.file_name AS b_file,
+    p.relation, p.depth, p.distance, p.x, p.y, p.z,
+    p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
+        IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
+FROM ({pairs}) AS p
+JOIN elements AS a ON a.row = p.a::BIGINT
+JOIN elements AS b ON b.row = p.b::BIGINT
+ANTI JOIN ({related}) AS r
+ON r.a = a.global_id AND r.b = b.global_id AND a.file_name = b.file_name
+ORDER BY p.depth DESC NULLS LAST, p.distance, a.row, b.row
+"""
+
+
+def find_clashes(
+    models: Sequence[str | os.PathLike[str]],
+    *,
+    a: str | None = None,
+    b: str | None = None,
+    tolerance: float = 0.001,
+    closer_than: float | None = None,
+    exclude_related: bool = False,
+    method: str = "exact",
+    device: str = "auto",
+) -> "duckdb.DuckDBPyConnection":
+    """Find the pairs of elements that clash.
+
+    Parameters
+    ----------
+    models : sequence of path
+        IFC files or glob patterns, in the same coordinates.
+    a, b : str, optional
+        SQL conditions over the columns of `read_ifc`, such as "ifc_class = 'IfcBeam'". Without
+        `b` all pairs within `a`, without `a` all elements.
+    tolerance : float, >= 0
+        Metres.
+    closer_than : float, >= 0, optional
+        Metres: also pairs that are that near without a clash, those that touch included.
+    exclude_related : bool
+        Leave out the pairs of `related_elements`.
+    method, device : str
+        As in `intersects_with`.
+
+    Returns
+    -------
+    duckdb.DuckDBPyConnection
+        A database in memory with the table `clashes`, deepest first.
+
+    Raises
+    ------
+    FileError
+        If a model cannot be read.
+    CrsError
+        If models lie at different places on the map.
+    ValueError
+        If an option is wrong.
+
+    Warns
+    -----
+    FileWarning
+        For models about which something is odd, or that are far from each other, and for a
+        condition that no element meets.
+    """
+    from spatialq.database.connection import connect_quietly
+
+    con = connect_quietly()
+    _read(con, models)
+    for side, condition in (("a", a), ("b", b)):
+        con.execute(SIDE.format(side=side, condition=condition or "true"))
+        if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
+            message = f"{COMMAND}: no element of the models matches {side}: {condition}"
+            warnings.warn(message, FileWarning, stacklevel=2)
+    within_a = b is None
+    pairs = PAIRS["clash" if closer_than is None else "clearance"].format(
+        b="NULL" if within_a else "'clash_b'",
+        tolerance=tolerance,
+        closer_than=closer_than,
+        method=literal(method),
+        device=literal(device),
+    )
+    related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
+    con.execute(CLASHES.format(pairs=pairs, related=related))
+    return con
+
+
+def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Make the tables `elements`, with the number of each row, and `relations`."""
+    import pyarrow as pa
+
+    from spatialq.database.readers.ifc_models import failed_products
+    from spatialq.io import georeference
+    from spatialq.io.files import find_files
+    from spatialq.io.ifc.cache import read_models
+
+    found = (file for path in paths for file in find_files(COMMAND, path))
+    # each once, however it is named
+    files = list({file.resolve(): file for file in found}.values())
+    models = read_models(files, geometry=True)
+    for model in models:
+        for warning in (*model.warnings, *failed_products(model)):
+            warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)
+    georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
+    _warn_if_far_apart(models)
+    rows = pa.concat_tables([model.elements for model in models])
+    con.register("clash_elements", rows.append_column("row", pa.array(range(rows.num_rows))))
+    con.execute(
+        "CREATE TABLE elements AS SELECT *, "
+        "count(*) OVER (PARTITION BY file_name, global_id) > 1 AS is_duplicate "
+        "FROM clash_elements ORDER BY row"
+    )
+    con.unregister("clash_elements")
+    con.register("relations", pa.concat_tables([model.relations for model in models]))
+
+
+def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
+    import pyarrow.compute as pc
+
+    boxes = []
+    for model in models:
+        table = model.elements
+        if table is not None and table.num_rows:
+            low = [pc.min(table[name]).as_py() for name in ("xmin", "ymin", "zmin")]
+            high = [pc.max(table[name]).as_py() for name in ("xmax", "ymax", "zmax")]
+            boxes.append((model.path, low, high))
+    for (path, low, high), (other, low2, high2) in pairwise(boxes):
+        gap = max(max(q - h, p - k) for p, h, q, k in zip(low, high, low2, high2, strict=True))
+        if gap > FAR:
+            message = (
+                f"{COMMAND}: '{path}' and '{other}' are {gap / 1000:.1f} km apart: they seem to "
+                "have different origins"
+            )
+            warnings.warn(message, FileWarning, stacklevel=4)
+
+
+COUNTS = """
+SELECT
+    least(a_class, b_class) AS class, greatest(a_class, b_class) AS other_class,
+    CASE WHEN a_class <= b_class THEN relation ELSE coalesce(MAP {
+        'contains': 'inside', 'inside': 'contains', 'covers': 'covered_by', 'covered_by': 'covers'
+    }[relation], relation) END AS relation,
+    count(*) AS pairs, round(max(depth), 4) AS deepest
+FROM clashes
+GROUP BY ALL
+ORDER BY pairs DESC, class, other_class, relation
+"""
+
+
+def counts(con: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
+    """Count `clashes` by the classes of the two, and how the first stands to the other."""
+    result = con.execute(COUNTS)
+    names = [column[0] for column in result.description or []]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

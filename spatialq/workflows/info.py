@@ -1,0 +1,49 @@
+"""What a file holds, without decoding it."""
+
+from pathlib import Path
+from typing import Any
+
+from spatialq.database.loading import kind_of, open_source
+from spatialq.io import crs
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Describe a point cloud, grid or building model.
+
+    Returns
+    -------
+    dict
+        For people and JSON alike: path, kind, rows, extent, crs, columns, warnings; for a model
+        schema, elements by class and georeference.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    """
+    kind = kind_of("info", path)
+    if kind == "ifc":
+        from spatialq.database.readers.ifc_models import read_model
+
+        model = read_model(path, geometry=False)
+        return {
+            "path": str(path),
+            "kind": kind,
+            "schema": model.schema,
+            "length unit": model.length_unit,
+            "georeference": model.georeference,
+            "relations": model.relations.num_rows,
+            "properties": model.properties.num_rows,
+            "warnings": "; ".join(model.warnings) or None,
+        }
+    source = open_source(path, kind)
+    box = source.box
+    return {
+        "path": str(path),
+        "kind": kind,
+        "rows": source.rows,
+        "xmin ymin xmax ymax": None if box is None else [box[k] for k in (0, 1, 3, 4)],
+        "crs": crs.name(source.crs),
+        "columns": ", ".join(source.schema.names),
+        "warnings": "; ".join(source.warnings) or None,
+    }

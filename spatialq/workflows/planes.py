@@ -1,0 +1,175 @@
+"""From a point cloud file to its planes: points with their plane, table, picture."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.errors import CrsError
+from spatialq.functions.sql_text import literal
+from spatialq.workflows.cloud_files import (
+    LAS,
+    NOISE,
+    Progress,
+    metres_per_unit,
+    open_clouds,
+    read_columns,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from spatialq.export.las_extra import Field
+
+COMMAND = "planes"
+TABLE = (".parquet", ".csv", ".json")
+PICTURE = (".png",)
+ENDINGS = (*LAS, *TABLE, *PICTURE)
+AXES = ("x", "y", "z")
+
+
+def write_planes(
+    source: str | Path,
+    outputs: str | Path | Sequence[str | Path] = (),
+    *,
+    crs: str | None = None,
+    up: str = "z",
+    device: str = "auto",
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Find the planes of a cloud and write what was found.
+
+    Noise (classes 7 and 18) takes no part.
+
+    Parameters
+    ----------
+    source : path
+        LAS, LAZ or COPC file in a projected CRS, or one without a CRS.
+    outputs : path or paths
+        By their endings: .las, .laz the whole cloud with the extra dimensions `plane_id` (int32, 0
+        where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
+        .csv, .json the table that `detect_planes` gives; .png a picture of the planes.
+    crs : str, optional
+        Of a source that does not say or says wrong: PROJJSON, WKT, or a code such as EPSG:25832.
+        The boundaries in a .parquet have it.
+    up : 'x', 'y' or 'z'
+        The axis that `orientation` and the picture go by.
+    device : 'auto', 'cpu' or 'gpu'
+    progress : callable, optional
+        Called with file, rows so far and rows in all.
+    **options
+        Options of `detect_planes`, in the unit of x, y and z.
+
+    Returns
+    -------
+    dict
+        points, noise_points, plane_points, planes, device, outputs. `planes` has a dict for each:
+        the columns of `detect_planes`, the boundary as WKB.
+
+    Raises
+    ------
+    FileError
+        If the source cannot be read, or an output not be written.
+    CrsError
+        If the CRS is not projected, or heights have another unit than x and y.
+    ValueError
+        If an option or the ending of an output is wrong.
+    """
+    import pyarrow as pa
+
+    from spatialq.database.transport.arrow import structs
+    from spatialq.execution.call import call
+    from spatialq.export.las import write_with_fields
+    from spatialq.export.las_extra import lay_out
+    from spatialq.functions.declaration import catalog
+    from spatialq.io import crs as crs_text
+    from spatialq.io.files import warn_about
+
+    path = Path(source)
+    targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
+    tick = progress or (lambda *_: None)
+    if up not in AXES:
+        message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
+        raise ValueError(message)
+    udf = catalog()["detect_planes"]
+    chosen = udf.choose(options)  # refused before the work is done
+    (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
+    if any(target.suffix.lower() in LAS for target in targets):
+        lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
+    crs = cloud.crs if crs is None else crs_text.from_argument(COMMAND, crs)
+    warn_about(COMMAND, cloud)
+    unit, height_unit = metres_per_unit(COMMAND, path, crs)
+    if not math.isclose(unit, height_unit, rel_tol=1e-5):  # survey and international feet are one
+        message = (
+            f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
+            f"{height_unit:g} m; convert it to one unit first, or give the right crs"
+        )
+        raise CrsError(message)
+    *xyz, classes = read_columns(cloud, tick)
+    rows = np.flatnonzero(~np.isin(classes, NOISE))
+    columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
+    found, used = call(udf, {**columns, "point_id": rows}, chosen, device)
+    if up != "z":
+        found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
+    table = pa.Table.from_struct_array(structs(udf, found))
+    planes: list[dict[str, Any]] = table.to_pylist()
+    of_point = np.zeros(cloud.rows, np.int64)
+    distance = np.full(cloud.rows, np.nan, np.float32)
+    if any(target.suffix.lower() not in TABLE for target in targets):
+        udf = catalog()["plane_points"]
+        chosen = udf.choose(options)
+        points, _ = call(udf, {**columns, "point_id": rows}, chosen, device)
+        of_point[rows], distance[rows] = points["plane_id"], points["distance"]
+    for target in targets:
+        ending = target.suffix.lower()
+        if ending in LAS:
+            fields = _fields(of_point.astype(np.int32), distance)
+            write_with_fields(path, target, fields, partial(tick, target))
+        elif ending in TABLE:
+            _write_table(table, crs, target)
+        else:
+            from spatialq.export.planes_picture import write_planes_picture
+
+            write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
+    return {
+        "points": cloud.rows,
+        "noise_points": cloud.rows - rows.size,
+        "plane_points": sum(plane["point_count"] for plane in planes),
+        "planes": planes,
+        "device": used,
+        "outputs": [str(target) for target in targets],
+    }
+
+
+def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
+    """Codes of `orientation` by the part of the normals that points up."""
+    upright, angle = np.abs(normal_up), np.radians(tolerance)
+    codes = np.where(upright >= np.cos(angle), 0, np.where(upright <= np.sin(angle), 1, 2))
+    return codes.astype(np.int8)
+
+
+def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "list[Field]":
+    from spatialq.export.las_extra import Field
+
+    return [
+        Field("plane_id", plane_id, "plane of the point, 0: none", 0),
+        Field("plane_distance", distance, "from it along its normal", np.nan),
+    ]
+
+
+def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
+    from spatialq.database.connection import connect_quietly
+    from spatialq.database.table_files import write_table
+
+    con = connect_quietly()
+    con.register("planes", table)
+    boundary = "boundary::GEOMETRY"
+    if crs is not None:
+        boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
+    write_table(con, f"SELECT * REPLACE ({boundary} AS boundary) FROM planes", target)
+    con.close()
