@@ -6,17 +6,14 @@ missing one is a failure.
 """
 
 import importlib
-import os
 
 import numpy as np
 import pytest
 
 from spatialq.functions.declaration import Lists, Text, catalog
-from spatialq.planner import devices
-from spatialq.runtime import cuda
 
 from .conftest import real_file
-from .host.device import COMPILER, HostDevice, OnDevice
+from .host.device import HostDevice, OnDevice
 
 FUNCTIONS = [name for name, udf in catalog().items() if udf.takes_points and udf.has_kernel("gpu")]
 CASES = [
@@ -24,20 +21,6 @@ CASES = [
     for name in FUNCTIONS
     for case in importlib.import_module(f".{name}.cases", __package__).CASES
 ]
-
-
-@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def device(request, monkeypatch):
-    if request.param == "host":
-        if COMPILER is None:
-            reason = "g++ is not installed"
-            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-        host = HostDevice()
-        monkeypatch.setattr(cuda, "device", lambda: host)
-        return host
-    if problem := devices.gpu().problem:
-        pytest.fail(problem) if os.environ.get("SPATIALQ_REQUIRE_GPU") else pytest.skip(problem)
-    return cuda.device()
 
 
 def columns_of(points):

@@ -7,7 +7,7 @@ from spatialq.udfs.build_lod.cost import BYTES_GRID, bytes_device
 from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import assert_same, device
+from ..test_parity import assert_same
 from .cases import (
     BEYOND_FLOAT32,
     CASES,
@@ -19,8 +19,6 @@ from .cases import (
     random,
 )
 from .test_tiles import assert_same_rows
-
-__all__ = ["device"]
 
 
 def there(device, values):

@@ -13,9 +13,7 @@ from spatialq.planner import devices, log
 
 from ..conftest import real_file
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import arrays_in, device
-
-__all__ = ["device"]
+from ..test_parity import arrays_in
 
 CARRIED = tuple(UDF.carries)
 SMALL = {"max_points": 150, "grid_size": 16}

@@ -7,11 +7,8 @@ from spatialq.udfs.direction import Options, cpu, gpu
 from spatialq.data.meshes import Meshes
 
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import device
 from .cases import CASES, box, together
 from .test_oracle import KINDS, blocks, scene
-
-__all__ = ["device"]
 
 
 def both(*arguments, **others):

@@ -11,7 +11,7 @@ from spatialq.data.meshes import Meshes
 
 from ..conftest import real_file
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import assert_same, device  # noqa: F401
+from ..test_parity import assert_same
 from . import shapes
 from .cases import CASES
 
@@ -30,14 +30,14 @@ def run_both(a, b, **options):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_small_case_is_as_on_the_cpu(device, name):  # noqa: F811
+def test_every_small_case_is_as_on_the_cpu(device, name):
     a, b, *_ = CASES[name]
     assert_same(*run_both(Meshes.of([a]), Meshes.of([b]), relations=True))
 
 
 @pytest.mark.parametrize("relations", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
-def test_all_with_all_are_as_on_the_cpu(device, change, relations):  # noqa: F811
+def test_all_with_all_are_as_on_the_cpu(device, change, relations):
     on_gpu = not isinstance(device, HostDevice)
     names = list(CASES) if on_gpu else SMALL[::24]
     a = Meshes.of([CHANGES[change](CASES[name][0]) for name in names])
@@ -46,7 +46,7 @@ def test_all_with_all_are_as_on_the_cpu(device, change, relations):  # noqa: F81
     assert_same(*run_both(a, None, relations=relations))
 
 
-def test_many_boxes_are_as_on_the_cpu(device):  # noqa: F811
+def test_many_boxes_are_as_on_the_cpu(device):
     rng = np.random.default_rng(3)
     n = 600 if not isinstance(device, HostDevice) else 14
     low = rng.integers(0, 4 * round(n ** (1 / 3)), (n, 3)) / 4
@@ -62,7 +62,7 @@ def test_many_boxes_are_as_on_the_cpu(device):  # noqa: F811
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("relations", [False, True])
-def test_golden_boxes_are_as_on_the_cpu(device, relations):  # noqa: F811
+def test_golden_boxes_are_as_on_the_cpu(device, relations):
     if isinstance(device, HostDevice):
         pytest.skip("takes a GPU: the host needs hours")
     with np.load(real_file("golden/clash/boxes.npz")) as golden:
@@ -72,7 +72,7 @@ def test_golden_boxes_are_as_on_the_cpu(device, relations):  # noqa: F811
     assert_same(*run_both(meshes, meshes, relations=relations))
 
 
-def test_meshes_of_the_gpu_stay_there(device):  # noqa: F811
+def test_meshes_of_the_gpu_stay_there(device):
     a, b, *_ = CASES["crossing beams"]
     meshes = Meshes.of([a, b])
     expected = cpu.run(meshes, options=Options(relations=True))
@@ -89,13 +89,13 @@ def test_meshes_of_the_gpu_stay_there(device):  # noqa: F811
         np.testing.assert_array_equal(device.download(result[name]), values, err_msg=name)
 
 
-def test_no_elements_at_all(device):  # noqa: F811
+def test_no_elements_at_all(device):
     empty = Meshes.of([])
     assert_same(*run_both(empty, None))
     assert_same(*run_both(empty, Meshes.of([CASES[SMALL[0]][0]])))
 
 
-def test_more_events_than_places(device, monkeypatch):  # noqa: F811
+def test_more_events_than_places(device, monkeypatch):
     monkeypatch.setattr(gpu, "EVENTS", 1)
     # The crossing is found by the first pass, which makes the second find fewer events.
     a, b, *_ = CASES["crossing beams"]

@@ -7,10 +7,8 @@ from spatialq.udfs.plane_elements import Options, cpu, gpu
 from spatialq.data.meshes import Meshes
 
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import assert_same, device
+from ..test_parity import assert_same
 from .cases import ROOM, patch
-
-__all__ = ["device"]
 
 POINTS = np.concatenate([
     patch((0, 0, 0), (4, 0, 0), (0, 0, 2.5), n=900, noise=0.003, seed=1)[0],

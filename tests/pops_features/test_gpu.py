@@ -10,10 +10,7 @@ from spatialq.data.grid import Grid
 from spatialq.functions.declaration import Text, catalog
 
 from ..host.device import HostDevice, OnDevice
-from ..test_parity import device
 from .cases import ALL, CASES, holed, single, terrain
-
-__all__ = ["device"]
 
 
 def assert_same(found, expected):
