@@ -14,6 +14,8 @@ from spatialq.runtime import cuda
 from .host.device import BUILDS, COMPILER, HostDevice
 
 SHARED = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
+HOST = pytest.param("host", marks=pytest.mark.host)
+GPU = pytest.param("gpu", marks=pytest.mark.gpu)
 
 hypothesis.settings.register_profile("full", deadline=None)
 hypothesis.settings.register_profile("check", max_examples=10, deadline=None)
@@ -48,12 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         return write_world(folder)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("host", marks=pytest.mark.host),
-        pytest.param("gpu", marks=pytest.mark.gpu),
-    ]
-)
+@pytest.fixture(params=[HOST, GPU])
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """What GPU kernels run on: the host, which stands in for a GPU, and the GPU of this machine."""
     if request.param == "host":

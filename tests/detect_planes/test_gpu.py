@@ -9,7 +9,7 @@ from spatialq.udfs.detect_planes.surfaces import Rasters, lay_surfaces
 
 from spatialq.runtime import cuda
 
-from ..test_parity import assert_same, run_both
+from ..kernels import assert_same, run_both
 from .cases import rooms
 
 N = 20_000
