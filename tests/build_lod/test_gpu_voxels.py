@@ -6,10 +6,7 @@ from spatialq.udfs.build_lod import Options, cpu
 from spatialq.udfs.build_lod.split_gpu import Nodes, Records, Split
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
-from ..test_parity import device
 from .cases import CASES, STRATEGIES, cloud, cube_of, joined, packed, points_of, random
-
-__all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}
