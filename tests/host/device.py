@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from spatialq.runtime.cuda import include_folders
+
 HEADER = Path(__file__).with_name("host_cuda.h")
 COMPILER = shutil.which("g++")
 PROT_NONE = 0
@@ -134,7 +136,7 @@ def library(source):
         "-shared",
         "-fPIC",
         "-w",
-        f"-I{source.parents[1]}",
+        *(f"-I{folder}" for folder in include_folders(source)),
     ]
     subprocess.run([COMPILER, *flags, "-o", built, code], check=True)
     found = ctypes.CDLL(str(built))

@@ -9,9 +9,8 @@ from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
-
-from .eigen import eigen
 
 ROUNDS = 8
 """Times that a plane's nodes are told anew, at most."""
