@@ -137,7 +137,7 @@ def group(
     counts, weights : float64[nodes]
         Points; what they weigh when moments are merged.
     means, covariances, values, vectors
-        Of the nodes, see `octree.Nodes`.
+        Of the nodes, see `octree.PlanarNodes`.
     step, rho_step : float
         Between the cells of the accumulator.
     least_offset : float
