@@ -15,9 +15,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from numba import njit
-from spatialq.udfs.intersects_with import grid, rtree
 
 import spatialq
+from spatialq.geometry import hash_grid, rtree
 from spatialq.runtime.threads import n_threads
 
 GROW = 0.001
@@ -107,7 +107,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     building = of_model(arguments.model) if arguments.model else random_building()
-    for search in (rtree.pairs, grid.pairs):  # compiles
+    for search in (rtree.pairs, hash_grid.pairs):  # compiles
         search(building[:9], None, GROW)
     sweep(building[:9], GROW)
     print(f"{n_threads()} threads; grid, sweep and join as multiples of the R-tree")
@@ -119,7 +119,7 @@ def main():
         boxes = copies(building, n)
         tasks = {
             "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, GROW)[0]),
-            "grid": lambda boxes=boxes: len(grid.pairs(boxes, None, GROW)[0]),
+            "grid": lambda boxes=boxes: len(hash_grid.pairs(boxes, None, GROW)[0]),
         }
         if n <= MOST_OF_SWEEP:
             tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], GROW)

@@ -88,13 +88,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
         for name in ("code", "colour", "mass", "representative")
     }
     return Tree(
-        level=nodes.level,
-        cell=nodes.cell,
-        parent=nodes.parent,
-        first_child=nodes.first_child,
-        children=nodes.children,
-        first=nodes.first,
-        points=nodes.points,
+        **nodes.arrays,
         order=ordered.order,
         voxel_first=np.cumsum([0, *filler.count]),
         **of_all,

@@ -18,7 +18,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
 
     size: int
@@ -37,8 +37,8 @@ class Scale:
 
     length: float
     """As the user gave it, in the unit of x and y."""
-    x: Axis
-    y: Axis
+    x: WindowAxis
+    y: WindowAxis
 
     @property
     def patches(self) -> int:
@@ -60,8 +60,8 @@ class Scale:
 class Division:
     """Examples of a grid, and the patches of each."""
 
-    x: Axis
-    y: Axis
+    x: WindowAxis
+    y: WindowAxis
     """Examples: columns and rows of the whole grid."""
     scales: tuple[Scale, ...]
     """In ascending order."""
@@ -116,8 +116,8 @@ def divide(grid: "Grid", options: "Options") -> Division:
     return Division(axes[0], axes[1], tuple(scales))
 
 
-def _windows(size: int, step: int, n: int) -> Axis:
-    return Axis(size, step, 1 + (n - size) // step)
+def _windows(size: int, step: int, n: int) -> WindowAxis:
+    return WindowAxis(size, step, 1 + (n - size) // step)
 
 
 def _size(length: float, spacing: float, n: int) -> int:

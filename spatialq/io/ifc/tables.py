@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.arrow import ARROW_TYPES, arrow_fields
+from spatialq.data.meshes import Meshes
 from spatialq.io.ifc import columns, mesh
 from spatialq.io.ifc.columns import BOX, TEXT
 
@@ -52,11 +53,11 @@ def elements(
             vertices, faces = meshes[step_id]
             at = np.frombuffer(vertices).reshape(-1, 3)
             if np.isfinite(at).all():
-                shapes[row] = at, np.frombuffer(faces, np.int32).reshape(-1, 3).astype(np.int64)
+                shapes[row] = at, np.frombuffer(faces, np.int32).reshape(-1, 3)
             else:
                 unusable[step_id] = "the mesh has coordinates that are not finite"
     rows = list(shapes)
-    cleaned, measures = mesh.clean(mesh.Meshes.of(list(shapes.values())))
+    cleaned, measures = mesh.clean(Meshes.of(list(shapes.values())))
     filled = np.diff(cleaned.face_starts) > 0
     for row in np.flatnonzero(~filled).tolist():
         unusable[products["step_id"][rows[row]]] = "all triangles of the mesh have no area"
@@ -74,14 +75,14 @@ def elements(
     return pa.table(arrays, schema=ELEMENTS).filter(pa.array(filled)), unusable
 
 
-def mesh_array(meshes: mesh.Meshes) -> pa.StructArray:
+def mesh_array(meshes: Meshes) -> pa.StructArray:
     """Give meshes as an Arrow column."""
     vertices = pa.ListArray.from_arrays(
         pa.array(3 * meshes.vertex_starts, pa.int32()), pa.array(meshes.vertices.reshape(-1))
     )
     faces = pa.ListArray.from_arrays(
         pa.array(3 * meshes.face_starts, pa.int32()),
-        pa.array(meshes.faces.astype(np.int32).reshape(-1)),
+        pa.array(meshes.faces.reshape(-1)),
     )
     return pa.StructArray.from_arrays([vertices, faces], fields=list(MESH))
 

@@ -16,11 +16,11 @@ __device__ inline Vec cross(Vec a, Vec b) {
 __device__ inline Vec corner(const double* vertices, long long v) {
     return {vertices[3 * v], vertices[3 * v + 1], vertices[3 * v + 2]};
 }
-__device__ inline double least(double a, double b, double c) {
+__device__ inline double min3(double a, double b, double c) {
     double m = a < b ? a : b;
     return m < c ? m : c;
 }
-__device__ inline double most(double a, double b, double c) {
+__device__ inline double max3(double a, double b, double c) {
     double m = a > b ? a : b;
     return m > c ? m : c;
 }

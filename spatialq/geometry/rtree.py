@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.geometry.boxes import Boxes, somewhere
+from spatialq.geometry.pair_collection import Pairs, Rows, gather
 from spatialq.runtime.compile_cache import njit
-
-from .boxes import Boxes, somewhere
-from .found import Pairs, Rows, gather
 
 FAN_OUT = 4
 AXIS_BITS = 21  # of a place along the curve

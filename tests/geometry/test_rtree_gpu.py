@@ -1,17 +1,17 @@
-"""Broad phase on the GPU, or its CUDA source on the host: the same boxes and pairs."""
+"""The R-tree on the GPU, or its CUDA source on the host: the same boxes and pairs."""
 
 import numpy as np
 import pytest
-from spatialq.udfs.intersects_with import boxes, broad_gpu, rtree
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, rtree, rtree_gpu
 
-from .test_broad import CASES, MANY, boxes_of, scattered
+from .test_broad_phase import CASES, MANY, boxes_of, scattered
 
 
 def found_there(device, a, b, grow):
     there = [None if each is None else device.upload_small(each) for each in (a, b)]
-    return [device.download(rows) for rows in broad_gpu.pairs(device, *there, grow)]
+    return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, grow)]
 
 
 def assert_as_on_the_cpu(device, a, b, grow):
@@ -49,6 +49,6 @@ def test_boxes_are_as_on_the_cpu(device):
         parts.append((vertices, rng.integers(0, n + 3, (n, 3))))
     meshes = Meshes.of(parts)
     there = Meshes(*(device.upload_small(getattr(meshes, name)) for name in meshes.__match_args__))
-    found = device.download(broad_gpu.boxes(device, there))
+    found = device.download(rtree_gpu.boxes(device, there))
     np.testing.assert_array_equal(found, boxes.of(meshes))
     assert np.isinf(found[1]).all()

@@ -1,18 +1,15 @@
 """Broad phase: which elements are near each other by their boxes."""
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from . import grid, rtree
-from .boxes import Boxes
-from .found import Pairs
+from spatialq.geometry import hash_grid, rtree
+from spatialq.geometry.boxes import Boxes
+from spatialq.geometry.pair_collection import Pairs
 
-if TYPE_CHECKING:
-    from . import BroadPhase
+Method = Literal["auto", "rtree", "grid"]
 
 
-def pairs(
-    boxes_a: Boxes, boxes_b: Boxes | None, grow: float, method: "BroadPhase" = "auto"
-) -> Pairs:
+def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float, method: Method = "auto") -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
 
     Parameters
@@ -31,5 +28,5 @@ def pairs(
         Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with a.min - b.max <= grow and
         b.min - a.max <= grow along x, y and z, in doubles.
     """
-    search = grid.pairs if method == "grid" else rtree.pairs
+    search = hash_grid.pairs if method == "grid" else rtree.pairs
     return search(boxes_a, boxes_b, grow)

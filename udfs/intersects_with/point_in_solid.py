@@ -2,13 +2,10 @@
 
 import numpy as np
 
+from spatialq.geometry.clusters import CLUSTER
+from spatialq.geometry.triangles import squared_distance_point_triangle
+from spatialq.geometry.winding import open_winding, winding
 from spatialq.runtime.compile_cache import njit
-
-from ..distance.triangles import squared_distance_point_triangle
-from .winding import open_winding, winding
-
-CLUSTER = 8
-"""So many faces, one after the other, share a box."""
 
 TRIES = 128
 """Steps of the search for the deepest point, at most."""

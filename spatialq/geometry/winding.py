@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.geometry.triangles import max3, min3
 from spatialq.runtime.compile_cache import njit
-
-from .pair import least, most
 
 TURN = float(1 << 44)
 """Solid angles are added as whole parts of a full turn: their order does not matter."""
@@ -91,8 +90,8 @@ def height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz):
     nx = uy * vz - uz * vy
     ny = uz * vx - ux * vz
     nz = ux * vy - uy * vx
-    low = least(az, bz, cz)
-    high = most(az, bz, cz)
+    low = min3(az, bz, cz)
+    high = max3(az, bz, cz)
     if nz == 0.0:
         return high
     z = az - (nx * (px - ax) + ny * (py - ay)) / nz

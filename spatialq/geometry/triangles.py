@@ -27,6 +27,20 @@ THIN = 1e-10
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def min3(a, b, c):  # type: ignore[no-untyped-def]
+    """Give the smallest of three numbers."""
+    m = a if a < b else b
+    return m if m < c else c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def max3(a, b, c):  # type: ignore[no-untyped-def]
+    """Give the largest of three numbers."""
+    m = a if a > b else b
+    return m if m > c else c
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def squared_distance(  # type: ignore[no-untyped-def]
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,

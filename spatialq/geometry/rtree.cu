@@ -1,4 +1,4 @@
-// Broad phase on the GPU: boxes of meshes, and the R-tree of rtree.py, built and searched. The same
+// Boxes of meshes, and the R-tree of rtree.py, built and searched. The same
 // comparisons of the same doubles; the order along the curve may differ, the pairs do not.
 
 typedef unsigned int u32;
@@ -53,10 +53,10 @@ __device__ Box nothing() {
 
 __device__ long long thread_id() { return blockIdx.x * (long long)blockDim.x + threadIdx.x; }
 
-// broad_boxes: box of each mesh, from the corners of its faces.
+// rtree_boxes: box of each mesh, from the corners of its faces.
 // warp     one mesh
 // lane     corners of faces, contiguous for the warp; the vertices of a mesh are near each other
-extern "C" __global__ void broad_boxes(const double* vertices, const int* faces,
+extern "C" __global__ void rtree_boxes(const double* vertices, const int* faces,
                                        const long long* vertex_starts,
                                        const long long* face_starts, long long n, Box* boxes) {
     const long long mesh = thread_id() / 32;
@@ -91,10 +91,10 @@ __device__ Box centre_of(const Box& box) {
     return {x, y, z, x, y, z};
 }
 
-// broad_extent: the box of all centres, as ordered numbers: minima, and complements of maxima.
+// rtree_extent: the box of all centres, as ordered numbers: minima, and complements of maxima.
 // thread   boxes, grid-stride; the launch's warps are full
 // races    minima of extent[0 .. 6), which begin with all bits set
-extern "C" __global__ void broad_extent(const Box* boxes, long long n, u64* extent) {
+extern "C" __global__ void rtree_extent(const Box* boxes, long long n, u64* extent) {
     Box all = nothing();
     for (long long k = thread_id(); k < n; k += gridDim.x * (long long)blockDim.x)
         widen(&all, centre_of(boxes[k]));  // NaN, of nothing, is neither lesser nor greater
@@ -117,8 +117,8 @@ __device__ u64 spread(u64 v) {
     return (v | v << 2) & 0x1249249249249249ull;
 }
 
-// broad_codes: code of each centre, and below it the row: all keys are different.  thread: one box
-extern "C" __global__ void broad_codes(const Box* boxes, long long n, const u64* extent, int bits,
+// rtree_codes: code of each centre, and below it the row: all keys are different.  thread: one box
+extern "C" __global__ void rtree_codes(const Box* boxes, long long n, const u64* extent, int bits,
                                        int row_bits, u64* keys) {
     const long long row = thread_id();
     if (row >= n) return;
@@ -139,8 +139,8 @@ extern "C" __global__ void broad_codes(const Box* boxes, long long n, const u64*
 
 // ---- tree
 
-// broad_leaves: boxes and rows in the order of the keys.                           thread: one box
-extern "C" __global__ void broad_leaves(const Box* boxes, const u64* keys, long long n,
+// rtree_leaves: boxes and rows in the order of the keys.                           thread: one box
+extern "C" __global__ void rtree_leaves(const Box* boxes, const u64* keys, long long n,
                                         int row_bits, Box* ordered_boxes, int* rows) {
     const long long k = thread_id();
     if (k >= n) return;
@@ -149,8 +149,8 @@ extern "C" __global__ void broad_leaves(const Box* boxes, const u64* keys, long 
     ordered_boxes[k] = boxes[row];
 }
 
-// broad_nodes: boxes of the nodes of a level, from the level below.               thread: one node
-extern "C" __global__ void broad_nodes(const Box* children, long long n_children, long long n,
+// rtree_nodes: boxes of the nodes of a level, from the level below.               thread: one node
+extern "C" __global__ void rtree_nodes(const Box* children, long long n_children, long long n,
                                        Box* nodes) {
     const long long node = thread_id();
     if (node >= n) return;
@@ -177,12 +177,12 @@ __device__ void add(const Found& found, int query, int element) {
     if (at < found.room) found.pairs[at] = first << 32 | second;
 }
 
-// broad_search: the elements that meet each query, or within one set those behind it in the tree.
+// rtree_search: the elements that meet each query, or within one set those behind it in the tree.
 // thread   one query; they are in the order of their own curve, so those of a warp go similar ways
 // walk     down to the first child of a node that is met, else on; up from the last child of a node
 // writes   pairs, in any order; queries that take more than MOST_STEPS, and the first element that
 //          each has not yet looked at
-extern "C" __global__ void broad_search(const Box* boxes, const long long* starts, int levels,
+extern "C" __global__ void rtree_search(const Box* boxes, const long long* starts, int levels,
                                         const int* rows, const Box* queries,
                                         const int* query_rows, long long n, double grow,
                                         int swapped, u64* counts, long long room, long long* pairs,
@@ -223,10 +223,10 @@ extern "C" __global__ void broad_search(const Box* boxes, const long long* start
     }
 }
 
-// broad_search_long: what broad_search left, a giant among many for example.
+// rtree_search_long: what rtree_search left, a giant among many for example.
 // block    a query and a node of level PART, grid-stride
 // thread   elements of the node
-extern "C" __global__ void broad_search_long(const Box* boxes, const long long* starts,
+extern "C" __global__ void rtree_search_long(const Box* boxes, const long long* starts,
                                              const int* rows, const Box* queries,
                                              const int* query_rows, double grow, int swapped,
                                              u64* counts, long long room, long long* pairs,

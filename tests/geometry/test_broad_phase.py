@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spatialq.udfs.intersects_with import boxes, broad, grid, rtree
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, broad_phase, hash_grid, rtree
 
 NOTHING = np.array([[np.inf] * 3 + [-np.inf] * 3])
-METHODS = [pytest.param(rtree.pairs, id="rtree"), pytest.param(grid.pairs, id="grid")]
+METHODS = [pytest.param(rtree.pairs, id="rtree"), pytest.param(hash_grid.pairs, id="grid")]
 
 
 def gaps(a, b):
@@ -197,12 +197,12 @@ def test_a_giant_among_many_small_boxes_takes_no_memory():
     many = np.vstack([scattered(100_000, side=2000.0, extent=0.5), [[-1e6] * 3 + [1e6] * 3]])
     found = rtree.pairs(many, None, 0.0)
     assert (found[1] == 100_000).sum() == 100_000
-    assert_pairs(grid.pairs(many, None, 0.0), np.column_stack(found))
+    assert_pairs(hash_grid.pairs(many, None, 0.0), np.column_stack(found))
 
 
 @pytest.mark.parametrize("method", ["auto", "rtree", "grid"])
 def test_every_method_can_be_chosen(method):
-    assert_pairs(broad.pairs(MANY, None, 0.1, method), meeting(MANY, None, 0.1))
+    assert_pairs(broad_phase.pairs(MANY, None, 0.1, method), meeting(MANY, None, 0.1))
 
 
 def test_boxes_are_those_of_the_faces():

@@ -7,11 +7,10 @@ the cells are not entered; an R-tree finds what they meet.
 
 import numpy as np
 
+from spatialq.geometry import rtree
+from spatialq.geometry.boxes import Boxes, somewhere
+from spatialq.geometry.pair_collection import Pairs, Rows, gather, in_order
 from spatialq.runtime.compile_cache import njit
-
-from . import rtree
-from .boxes import Boxes, somewhere
-from .found import Pairs, Rows, gather, in_order
 
 MOST_CELLS = 27
 """A box that reaches more of them is large."""

@@ -1,4 +1,4 @@
-"""Broad phase on the GPU: boxes of meshes, and pairs of boxes by an R-tree; see rtree.py."""
+"""Boxes of meshes, and pairs of boxes by an R-tree, on the GPU; see rtree.py."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry.rtree import AXIS_BITS, level_starts
 
-from .rtree import AXIS_BITS, level_starts
-
-SOURCE = Path(__file__).parent / "broad.cu"
+SOURCE = Path(__file__).parent / "rtree.cu"
 THREADS = 256
 BLOCKS = 8  # of loops over boxes or long searches, a multiprocessor
 PAIRS_PER_QUERY = 8  # room at first; where there are more, the search is made again
@@ -52,7 +51,7 @@ def pairs(device: Any, boxes_a: Any, boxes_b: Any, grow: float) -> tuple[Any, An
     Returns
     -------
     i, j : int32[m], on the device
-        As from `broad.pairs`, in the same order.
+        As from `broad_phase.pairs`, in the same order.
     """
     xp = device.xp
     if boxes_b is None:
@@ -78,7 +77,7 @@ def pairs(device: Any, boxes_a: Any, boxes_b: Any, grow: float) -> tuple[Any, An
             *both, np.int32(starts.size - 1), elements.rows, *searched, queries.n, *here,
         )  # fmt: skip
         device.launch(
-            SOURCE, "broad_search_long", (device.multiprocessors * BLOCKS,), THREADS,
+            SOURCE, "rtree_search_long", (device.multiprocessors * BLOCKS,), THREADS,
             *both, elements.rows, *searched, *here,
         )  # fmt: skip
         n = int(device.download(counts)[0])
@@ -131,4 +130,4 @@ def _launch(device: Any, name: str, threads: int, *arguments: Any) -> None:
     """Launch at least so many threads, if any."""
     if threads:
         blocks = -(-threads // THREADS)
-        device.launch(SOURCE, f"broad_{name}", (blocks,), THREADS, *arguments)
+        device.launch(SOURCE, f"rtree_{name}", (blocks,), THREADS, *arguments)

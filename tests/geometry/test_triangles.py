@@ -4,9 +4,10 @@ import math
 import random
 
 import pytest
-from spatialq.udfs.distance.triangles import squared_distance, squared_distance_point_triangle
 
-from .oracle import square_to, triangle_distance
+from spatialq.geometry.triangles import squared_distance, squared_distance_point_triangle
+
+from ..distance.oracle import square_to, triangle_distance
 
 ROUNDING = 1e-14  # of what is measured and of how far the corners are apart
 

@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors of symmetric 3 x 3 matrices, by sums, products and roots only.
 
 What a processor rounds the same on every device, so that CPU and GPU find the same planes; the
-closed form needs cosines. `kernels.cu` has the same loop.
+closed form needs cosines. `eigen.cuh` has the same loop.
 """
 
 from math import sqrt
