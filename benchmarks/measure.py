@@ -32,6 +32,10 @@ class Timed:
     results: list[Any] = field(default_factory=list)
     """What it returned, if that was kept."""
 
+    def seconds(self, clock):
+        """The times by `time.perf_counter` or by `time.process_time`."""
+        return self.processor if clock is time.process_time else self.wall
+
     @property
     def best(self):
         return min(self.wall)
