@@ -70,7 +70,6 @@ def run(
     seed: int = 0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["classify_ground"],
@@ -89,7 +88,6 @@ def run(
     unit: float = 1.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["detect_planes"],
@@ -112,7 +110,6 @@ def run(
     orientation_tolerance: float = 5.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["plane_points"],
@@ -135,7 +132,6 @@ def run(
     orientation_tolerance: float = 5.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["ground_surface"],
@@ -157,7 +153,6 @@ def run(
     thin: bool = False,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["owm_ground"],
@@ -173,7 +168,6 @@ def run(
     ties: Literal["lowest_id", "octree"] = "lowest_id",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["plane_elements"],
@@ -201,7 +195,6 @@ def run(
     unit: float = 1.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["pops_features"],
@@ -213,14 +206,13 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: Literal["pops_patches"],
@@ -232,14 +224,13 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run(
     function: list[str],
@@ -252,7 +243,6 @@ def run(
     device: Literal["auto", "cpu", "gpu"] = "auto",
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
-
 @overload
 def run_elements(
     function: Literal["direction"],
@@ -266,7 +256,6 @@ def run_elements(
     tolerance: float = 0.001,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run_elements(
     function: Literal["distance"],
@@ -277,7 +266,6 @@ def run_elements(
     k: int | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run_elements(
     function: Literal["intersects_with"],
@@ -290,7 +278,6 @@ def run_elements(
     relations: bool = False,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run_grid(
     function: Literal["pops_features"],
@@ -304,14 +291,13 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run_grid(
     function: Literal["pops_patches"],
@@ -325,14 +311,13 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
-
 @overload
 def run_grid(
     function: list[str],

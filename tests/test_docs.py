@@ -16,11 +16,11 @@ import laspy
 import numpy as np
 import pytest
 import rasterio
+from spatialq.data.camera import Camera
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
 from spatialq.cli import main as cli
-from spatialq.data.camera import Camera
 from spatialq.database.connection import macros
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.declaration import catalog
@@ -150,7 +150,9 @@ def test_what_a_page_shows(con, page):
     reader = Reader(con)
     steps = list(blocks((ROOT / page).read_text()))
     if page == "docs/pops_method.md":  # which says so
-        Path("slope.py").write_text(next(text for language, text, *_ in steps if language == "python"))
+        Path("slope.py").write_text(
+            next(text for language, text, *_ in steps if language == "python")
+        )
     for language, text, kind, expected in steps:
         if language not in ("sql", "sh", "python"):
             continue
