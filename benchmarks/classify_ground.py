@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from clouds import make_cloud
 from measure import in_turns
-from spatialq.udfs import classify_ground, owm_ground
 
+from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
 DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
@@ -43,7 +43,7 @@ def compare(name, clouds, repeat):
     """Best processor and wall time of each function over all clouds."""
 
     def over_all_clouds(function):
-        kernel, options = function.UDF.kernel("cpu"), function.Options()
+        kernel, options = catalogue()[function].kernel("cpu"), catalogue()[function].choose({})
 
         def work():
             for cloud in clouds:
@@ -51,8 +51,8 @@ def compare(name, clouds, repeat):
 
         return work
 
-    functions = owm_ground, classify_ground
-    timed = in_turns({each.UDF.name: over_all_clouds(each) for each in functions}, repeat)
+    functions = "owm_ground", "classify_ground"
+    timed = in_turns({each: over_all_clouds(each) for each in functions}, repeat)
     n_points = sum(cloud[0].size for cloud in clouds)
     ours, simple = timed["classify_ground"], timed["owm_ground"]
     wall, processor = ours.best, ours.best_processor

@@ -21,9 +21,10 @@ import numpy as np
 from measure import in_turns, stages
 from numba import njit
 from rooms import room
-from spatialq.udfs import detect_planes, plane_points
+from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import cpu, detection
 
+from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads, spans
 
 SIZES = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 50_000_000]
@@ -54,6 +55,9 @@ def _bounds(x, y, z, first, last):
     return low_x, high_x, low_y, high_y, low_z, high_z
 
 
+RUN = catalogue()["detect_planes"].kernel("cpu")
+
+
 def bounds(x, y, z):
     threads = n_threads()
     with ThreadPoolExecutor(threads) as pool:
@@ -69,9 +73,9 @@ def report(n, repeat, clock):
 
     def planes():
         with stages(STAGES, clock) as spent:
-            return spent, cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size
+            return spent, RUN(*cloud, ids, detect_planes.Options())["plane_id"].size
 
-    kernel, options = plane_points.UDF.kernel("cpu"), plane_points.Options()
+    kernel, options = catalogue()["plane_points"].kernel("cpu"), detect_planes.Options()
     tasks = {
         "planes": planes,
         "points": lambda: len(kernel(*cloud, ids, options)["plane_id"]),

@@ -46,6 +46,8 @@ from numba import njit
 from rooms import SCENES, Scene, turn
 from scipy.spatial import cKDTree
 
+from spatialq.functions.catalogue import catalogue
+
 DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
 RIVAL = Path(__file__).with_name("open3d_rival.py")
 RIVALS = ["patches", "patches-100", "patches-voxel", "patches-random", "ransac"]
@@ -65,16 +67,16 @@ KINECT = 525.0, 319.5, 239.5, 0.001  # focal length, middle in pixels; metres of
 
 
 def detect_planes(cloud, distance, _limit):
-    from spatialq.udfs import detect_planes, plane_points
+    from spatialq.udfs import detect_planes
 
     ids = np.arange(cloud[0].size)
     start = time.perf_counter()
-    found = detect_planes.UDF.kernel("cpu")(
+    found = catalogue()["detect_planes"].kernel("cpu")(
         *cloud, ids, detect_planes.Options(max_distance=distance)
     )
     seconds = time.perf_counter() - start
-    label = plane_points.UDF.kernel("cpu")(
-        *cloud, ids, plane_points.Options(max_distance=distance)
+    label = catalogue()["plane_points"].kernel("cpu")(
+        *cloud, ids, detect_planes.Options(max_distance=distance)
     )["plane_id"]
     planes = np.column_stack([found[name] for name in ("nx", "ny", "nz", "d")])
     return planes, label - 1, seconds

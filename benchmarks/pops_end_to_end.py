@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import rasterio
-from spatialq.udfs.pops_features import UDF, Options
+from spatialq.udfs.pops_features import Options
 
 import spatialq
 from spatialq.data.grid import Grid
+from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
 CELL = 60.0
@@ -54,7 +55,7 @@ def measure(con, path, table, best):
         return result
 
     grid = Grid(time_of("read", lambda: read(path)), dx=CELL, dy=CELL)
-    time_of("kernel", lambda: UDF.kernel("cpu")(grid, Options()))
+    time_of("kernel", lambda: catalogue()["pops_features"].kernel("cpu")(grid, Options()))
     query = f"FROM pops_features('{path}', device := 'cpu')"
     time_of("SQL, file", lambda: con.sql(query).to_arrow_table())
     if table:

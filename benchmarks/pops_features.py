@@ -20,6 +20,7 @@ from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
+from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
 SPACING = 60.0
@@ -30,6 +31,8 @@ SCALES = {
 }
 SCALES["all nine"] = SCALES["small"] + SCALES["medium"] + SCALES["large"]
 METHODS = {"PCA": ("pca",), "STAT": ("stat",), "both": ("pca", "stat")}
+
+RUN = catalogue()["pops_features"].kernel("cpu")
 
 
 def terrain(rows, columns, seed=1, xp=np):
@@ -50,7 +53,7 @@ def terrain(rows, columns, seed=1, xp=np):
 
 def assert_same(grid, options, closed_form):
     """Check ours against the loop."""
-    found = cpu.run(grid, options)
+    found = RUN(grid, options)
     expected = np.stack(naive_pops.run(grid, options, closed_form=closed_form), axis=1)
     tolerance = {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
     for m, method in enumerate(options.methods):
@@ -79,7 +82,7 @@ def against_the_loop(grid, repeat):
         for method, methods in METHODS.items():
             options = Options(scales=scales, methods=methods)
             works = {
-                "ours": partial(cpu.run, grid, options),
+                "ours": partial(RUN, grid, options),
                 "raw": partial(raw_only, grid, options),
                 "loop": partial(naive_pops.run, grid, options),
             }
@@ -118,7 +121,7 @@ def by_number_of_scales(grid, repeat):
     cells = grid.rows * grid.columns
     for method, methods in METHODS.items():
         works = {
-            n: partial(cpu.run, grid, Options(scales=scales[-n:], methods=methods))
+            n: partial(RUN, grid, Options(scales=scales[-n:], methods=methods))
             for n in (1, 3, 6, 9)
         }
         timed = in_turns(works, repeat)

@@ -19,6 +19,7 @@ from plane_elements import scan
 from spatialq.udfs import direction, plane_elements
 
 from spatialq.data.meshes import Meshes
+from spatialq.functions.catalogue import catalogue
 
 KINDS = {"relaxed": {}, "strict": {"strict": True}}
 CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
@@ -87,7 +88,7 @@ def figures(name, size, work, on_cpu, on_gpu, on_device, repeat):
 
 def of_direction(elements, repeat):
     """Figures of `direction` for made-up buildings of several sizes."""
-    on_cpu, on_gpu = (direction.UDF.kernel(device) for device in ("cpu", "gpu"))
+    on_cpu, on_gpu = (catalogue()["direction"].kernel(device) for device in ("cpu", "gpu"))
     clouds = []
     for n in elements:
         meshes = Meshes.of(building(n))
@@ -97,7 +98,7 @@ def of_direction(elements, repeat):
             options = direction.Options(**chosen)
             found = figures(
                 f"{n} elements, {kind}", len(meshes.faces),
-                direction.UDF.work(len(meshes.faces), options),
+                catalogue()["direction"].output.work(len(meshes.faces), options),
                 lambda: on_cpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(there, options=options),  # noqa: B023
@@ -111,7 +112,7 @@ def of_direction(elements, repeat):
 
 def of_plane_elements(sizes, repeat):
     """Figures of `plane_elements` for scans of a building of several sizes."""
-    on_cpu, on_gpu = (plane_elements.UDF.kernel(device) for device in ("cpu", "gpu"))
+    on_cpu, on_gpu = (catalogue()["plane_elements"].kernel(device) for device in ("cpu", "gpu"))
     options, elements = plane_elements.Options(), rooms(4, 3, 2)
 
     def columns(n):
@@ -123,7 +124,8 @@ def of_plane_elements(sizes, repeat):
         here = columns(n)
         there = {name: cp.asarray(values) for name, values in here.items()}
         found = figures(
-            f"scan of {len(elements)} walls and slabs", n, plane_elements.UDF.work(n, options),
+            f"scan of {len(elements)} walls and slabs", n,
+            catalogue()["plane_elements"].output.work(n, options),
             lambda: on_cpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**there, elements=elements, options=options),  # noqa: B023

@@ -23,7 +23,7 @@ import spatialq
 from spatialq.cli import main as cli
 from spatialq.database.connection import macros
 from spatialq.export.raster import Raster, write_terrain
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
@@ -170,7 +170,7 @@ def test_what_a_page_shows(con, page):
 
 def test_pages_quote_errors_in_blocks_only():
     """So that no page quotes a sentence that nobody checks."""
-    names = "|".join([*catalog(), *(macro.name for macro in macros())])
+    names = "|".join([*catalogue(), *(macro.name for macro in macros())])
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
@@ -205,18 +205,18 @@ FIXED = {"relations", "k", "direction"}
 
 
 def test_every_option_is_in_a_table_of_parameters():
-    assert {name for names in TABLES.values() for name in names} - {"nearest"} == set(catalog())
+    assert {name for names in TABLES.values() for name in names} - {"nearest"} == set(catalogue())
     for table, (name, *_) in TABLES.items():
         text = parameters(table)
-        for option in {*catalog()[name].options.__dataclass_fields__, "device"} - FIXED:
+        for option in {*(each.name for each in catalogue()[name].parameters), "device"} - FIXED:
             assert f"| `{option}` |" in text, (table, option)
     assert "| `k` |" in parameters("nearest")
 
 
-@pytest.mark.parametrize("name", sorted(catalog()))
+@pytest.mark.parametrize("name", sorted(catalogue()))
 def test_every_column_is_on_the_page(name):
     text = (ROOT / f"docs/{name}.md").read_text()
-    for column in catalog()[name].returns:
+    for column in catalogue()[name].output.columns:
         assert re.search(rf"`[^`]*\b{column}\b[^`]*`", text), column
 
 
@@ -237,7 +237,7 @@ def test_samples_and_cameras_are_on_their_pages():
 def test_a_macro_has_the_arguments_of_the_options(name):
     (macro,) = (macro for macro in macros() if macro.name == name)
     named = re.findall(r"(\w+) := ", macro.statement.split(") AS ")[0])
-    options = [*catalog()[name.removesuffix("_list")].options.__dataclass_fields__]
+    options = [each.name for each in catalogue()[name.removesuffix("_list")].parameters]
     files = ["nodata", "band"] if name.startswith("pops") else []
     assert named[-len(options) - len(files) - 1 :] == [*options, *files, "device"]
 

@@ -12,6 +12,7 @@ import rasterio
 from PIL import Image
 
 import spatialq
+from spatialq.functions.catalogue import Function
 from spatialq.planner import log
 
 from .classify_ground.cases import hill, scene
@@ -211,17 +212,18 @@ def test_arrays_without_a_database(tmp_path):
 
 
 def test_what_does_not_fit_the_gpu_after_all_runs_on_the_cpu(monkeypatch):
-    from spatialq.functions.declaration import Udf
-    from spatialq.planner import plan as route
+    from spatialq.planner.plan import Plan
 
-    kernel = Udf.kernel
+    kernel = Function.kernel
 
     def full(**_):
         message = "out of memory"
         raise MemoryError(message)
 
-    monkeypatch.setattr(Udf, "kernel", lambda u, d: full if d == "gpu" else kernel(u, d))
-    monkeypatch.setattr(route, "plan", lambda *_: route.Plan("gpu", 1.0, "faster", []))
+    monkeypatch.setattr(Function, "kernel", lambda u, d: full if d == "gpu" else kernel(u, d))
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "faster", [])
+    )
     rng = np.random.default_rng(2)
     columns = [rng.uniform(0, 30, 500) for _ in range(3)]
     assert spatialq.run("owm_ground", *columns)["point_id"].size > 0

@@ -7,9 +7,10 @@ import pytest
 
 import spatialq
 from spatialq.errors import DeviceError
-from spatialq.functions.declaration import Udf, Work, catalog
+from spatialq.functions.catalogue import Function, catalogue
+from spatialq.functions.declaration import Work
 from spatialq.planner import devices, rates
-from spatialq.planner import plan as route
+from spatialq.planner.plan import plan_call
 from spatialq.planner.rates import Rate
 
 GPU = devices.DeviceInfo("gpu", "Imaginary 1", 100, 8 * 2**30, "")
@@ -20,7 +21,7 @@ RATES = {"cpu": Rate(1e8, float("inf"), 0.001), "gpu": Rate(1e10, 1e10, 0.01)}
 
 @pytest.fixture
 def udf():
-    return catalog()["owm_ground"]
+    return catalogue()["owm_ground"]
 
 
 @pytest.fixture
@@ -28,14 +29,14 @@ def machine(monkeypatch):
     def build(gpu, kernels=("cpu", "gpu"), measured=RATES):
         monkeypatch.setattr(devices, "cpu", lambda: CPU)
         monkeypatch.setattr(devices, "gpu", lambda: gpu)
-        monkeypatch.setattr(Udf, "has_kernel", lambda _, device: device in kernels)
+        monkeypatch.setattr(Function, "has_kernel", lambda _, device: device in kernels)
         monkeypatch.setattr(rates, "rate", lambda _, device: measured.get(device))
 
     return build
 
 
 def plan(udf, rows, requested="auto"):
-    return route.plan(udf, rows, udf.options(), requested)
+    return plan_call(udf, rows, udf.choose({}), requested)
 
 
 def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(udf, machine):
@@ -120,12 +121,12 @@ def test_the_plan_counts_the_cores_of_the_machine(udf, machine, monkeypatch):
 
 def test_every_measured_rate_belongs_to_a_kernel():
     for name, by_device in rates._measured().items():
-        assert all(catalog()[name].has_kernel(device) for device in by_device)
+        assert all(catalogue()[name].has_kernel(device) for device in by_device)
 
 
-@pytest.mark.parametrize("name", catalog())
+@pytest.mark.parametrize("name", catalogue())
 def test_every_function_with_two_kernels_has_both_rates(name):
     """Without them, `device := 'auto'` never takes the GPU."""
-    if all(catalog()[name].has_kernel(device) for device in ("cpu", "gpu")):
+    if all(catalogue()[name].has_kernel(device) for device in ("cpu", "gpu")):
         missing = [device for device in ("cpu", "gpu") if rates.rate(name, device) is None]
         assert not missing, f"no rate of {name} on {missing}: see benchmarks/rates.py"

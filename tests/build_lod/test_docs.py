@@ -7,12 +7,13 @@ from pathlib import Path
 import laspy
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import SAMPLE, UDF, Options
+from spatialq.udfs.build_lod import SAMPLE, Options
 
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.database.connection import macros
 from spatialq.export.camera import Camera
+from spatialq.functions.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("build_lod", "lod_select")
@@ -97,7 +98,7 @@ def test_every_argument_field_and_column_is_on_its_page():
     text = (ROOT / "docs/build_lod.md").read_text()
     for name in (*Options.__dataclass_fields__, "device"):
         assert f"| `{name}` |" in text, name
-    for name in (*UDF.returns, *SAMPLE):
+    for name in (*catalogue()["build_lod"].output.columns, *SAMPLE):
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
     text = (ROOT / "docs/lod_select.md").read_text()
     for name in (*Camera.__dataclass_fields__, "pixels", "max_samples", "octants"):

@@ -18,7 +18,7 @@ from spatialq.udfs.pops_features.methods import OWN
 import spatialq
 from spatialq import pops_method
 from spatialq.data.grid import Grid
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 from ..host.device import HostDevice
 from . import oracle
@@ -321,7 +321,7 @@ def test_functions_that_cannot_be_methods(function, sentence):
 @uses_slope
 def test_a_name_that_is_none():
     with pytest.raises(ValueError, match=r"no method 'aspect'; there is pca, .*, slope$"):
-        catalog()["pops_features"].choose({"methods": ["aspect"]})
+        catalogue()["pops_features"].choose({"methods": ["aspect"]})
 
 
 @uses_slope
@@ -331,23 +331,23 @@ def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
     def refuse(*_, **__):
         raise TypeError(sentence)
 
-    udf = catalog()["pops_features"]
-    assert udf.cpu_only(udf.choose({})) == ""
+    udf = catalogue()["pops_features"]
+    assert udf.declaration.cpu_only(udf.choose({})) == ""
     options = udf.choose({"methods": ["pca", "slope"]})
     monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: False)
     own_gpu.problem.cache_clear()
-    assert udf.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
+    assert udf.declaration.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
     monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: True)
     monkeypatch.setattr(own_gpu.cuda, "compile_ptx_for_current_device", refuse)
     own_gpu.problem.cache_clear()
     why = f"the method 'slope', which does not compile for it: {sentence}"
-    assert udf.cpu_only(options) == why
+    assert udf.declaration.cpu_only(options) == why
     own_gpu.problem.cache_clear()
 
 
 @uses_slope
 def test_a_name_that_is_given_again_during_a_call():
-    udf = catalog()["pops_features"]
+    udf = catalogue()["pops_features"]
     options = udf.choose({**OPTIONS, "methods": ("slope",)})
     pops_method("slope", features=list("abcde"))(corners)
     result = udf.kernel("cpu")(terrain(holes=0), options)
@@ -378,7 +378,8 @@ import math, sys
 import numba, numpy as np
 from spatialq import cuda, pops_method
 from spatialq.grid import Grid
-from spatialq.udf import Text, catalog
+from spatialq.functions.catalogue import catalogue
+from spatialq.data.columns import Text
 from spatialq.udfs.pops_features import own_gpu
 sys.path.insert(0, {host!r})
 from device import HostDevice
@@ -404,9 +405,10 @@ z[rng.random(z.shape) < 0.15] = np.nan
 for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
     grid = Grid(z.astype(dtype), dx=1.0, dy=2.0)
     for function in ("pops_features", "pops_patches"):
-        udf = catalog()[function]
-        options = udf.options(
-            scales=(6.0, 8.0), example_scale=13.0, methods=("slope", "stat", "low"), min_valid=0.8
+        udf = catalogue()[function]
+        options = udf.choose(
+            {"scales": (6, 8), "example_scale": 13, "methods": ("slope", "stat", "low"),
+             "min_valid": 0.8}
         )
         expected, found = (udf.kernel(device)(grid, options) for device in ("cpu", "gpu"))
         for name, values in expected.items():
