@@ -197,12 +197,12 @@ def main():
     for n in arguments.sizes:
         for order in arguments.orders:
             report["packed"].append(packed_figures(n, order, repeat, arguments.check))
-            measure.write(arguments.out, report)
+            measure.write(arguments.out, report["function"], report)
     if arguments.columns:
         report["small_call_ms"] = small_call(repeat)
         for strategy in get_args(Strategy):
             report["clouds"].append(column_figures(arguments.columns, strategy, repeat))
-            measure.write(arguments.out, report)
+            measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

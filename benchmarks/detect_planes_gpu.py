@@ -101,7 +101,7 @@ def main():
         report = measure.header(
             name, arguments.commit, small_call_ms=small_call_ms, clouds=clouds[name]
         )
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -232,9 +232,9 @@ def show(report):
     return report
 
 
-def write(folder, report):
-    """Write a report as FUNCTION.json into a folder, if there is one."""
+def write(folder, name, report):
+    """Write a report as NAME.json into a folder, if there is one."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{report['function']}.json"
+        path = folder / f"{name}.json"
         path.write_text(json.dumps(report, indent=1) + "\n")

@@ -145,7 +145,7 @@ def main():
         if function == "pops_features":
             report["read_ms"] = measure.wall_ms(grid.z.max)
             report["kernels"] = [of_scales(grid, s, m) for s in SCALES for m in ("PCA", "STAT")]
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

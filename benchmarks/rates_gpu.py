@@ -15,43 +15,12 @@ import cupy as cp
 import measure
 import numpy as np
 from direction import building
-from plane_elements import scan
+from plane_elements import scan, walls
 from spatialq.udfs import direction, plane_elements
 
 from spatialq.data.meshes import Meshes
 
 KINDS = {"relaxed": {}, "strict": {"strict": True}}
-CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
-FACES = np.array([
-    (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
-    (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3),
-])  # fmt: skip
-BAY, HEIGHT, THICKNESS = (6.0, 5.0), 3.0, 0.2
-"""Metres: of a room along x and y, of a storey, of a wall or slab."""
-
-
-def rooms(columns, rows, storeys):
-    """A building of walls and slabs, each a box, as meshes."""
-    made = []
-
-    def add(low, high):
-        low, high = np.array(low), np.array(high)
-        made.append((low + CORNERS * (high - low), FACES))
-
-    (a, b), t = BAY, THICKNESS
-    for storey in range(storeys):
-        bottom = storey * HEIGHT
-        top = bottom + HEIGHT - t
-        for i in range(columns):
-            for j in range(rows):
-                add((i * a, j * b, top), ((i + 1) * a, (j + 1) * b, top + t))
-        for i in range(columns + 1):
-            for j in range(rows):
-                add((i * a, j * b + t, bottom), (i * a + t, (j + 1) * b, top))
-        for i in range(columns):
-            for j in range(rows + 1):
-                add((i * a + t, j * b, bottom), ((i + 1) * a, j * b + t, top))
-    return Meshes.of(made)
 
 
 def figures(name, size, work, on_cpu, on_gpu, on_device, repeat):
@@ -112,7 +81,7 @@ def of_direction(elements, repeat):
 def of_plane_elements(sizes, repeat):
     """Figures of `plane_elements` for scans of a building of several sizes."""
     on_cpu, on_gpu = (plane_elements.UDF.kernel(device) for device in ("cpu", "gpu"))
-    options, elements = plane_elements.Options(), rooms(4, 3, 2)
+    options, elements = plane_elements.Options(), walls(4, 3, 2)
 
     def columns(n):
         (x, y, z), _ = scan(elements, n, np.random.default_rng(1))
@@ -149,7 +118,9 @@ def main():
         "plane_elements": lambda: of_plane_elements(arguments.points, arguments.repeat),
     }
     for function, report in reports.items():
-        measure.write(arguments.out, measure.header(function, arguments.commit, **report()))
+        measure.write(
+            arguments.out, function, measure.header(function, arguments.commit, **report())
+        )
 
 
 if __name__ == "__main__":
