@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from measure import in_turns
 from numba import njit
-from spatialq.udfs.intersects_with import grid, rtree
 
 import spatialq
+from spatialq.geometry import hash_grid, rtree
 from spatialq.runtime.threads import n_threads
 
 DISTANCE = 0.001
@@ -97,7 +97,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     building = of_model(arguments.model) if arguments.model else random_building()
-    for search in (rtree.pairs, grid.pairs):  # compiles
+    for search in (rtree.pairs, hash_grid.pairs):  # compiles
         search(building[:9], None, DISTANCE)
     sweep(building[:9], DISTANCE)
     print(f"{n_threads()} threads; grid, sweep and join as multiples of the R-tree")
@@ -109,7 +109,7 @@ def main():
         boxes = copies(building, n)
         tasks = {
             "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, DISTANCE)[0]),
-            "grid": lambda boxes=boxes: len(grid.pairs(boxes, None, DISTANCE)[0]),
+            "grid": lambda boxes=boxes: len(hash_grid.pairs(boxes, None, DISTANCE)[0]),
         }
         if n <= MAX_FOR_SWEEP:
             tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], DISTANCE)
