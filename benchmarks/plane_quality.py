@@ -65,17 +65,13 @@ KINECT = 525.0, 319.5, 239.5, 0.001  # focal length, middle in pixels; metres of
 
 
 def detect_planes(cloud, distance, _limit):
-    from spatialq.udfs import detect_planes, plane_points
+    from spatialq.udfs.detect_planes import Options, cpu
 
-    ids = np.arange(cloud[0].size)
+    ids, options = np.arange(cloud[0].size), Options(max_distance=distance)
     start = time.perf_counter()
-    found = detect_planes.UDF.kernel("cpu")(
-        *cloud, ids, detect_planes.Options(max_distance=distance)
-    )
+    found = cpu.run(*cloud, ids, options, ["detect_planes"])["detect_planes"]
     seconds = time.perf_counter() - start
-    label = plane_points.UDF.kernel("cpu")(
-        *cloud, ids, plane_points.Options(max_distance=distance)
-    )["plane_id"]
+    label = cpu.run(*cloud, ids, options, ["plane_points"])["plane_points"]["plane_id"]
     planes = np.column_stack([found[name] for name in ("nx", "ny", "nz", "d")])
     return planes, label - 1, seconds
 

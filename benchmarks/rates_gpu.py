@@ -16,7 +16,6 @@ import measure
 import numpy as np
 from direction import building
 from plane_elements import scan, walls
-from spatialq.udfs import direction, plane_elements
 
 from spatialq.data.meshes import Meshes
 
@@ -56,17 +55,17 @@ def figures(name, size, work, on_cpu, on_gpu, on_device, repeat):
 
 def of_direction(elements, repeat):
     """Figures of `direction` for made-up buildings of several sizes."""
-    on_cpu, on_gpu = (direction.UDF.kernel(device) for device in ("cpu", "gpu"))
+    on_cpu, on_gpu = (measure.kernel("direction", device) for device in ("cpu", "gpu"))
     clouds = []
     for n in elements:
         meshes = Meshes.of(building(n))
         arrays = meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts
         there = Meshes(*map(cp.asarray, arrays))
         for kind, chosen in KINDS.items():
-            options = direction.Options(**chosen)
+            options = measure.options_of("direction", **chosen)
             found = figures(
                 f"{n} elements, {kind}", len(meshes.faces),
-                direction.UDF.work(len(meshes.faces), options),
+                measure.work_of("direction", len(meshes.faces), options),
                 lambda: on_cpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(there, options=options),  # noqa: B023
@@ -74,14 +73,14 @@ def of_direction(elements, repeat):
             )  # fmt: skip
             clouds.append(found)
     small = Meshes.of(building(2))
-    call = measure.wall_ms(lambda: on_gpu(small, options=direction.Options()))
+    call = measure.wall_ms(lambda: on_gpu(small, options=measure.options_of("direction")))
     return {"small_call_ms": call, "clouds": clouds}
 
 
 def of_plane_elements(sizes, repeat):
     """Figures of `plane_elements` for scans of a building of several sizes."""
-    on_cpu, on_gpu = (plane_elements.UDF.kernel(device) for device in ("cpu", "gpu"))
-    options, elements = plane_elements.Options(), walls(4, 3, 2)
+    on_cpu, on_gpu = (measure.kernel("plane_elements", device) for device in ("cpu", "gpu"))
+    options, elements = measure.options_of("plane_elements"), walls(4, 3, 2)
 
     def columns(n):
         (x, y, z), _ = scan(elements, n, np.random.default_rng(1))
@@ -92,7 +91,8 @@ def of_plane_elements(sizes, repeat):
         here = columns(n)
         there = {name: cp.asarray(values) for name, values in here.items()}
         found = figures(
-            f"scan of {len(elements)} walls and slabs", n, plane_elements.UDF.work(n, options),
+            f"scan of {len(elements)} walls and slabs", n,
+            measure.work_of("plane_elements", n, options),
             lambda: on_cpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**there, elements=elements, options=options),  # noqa: B023

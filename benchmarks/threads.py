@@ -14,7 +14,6 @@ import os
 import platform
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
 
 import measure
 import numpy as np
@@ -91,8 +90,8 @@ def serial_share(seconds):
 
 
 def figures(function, scale, repeat):
-    module = import_module(f"spatialq.udfs.{function}")
-    kernel, options = module.UDF.kernel("cpu"), module.Options(**CHOSEN.get(function, {}))
+    kernel = measure.kernel(function, "cpu")
+    options = measure.options_of(function, **CHOSEN.get(function, {}))
     inputs = INPUTS[function](scale)
 
     def on(threads):
