@@ -29,7 +29,7 @@ import spatialq
 from spatialq.database.transport.arrow import structs
 from spatialq.database.transport.clouds import read_clouds
 from spatialq.execution.call import call
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import find
 from spatialq.io.las.source import open_las
 from spatialq.runtime.threads import n_threads
 
@@ -45,9 +45,10 @@ def table_of(source, folder):
 
 
 def arrow_in_python(file, strategy):
-    columns = read_clouds(catalogue()["build_lod"], [open_las(file)])
-    nodes, _ = call(catalogue()["build_lod"], columns, Options(strategy=strategy), "cpu")
-    return pa.Table.from_struct_array(structs(catalogue()["build_lod"], nodes))
+    function = find("benchmark", "build_lod")
+    columns = read_clouds(function, [open_las(file)])
+    nodes, _ = call(function, columns, Options(strategy=strategy), "cpu")
+    return pa.Table.from_struct_array(structs(function, nodes))
 
 
 def arrow_in_sql(source):

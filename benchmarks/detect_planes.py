@@ -18,13 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from measure import in_turns, stages
+from measure import in_turns, kernel, stages
 from numba import njit
 from rooms import room
 from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import cpu, detection
 
-from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads, spans
 
 SIZES = [100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000, 50_000_000]
@@ -55,9 +54,6 @@ def _bounds(x, y, z, first, last):
     return low_x, high_x, low_y, high_y, low_z, high_z
 
 
-RUN = catalogue()["detect_planes"].kernel("cpu")
-
-
 def bounds(x, y, z):
     threads = n_threads()
     with ThreadPoolExecutor(threads) as pool:
@@ -71,14 +67,16 @@ def report(n, repeat, clock):
     del scene
     ids = np.arange(n)
 
+    of_planes, of_points = (kernel(name, "cpu") for name in ("detect_planes", "plane_points"))
+    options = detect_planes.Options()
+
     def planes():
         with stages(STAGES, clock) as spent:
-            return spent, RUN(*cloud, ids, detect_planes.Options())["plane_id"].size
+            return spent, of_planes(*cloud, ids, options)["plane_id"].size
 
-    kernel, options = catalogue()["plane_points"].kernel("cpu"), detect_planes.Options()
     tasks = {
         "planes": planes,
-        "points": lambda: len(kernel(*cloud, ids, options)["plane_id"]),
+        "points": lambda: len(of_points(*cloud, ids, options)["plane_id"]),
         "bounds": lambda: bounds(*cloud),
     }
     timed = in_turns(tasks, repeat, keep=True)

@@ -46,8 +46,6 @@ from numba import njit
 from rooms import SCENES, Scene, turn
 from scipy.spatial import cKDTree
 
-from spatialq.functions.catalogue import catalogue
-
 DATA = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
 RIVAL = Path(__file__).with_name("open3d_rival.py")
 RIVALS = ["patches", "patches-100", "patches-voxel", "patches-random", "ransac"]
@@ -67,17 +65,13 @@ KINECT = 525.0, 319.5, 239.5, 0.001  # focal length, middle in pixels; metres of
 
 
 def detect_planes(cloud, distance, _limit):
-    from spatialq.udfs import detect_planes
+    from spatialq.udfs.detect_planes import Options, cpu
 
-    ids = np.arange(cloud[0].size)
+    ids, options = np.arange(cloud[0].size), Options(max_distance=distance)
     start = time.perf_counter()
-    found = catalogue()["detect_planes"].kernel("cpu")(
-        *cloud, ids, detect_planes.Options(max_distance=distance)
-    )
+    found = cpu.run(*cloud, ids, options, ["detect_planes"])["detect_planes"]
     seconds = time.perf_counter() - start
-    label = catalogue()["plane_points"].kernel("cpu")(
-        *cloud, ids, detect_planes.Options(max_distance=distance)
-    )["plane_id"]
+    label = cpu.run(*cloud, ids, options, ["plane_points"])["plane_points"]["plane_id"]
     planes = np.column_stack([found[name] for name in ("nx", "ny", "nz", "d")])
     return planes, label - 1, seconds
 

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import rasterio
-from spatialq.udfs.pops_features import Options
+from measure import kernel, options_of
 
 import spatialq
 from spatialq.data.grid import Grid
-from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
 CELL = 60.0
@@ -55,7 +54,7 @@ def measure(con, path, table, best):
         return result
 
     grid = Grid(time_of("read", lambda: read(path)), dx=CELL, dy=CELL)
-    time_of("kernel", lambda: catalogue()["pops_features"].kernel("cpu")(grid, Options()))
+    time_of("kernel", lambda: kernel("pops_features", "cpu")(grid, options_of("pops_features")))
     query = f"FROM pops_features('{path}', device := 'cpu')"
     time_of("SQL, file", lambda: con.sql(query).to_arrow_table())
     if table:

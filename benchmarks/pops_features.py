@@ -15,12 +15,11 @@ from pathlib import Path
 
 import naive_pops
 import numpy as np
-from measure import in_turns
+from measure import in_turns, kernel
 from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
-from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
 SPACING = 60.0
@@ -30,9 +29,8 @@ SCALES = {
     "large": (1100.0, 1200.0, 1300.0),
 }
 SCALES["all nine"] = SCALES["small"] + SCALES["medium"] + SCALES["large"]
+OURS = kernel("pops_features", "cpu")
 METHODS = {"PCA": ("pca",), "STAT": ("stat",), "both": ("pca", "stat")}
-
-RUN = catalogue()["pops_features"].kernel("cpu")
 
 
 def terrain(rows, columns, seed=1, xp=np):
@@ -53,7 +51,7 @@ def terrain(rows, columns, seed=1, xp=np):
 
 def assert_same(grid, options, closed_form):
     """Check ours against the loop."""
-    found = RUN(grid, options)
+    found = OURS(grid, options)
     expected = np.stack(naive_pops.run(grid, options, closed_form=closed_form), axis=1)
     tolerance = {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
     for m, method in enumerate(options.methods):
@@ -82,7 +80,7 @@ def against_the_loop(grid, repeat):
         for method, methods in METHODS.items():
             options = Options(scales=scales, methods=methods)
             works = {
-                "ours": partial(RUN, grid, options),
+                "ours": partial(OURS, grid, options),
                 "raw": partial(raw_only, grid, options),
                 "loop": partial(naive_pops.run, grid, options),
             }
@@ -121,7 +119,7 @@ def by_number_of_scales(grid, repeat):
     cells = grid.rows * grid.columns
     for method, methods in METHODS.items():
         works = {
-            n: partial(RUN, grid, Options(scales=scales[-n:], methods=methods))
+            n: partial(OURS, grid, Options(scales=scales[-n:], methods=methods))
             for n in (1, 3, 6, 9)
         }
         timed = in_turns(works, repeat)

@@ -18,7 +18,6 @@ from spatialq.udfs.pops_features import Options, gpu
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
-from spatialq.functions.catalogue import catalogue
 from spatialq.runtime import cuda
 
 SHAPES = ("skewness", "kurtosis")
@@ -77,7 +76,7 @@ def assert_as_on_the_cpu(found, grid, options):
         south = row * y.step
         z = cp.asnumpy(grid.z[south : south + y.size])
         band = replace(grid, z=z, first_row=south, all_rows=grid.rows)
-        expected = catalogue()["pops_features"].kernel("cpu")(band, options)
+        expected = measure.kernel("pops_features", "cpu")(band, options)
         ids = expected["example_id"]
         order = np.lexsort([np.arange(ids.size), ids])
         for name, values in expected.items():
@@ -92,15 +91,14 @@ def assert_as_on_the_cpu(found, grid, options):
 
 def figures(function, grid, cpu_grid, options):
     """Figures of a function as the planner wants them; the CPU has a smaller grid."""
-    udf = catalogue()[function]
-    on_cpu, on_gpu = udf.kernel("cpu"), udf.kernel("gpu")
+    on_cpu, on_gpu = (measure.kernel(function, device) for device in ("cpu", "gpu"))
     points, cpu_points = grid.rows * grid.columns, cpu_grid.rows * cpu_grid.columns
     report = {"scales": options.scales, "points": points, "cpu_points": cpu_points}
     if function == "pops_features":
         difference = assert_as_on_the_cpu(on_gpu(grid, options), grid, options)
         report["worst_difference"] = difference
     cpu_first, cpu_ms, _ = measure.first_and_next(partial(on_cpu, cpu_grid, options))
-    work = udf.output.work(points, options)
+    work = measure.work_of(function, points, options)
     device_ms = measure.wall_ms(partial(on_gpu, grid, options))
     here = replace(grid, z=cp.asnumpy(grid.z))
     report |= {
@@ -130,7 +128,7 @@ def main():
         "pops_patches": [terrain(arguments.patches_side, arguments.patches_side, xp=cp)],
     }
     for function, grids in of.items():
-        kernel = catalogue()[function].kernel("gpu")
+        kernel = measure.kernel(function, "gpu")
         sets = SCALES["small"], SCALES["all nine"]
         report = measure.header(
             function, arguments.commit,
@@ -143,7 +141,7 @@ def main():
         if function == "pops_features":
             report["read_ms"] = measure.wall_ms(grid.z.max)
             report["kernels"] = [of_scales(grid, s, m) for s in SCALES for m in ("PCA", "STAT")]
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

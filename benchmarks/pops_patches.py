@@ -10,19 +10,18 @@ from functools import partial
 
 import naive_pops
 import numpy as np
-from measure import in_turns
+from measure import in_turns, kernel
 from pops_features import SCALES, raw_only, terrain
 from spatialq.udfs.pops_features import Options
 
-from spatialq.functions.catalogue import catalogue
 from spatialq.runtime.threads import n_threads
 
-RUN = catalogue()["pops_patches"].kernel("cpu")
+OURS = kernel("pops_patches", "cpu")
 
 
 def assert_same(grid, options):
     """Check that the loop gives the same values."""
-    found = RUN(grid, options)
+    found = OURS(grid, options)
     names = found["feature"].names
     for scale, raw in zip(options.scales, naive_pops.run(grid, options, keep=True), strict=True):
         for k, _ in enumerate(names):
@@ -42,9 +41,9 @@ def main():
     print(f"{grid.rows} x {grid.columns} cells, {n_threads()} threads")
     for name, scales in SCALES.items():
         options = Options(scales=scales)
-        rows = RUN(grid, options)["value"].size
+        rows = OURS(grid, options)["value"].size
         works = {
-            "ours": partial(RUN, grid, options),
+            "ours": partial(OURS, grid, options),
             "features": partial(raw_only, grid, options),
             "loop": partial(naive_pops.run, grid, options, keep=True),
         }

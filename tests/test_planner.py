@@ -20,7 +20,7 @@ RATES = {"cpu": Rate(1e8, float("inf"), 0.001), "gpu": Rate(1e10, 1e10, 0.01)}
 
 
 @pytest.fixture
-def udf():
+def function():
     return catalogue()["owm_ground"]
 
 
@@ -35,43 +35,43 @@ def machine(monkeypatch):
     return build
 
 
-def plan(udf, rows, requested="auto"):
-    return plan_call(udf, rows, udf.choose({}), requested)
+def plan(function, rows, requested="auto"):
+    return plan_call(function, rows, function.choose({}), requested)
 
 
-def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(udf, machine):
+def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(function, machine):
     machine(GPU)
-    assert plan(udf, 1000).device == "cpu"
-    large = plan(udf, 100_000_000)
+    assert plan(function, 1000).device == "cpu"
+    large = plan(function, 100_000_000)
     assert large.device == "gpu"
     assert large.reason.startswith("about 0.26 s, against 1 s on the cpu")
 
 
-def test_what_does_not_fit_into_the_gpu_runs_on_the_cpu(udf, machine):
+def test_what_does_not_fit_into_the_gpu_runs_on_the_cpu(function, machine):
     machine(dataclasses.replace(GPU, memory_bytes=2**30))
-    chosen = plan(udf, 100_000_000)
+    chosen = plan(function, 100_000_000)
     assert chosen.device == "cpu"
     assert chosen.reason == "needs 3.7 GiB, the GPU has 1.0 GiB"
 
 
-def test_without_a_gpu_kernel_a_driver_or_a_measurement_the_cpu_runs(udf, machine):
+def test_without_a_gpu_kernel_a_driver_or_a_measurement_the_cpu_runs(function, machine):
     machine(GPU, kernels=("cpu",))
-    assert plan(udf, 10**9).reason == "owm_ground has no gpu kernel"
+    assert plan(function, 10**9).reason == "owm_ground has no gpu kernel"
     machine(NO_GPU)
-    assert plan(udf, 10**9).reason == "no NVIDIA driver on this machine"
+    assert plan(function, 10**9).reason == "no NVIDIA driver on this machine"
     machine(GPU, measured={"cpu": RATES["cpu"]})
-    assert plan(udf, 10**8).reason == "owm_ground was never measured on both"
+    assert plan(function, 10**8).reason == "owm_ground was never measured on both"
 
 
-def test_a_requested_device_is_used_or_rejected_with_the_reason(udf, machine):
+def test_a_requested_device_is_used_or_rejected_with_the_reason(function, machine):
     machine(GPU)
-    assert plan(udf, 10, "gpu").device == "gpu"
-    assert plan(udf, 10**8, "cpu").device == "cpu"
+    assert plan(function, 10, "gpu").device == "gpu"
+    assert plan(function, 10**8, "cpu").device == "cpu"
     machine(NO_GPU)
     with pytest.raises(DeviceError, match="device 'gpu' cannot be used: no NVIDIA driver"):
-        plan(udf, 10, "gpu")
+        plan(function, 10, "gpu")
     with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'gpu', got 'tpu'"):
-        plan(udf, 10, "tpu")
+        plan(function, 10, "tpu")
 
 
 def test_a_gpu_without_cupy_says_what_to_install(monkeypatch):
@@ -109,12 +109,12 @@ def test_more_threads_are_estimated_as_faster_up_to_the_serial_part(measured_on)
     assert times[0] == pytest.approx(8 * times[1])
 
 
-def test_the_plan_counts_the_cores_of_the_machine(udf, machine, monkeypatch):
+def test_the_plan_counts_the_cores_of_the_machine(function, machine, monkeypatch):
     machine(NO_GPU, measured={"cpu": Rate(1e6, float("inf"), 0.001, threads=2)})
 
     def seconds(cores):
         monkeypatch.setattr(devices, "cpu", lambda: dataclasses.replace(CPU, cores=cores))
-        return plan(udf, 10**8).seconds
+        return plan(function, 10**8).seconds
 
     assert seconds(2) > 3 * seconds(16)
 
