@@ -19,7 +19,7 @@ from spatialq.cli import main as cli
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
 from spatialq.workflows import features
-from spatialq.workflows.features import _asked, _labels, _usual
+from spatialq.workflows.feature_choice import choose_features, default_features, label_features
 
 from .conftest import real_file
 
@@ -209,11 +209,15 @@ def test_several_files_are_a_table(command, tmp_path):
 
 def test_what_is_shown_of_features_of_a_name():
     options = Options(methods=("pca", "stat", "stat_centred"))
-    there = _labels(options)
-    assert list(_asked(there, ["pca2"])) == ["pca2"]
-    assert list(_asked(there, ["stat.kurtosis", "mean"])) == ["stat.kurtosis", "mean"]
-    assert list(_asked(there, ["kurtosis"])) == ["stat.kurtosis", "stat_centred.kurtosis"]
-    assert list(_usual(there)) == ["pca1", "pca2", "variance", "std"]
+    there = label_features(options)
+
+    def chosen(*names):
+        return list(choose_features("features", there, names))
+
+    assert chosen("pca2") == ["pca2"]
+    assert chosen("stat.kurtosis", "mean") == ["stat.kurtosis", "mean"]
+    assert chosen("kurtosis") == ["stat.kurtosis", "stat_centred.kurtosis"]
+    assert list(default_features(there, 4)) == ["pca1", "pca2", "variance", "std"]
 
 
 def test_progress_is_in_cells(tmp_path, monkeypatch):

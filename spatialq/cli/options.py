@@ -182,7 +182,7 @@ class CommandGroup(TyperGroup):
     The list of the commands, and commands without such options, do not need the declarations.
     """
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command by name, complete with its options."""
         name, found, rest = super().resolve_command(ctx, args)
         if name is not None and found is not None and found.callback is not None:

@@ -17,7 +17,7 @@ from spatialq.udfs.build_lod.cost import bytes_host
 import spatialq
 from spatialq.planner import log
 from spatialq.planner import plan as route
-from spatialq.workflows import lod
+from spatialq.workflows import lod, lod_table
 
 from ..conftest import real_file
 
@@ -110,7 +110,7 @@ def test_what_goes_with_the_table(tmp_path):
 
 def test_row_groups_hold_few_samples(tmp_path, monkeypatch):
     """A viewer that wants a node reads a row group; every node is in one."""
-    monkeypatch.setattr(lod, "GROUP_SAMPLES", 1000)
+    monkeypatch.setattr(lod_table, "GROUP_SAMPLES", 1000)
     source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
     spatialq.write_lod(source, table, **SMALL)
     file = pq.ParquetFile(table)

@@ -22,8 +22,8 @@ from spatialq.functions.declaration import NUMPY_TYPES, Udf, whole_numbers
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, is_pattern, require_file, warn_about
-from spatialq.io.las.source import LasSource, open_las
-from spatialq.workflows.cloud_files import LAS, Progress
+from spatialq.io.las.source import LAS, LasSource, open_las
+from spatialq.io.source import Progress
 
 MOST_ROWS = 2**31 - 1
 """Of a table: a function gets lists with offsets of 32 bits."""
