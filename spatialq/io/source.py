@@ -6,6 +6,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+LAS = (".las", ".laz")
+"""Endings of point cloud files."""
+
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import CrsError, FileError
-from spatialq.io.las.source import LAS, LasSource, open_las
-from spatialq.io.source import Progress
+from spatialq.io.las.source import LasSource, open_las
+from spatialq.io.source import LAS, Progress
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def label_features(options: Any) -> Features:
     """Label the features of all methods: 'pca1', or 'stat.kurtosis' if several methods have it."""
     from spatialq.udfs.pops_features.methods import features_of
 
-    there = [(m, f) for m in options.methods for f in features_of("pops_features", m)]
+    there = [(m, f) for m in options.methods for f in features_of(m)]
     names = [feature for _, feature in there]
     return {f if names.count(f) == 1 else f"{m}.{f}": (m, f) for m, f in there}
 

@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -116,7 +115,7 @@ def write_features(
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import write_table
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     targets.check(paths, ENDINGS)
@@ -125,7 +124,7 @@ def write_features(
         message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
         raise ValueError(message)
     # wrong options, and those that do not fit a grid, are rejected before the work is done
-    chosen = catalog()[FUNCTION].choose(options)
+    chosen = catalogue()[FUNCTION].choose(options)
     there = label_features(chosen)
     asked = choose_features(COMMAND, there, show)
     drawn = asked or default_features(there, MOST_ROWS)
@@ -134,7 +133,7 @@ def write_features(
         raise ValueError(message)
     nodata = None if nodata is None else float(nodata)
     grids = [_open_grid(path, chosen, nodata, band) for path in paths]
-    given = {**asdict(chosen), "nodata": nodata, "band": int(band), "device": device}
+    given = {**chosen.values(), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.io.las.source import LAS
-from spatialq.io.source import Progress
+from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
     metres_per_unit,
@@ -85,7 +84,7 @@ def write_ground(
     """
     from spatialq.execution.call import call
     from spatialq.export.las import write_classified
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     if not targets.paths:
@@ -95,10 +94,10 @@ def write_ground(
     (cloud,) = open_clouds([path], targets, ENDINGS)
     # wrong options are rejected before the work is done
     terrain = {name: options.pop(name) for name in TERRAIN_OPTIONS if name in options}
-    surface = catalog()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
+    surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
     crs = crs_of(COMMAND, [cloud], crs)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    classify = catalog()["classify_ground"]
+    classify = catalogue()["classify_ground"]
     chosen = classify.choose({"unit": unit} | options)
     x, y, z, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
@@ -152,10 +151,10 @@ def _terrain(
 ) -> "Raster":
     from spatialq.execution.call import call
     from spatialq.export.raster import Raster, from_cells
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
-    cells, _ = call(catalog()["ground_surface"], columns, options, device)
+    cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     if cells["z"].size == 0:
         return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     return from_cells(cells["x"], cells["y"], cells["z"], crs)

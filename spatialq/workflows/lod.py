@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileWarning
-from spatialq.functions.declaration import Kind
+from spatialq.functions.declaration import Parameter
 from spatialq.io.source import Progress
 from spatialq.planner import devices
 from spatialq.workflows.cloud_files import crs_of, open_clouds
@@ -20,7 +20,7 @@ from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files
 
 if TYPE_CHECKING:
-    from spatialq.execution.call import Course
+    from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
     from spatialq.io.las.source import LasSource
 
@@ -28,6 +28,7 @@ COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
 ENDINGS = (*TABLE, *PICTURE)
+MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
 def write_lod(
@@ -89,17 +90,17 @@ def write_lod(
         If x and y are degrees, or no sample has a colour; and about each oddity of a file that is
         read all the same.
     """
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
-    chosen = catalog()[FUNCTION].choose(options)  # wrong options are rejected before the work
+    chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
     clouds = open_clouds(paths, targets, ENDINGS)
     crs = crs_of(COMMAND, clouds, crs)
     _warn_about_degrees(paths[0], crs)
     points = sum(cloud.rows for cloud in clouds)
     budget = _points_in(memory, points, chosen)
-    known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
+    known = {"crs": crs, FUNCTION: json.dumps(chosen.values())}
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     if points <= budget:
         tree, used = _whole_tree(clouds, chosen, device, progress)
@@ -139,10 +140,10 @@ def _whole_tree(
     """Build the tree of clouds that fit into memory."""
     from spatialq.database.transport.clouds import read_clouds
     from spatialq.execution.call import call
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
-    udf = catalog()[FUNCTION]
-    return call(udf, read_clouds(udf, clouds, progress), options, device)
+    function = catalogue()[FUNCTION]
+    return call(function, read_clouds(function, clouds, progress), options, device)
 
 
 @contextmanager
@@ -153,22 +154,22 @@ def _tiles(
     progress: Progress | None,
     targets: Outputs,
     budget: int,
-) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Course]]":
+) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
     """Build a tree tile by tile, through files beside the first output."""
     from spatialq.database.transport.clouds import batches_of_clouds
     from spatialq.execution.call import planned
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.udfs.build_lod.spool import rows_of
 
-    udf = catalog()[FUNCTION]
+    function = catalogue()[FUNCTION]
     points = sum(cloud.rows for cloud in clouds)
     beside = targets.paths[0].resolve().parent if targets.paths else None
     with (
-        planned(udf, points, options, device) as course,
+        planned(function, points, options, device) as execution,
         TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside) as folder,
     ):
-        batches = batches_of_clouds(udf, clouds, progress)
-        yield grouped(rows_of(batches, Path(folder), options, course, budget)), course
+        batches = batches_of_clouds(function, clouds, progress)
+        yield grouped(rows_of(batches, Path(folder), options, execution, budget)), execution
 
 
 def _write_tables(
@@ -217,7 +218,7 @@ def _points_in(memory: float | None, points: int, options: Any) -> int:
 
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
-    elif not Kind.of(float).fits(memory):
+    elif not MEMORY.fits(memory):
         message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
         raise ValueError(message)
     leaf = min(options.max_points, points)

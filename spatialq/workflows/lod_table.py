@@ -50,9 +50,9 @@ def arrow_table(nodes: Mapping[str, Any]) -> "pa.Table":
     import pyarrow as pa
 
     from spatialq.database.transport.arrow import structs
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
-    return pa.Table.from_struct_array(structs(catalog()["build_lod"], nodes))
+    return pa.Table.from_struct_array(structs(catalogue()["build_lod"], nodes))
 
 
 def grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

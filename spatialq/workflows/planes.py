@@ -10,8 +10,7 @@ import numpy as np
 
 from spatialq.errors import CrsError
 from spatialq.functions.sql_text import literal
-from spatialq.io.las.source import LAS
-from spatialq.io.source import Progress
+from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
     metres_per_unit,
@@ -84,18 +83,18 @@ def write_planes(
     import pyarrow as pa
 
     from spatialq.database.transport.arrow import structs
-    from spatialq.execution.call import call
+    from spatialq.execution.call import call_outputs
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
     if up not in AXES:
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
-    udf = catalog()["detect_planes"]
-    chosen = udf.choose(options)  # wrong options are rejected before the work is done
+    detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
+    chosen = detect.choose(options)  # wrong options are rejected before the work is done
     (cloud,) = open_clouds([path], targets, ENDINGS)
     if targets.ending_in(*LAS):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
@@ -104,17 +103,17 @@ def write_planes(
     *xyz, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
-    found, used = call(udf, {**columns, "point_id": rows}, chosen, device)
+    functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
+    results, used = call_outputs(functions, {**columns, "point_id": rows}, chosen, device)
+    found = results[detect.name]
     if up != "z":
         found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
-    table = pa.Table.from_struct_array(structs(udf, found))
+    table = pa.Table.from_struct_array(structs(detect, found))
     planes: list[dict[str, Any]] = table.to_pylist()
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
-    if targets.ending_in(*LAS, *PICTURE):
-        udf = catalog()["plane_points"]
-        chosen = udf.choose(options)
-        points, _ = call(udf, {**columns, "point_id": rows}, chosen, device)
+    if assign in functions:
+        points = results[assign.name]
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets.ending_in(*LAS):
         fields = _fields(of_point.astype(np.int32), distance)

@@ -30,8 +30,6 @@ GROUP_ROWS = ROW_GROUP * max(3, THREADS)
 """Rows that `batches` decodes in one call: chunks for every core, short enough for Ctrl-C."""
 SPAN_ROWS = 98_304
 """Rows at which a span is full: two chunks of the usual 50,000."""
-LAS = (".las", ".laz")
-"""Endings of the files that can be read; those of COPC files end in .laz, too."""
 SHRUNK = "became shorter while it was read"
 
 
