@@ -158,28 +158,6 @@ def test_a_viewer_gets_its_nodes_from_the_file(tmp_path):
     assert all(counts[name] == n for name, _, n in rows)
 
 
-OPTIONS = {"strategy": "random", "max_points": 77, "grid_size": 32, "seed": 5}
-
-
-def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq.cli import main as cli
-
-    assert {*OPTIONS, "full_precision"} == set(Options.__dataclass_fields__)
-    given = []
-    nothing = {"points": 0, "seconds": 0.0, "outputs": []}
-    monkeypatch.setattr(lod, "write_lod", lambda *_, **k: given.append(k) or nothing)
-    flags = [word for name, value in OPTIONS.items()
-             for word in (f"--{name.replace('_', '-')}", str(value))]  # fmt: skip
-    for more in ([*flags, "--full-precision", "--device", "cpu", "--crs", "EPSG:25832"], []):
-        monkeypatch.setattr(sys, "argv", ["spatialq", "lod", "a.las", *more])
-        cli.main()
-    full, plain = given
-    assert {name: full[name] for name in OPTIONS} == OPTIONS
-    assert (full["full_precision"], full["device"], full["crs"]) == (True, "cpu", "EPSG:25832")
-    assert Options(**{name: plain[name] for name in Options.__dataclass_fields__}) == Options()
-    assert "points" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_points(tmp_path, n):
     source = write_scene(tmp_path / "a.las", n)
