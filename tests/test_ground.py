@@ -54,7 +54,7 @@ def command(*arguments):
     return json.loads(result.stdout)[0]
 
 
-def test_one_command_gives_points_terrain_relief_and_table(tmp_path, world):
+def test_one_command_gives_points_terrain_hillshade_and_table(tmp_path, world):
     targets = [tmp_path / name for name in ("g.laz", "t.tif", "r.png", "p.parquet")]
     done = command("ground", world.las, *(f"-o{target}" for target in targets), "--resolution", 2)
     before, after = laspy.read(world.las), laspy.read(targets[0])
@@ -68,17 +68,17 @@ def test_one_command_gives_points_terrain_relief_and_table(tmp_path, world):
     assert after.header.parse_crs() == before.header.parse_crs()
     with spatialq.connect() as con:
         found = con.sql(f"FROM '{targets[3]}' ORDER BY point_id").fetchnumpy()
-    takes_part = found["point_id"]  # noise does not
-    assert takes_part.size == done["points"] - done["noise_points"]
-    assert found["is_ground"].tolist() == is_ground[takes_part].tolist()
+    considered = found["point_id"]  # noise does not
+    assert considered.size == done["points"] - done["noise_points"]
+    assert found["is_ground"].tolist() == is_ground[considered].tolist()
     with rasterio.open(targets[1]) as terrain:
         assert terrain.crs.to_epsg() == before.header.parse_crs().to_epsg()
         assert terrain.res == (2.0, 2.0)
         heights = terrain.read(1, masked=True)
-    near = np.abs(np.asarray(before.z)[takes_part] - found["height"] - np.ma.median(heights))
+    near = np.abs(np.asarray(before.z)[considered] - found["height"] - np.ma.median(heights))
     assert np.median(near) < 10  # z less height is about where the terrain is
-    with Image.open(targets[2]) as relief:
-        assert relief.size == heights.shape[::-1]
+    with Image.open(targets[2]) as hillshade:
+        assert hillshade.size == heights.shape[::-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(t.name for t in targets)
 
 
@@ -130,6 +130,19 @@ def test_the_terrain_covers_the_cloud_and_has_the_crs_that_was_given(tmp_path):
         assert terrain.bounds.bottom == np.floor(cloud.y.min() / 1.5) * 1.5
         assert terrain.bounds.top == np.ceil(cloud.y.max() / 1.5) * 1.5
         assert (~terrain.read(1, masked=True).mask).mean() > 0.7
+
+
+def test_the_terrain_has_the_options_of_ground_surface(tmp_path):
+    path = write_scene(tmp_path / "a.las")
+    heights = []
+    for neighbours in (1, 10):
+        target = tmp_path / f"{neighbours}.tif"
+        options = {"method": "idw", "neighbours": neighbours, "extrapolate": True}
+        spatialq.write_ground(path, target, **options)
+        with rasterio.open(target) as terrain:
+            heights.append(terrain.read(1, masked=True))
+    assert not any(each.mask.any() for each in heights)
+    assert (heights[0] != heights[1]).mean() > 0.5
 
 
 def test_degrees_are_refused_before_anything_is_written(tmp_path):

@@ -17,7 +17,7 @@ from spatialq.udfs.build_lod.cost import bytes_host
 import spatialq
 from spatialq.planner import log
 from spatialq.planner.plan import Plan
-from spatialq.workflows import lod
+from spatialq.workflows import lod, lod_table
 
 from ..conftest import real_file
 
@@ -110,7 +110,7 @@ def test_what_goes_with_the_table(tmp_path):
 
 def test_row_groups_hold_few_samples(tmp_path, monkeypatch):
     """A viewer that wants a node reads a row group; every node is in one."""
-    monkeypatch.setattr(lod, "GROUP_SAMPLES", 1000)
+    monkeypatch.setattr(lod_table, "GROUP_SAMPLES", 1000)
     source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
     spatialq.write_lod(source, table, **SMALL)
     file = pq.ParquetFile(table)
@@ -156,28 +156,6 @@ def test_a_viewer_gets_its_nodes_from_the_file(tmp_path):
     assert len({len(name) for name, *_ in rows}) > 1
     counts = {row["node"]: row["count"] for row in pq.read_table(table).to_pylist()}
     assert all(counts[name] == n for name, _, n in rows)
-
-
-OPTIONS = {"strategy": "random", "max_points": 77, "grid_size": 32, "seed": 5}
-
-
-def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq.cli import main as cli
-
-    assert {*OPTIONS, "full_precision"} == set(Options.__dataclass_fields__)
-    given = []
-    nothing = {"points": 0, "seconds": 0.0, "outputs": []}
-    monkeypatch.setattr(lod, "write_lod", lambda *_, **k: given.append(k) or nothing)
-    flags = [word for name, value in OPTIONS.items()
-             for word in (f"--{name.replace('_', '-')}", str(value))]  # fmt: skip
-    for more in ([*flags, "--full-precision", "--device", "cpu", "--crs", "EPSG:25832"], []):
-        monkeypatch.setattr(sys, "argv", ["spatialq", "lod", "a.las", *more])
-        cli.main()
-    full, plain = given
-    assert {name: full[name] for name in OPTIONS} == OPTIONS
-    assert (full["full_precision"], full["device"], full["crs"]) == (True, "cpu", "EPSG:25832")
-    assert Options(**{name: plain[name] for name in Options.__dataclass_fields__}) == Options()
-    assert "points" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from threading import Lock
@@ -19,7 +19,7 @@ from spatialq.io.las.copc import octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, refuse
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
-from spatialq.io.source import ROW_GROUP, Box
+from spatialq.io.source import ROW_GROUP, Box, Progress
 from spatialq.runtime.threads import in_threads
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LasSource:
     def read_into(
         self,
         arrays: Mapping[str, npt.NDArray[Any]],
-        tick: Callable[[Path, int, int], None] | None = None,
+        tick: Progress | None = None,
     ) -> None:
         """Read columns of all points into arrays of one value a point, in several threads.
 
