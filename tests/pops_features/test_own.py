@@ -377,8 +377,8 @@ ON_GPU = """
 import math, sys
 import numba, numpy as np
 from spatialq import cuda, pops_method
-from spatialq.grid import Grid
-from spatialq.udf import Text, catalog
+from spatialq.data.grid import Grid
+from spatialq.functions.declaration import Text, catalog
 from spatialq.udfs.pops_features import own_gpu
 sys.path.insert(0, {host!r})
 from device import HostDevice
