@@ -376,7 +376,8 @@ def test_an_index_beyond_is_null(beyond):
 ON_GPU = """
 import math, sys
 import numba, numpy as np
-from spatialq import cuda, pops_method
+from spatialq import pops_method
+from spatialq.runtime import cuda
 from spatialq.data.grid import Grid
 from spatialq.functions.declaration import Text, catalog
 from spatialq.udfs.pops_features import own_gpu
