@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from spatialq.udfs import pops_features, pops_patches
 from spatialq.udfs.pops_features import STATISTICS, cpu, order
@@ -14,6 +14,7 @@ from spatialq.udfs.pops_features.division import divide
 from spatialq.data.grid import Grid
 
 from ..conftest import real_file
+from ..examples import examples
 from . import oracle
 from .cases import ALL, CASES, SMALL, TERRAIN, holed, plane, single
 
@@ -229,7 +230,7 @@ def divisions(draw, grid):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_small_grids_are_as_brute_force_has_them(data):
     grid = data.draw(small_grids())
