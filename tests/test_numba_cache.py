@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KERNEL = """
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 from pack.other import (
     FACTOR,
     increase,
@@ -21,7 +21,7 @@ def kernel(value):
     return FACTOR * increase(value)
 """
 OTHER = """
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 from . import far
 
 FACTOR = {factor} + far.NUMBER

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from spatialq.planner import log
 from spatialq.planner.plan import Plan
 from spatialq.workflows import lod, lod_table
 
+from ..command_line import spatialq_command, spatialq_process
 from ..conftest import real_file
 
 SMALL = {"max_points": 300, "grid_size": 8}
@@ -45,11 +45,6 @@ def write_scene(path, n=3000, *, crs="EPSG:25832", point_format=7, shift=0.0, se
     return path
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
 def in_sql(source, **options):
     named = "".join(f", {name} := {value!r}" for name, value in options.items())
     with spatialq.connect() as con:
@@ -60,7 +55,7 @@ def test_one_command_gives_table_and_picture(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     table, picture = tmp_path / "n.parquet", tmp_path / "n.png"
     small = ("--max-points", 300, "--grid-size", 8)
-    result = run("lod", source, "-o", table, "-o", picture, *small, "--json")
+    result = spatialq_process("lod", source, "-o", table, "-o", picture, *small, "--json")
     assert result.returncode == 0, result.stderr
     ((done,),) = (json.loads(result.stdout, parse_constant=pytest.fail),)
     rows = pq.read_table(table).to_pylist()
@@ -188,7 +183,7 @@ def test_a_cloud_without_colours_is_warned_about(tmp_path, without):
     expected = "lod: a.las has no colours: red, green and blue of all samples are 0"
     with pytest.warns(spatialq.FileWarning, match=expected):
         assert spatialq.write_lod(source)["brightest"] == 0
-    assert f"warning: {expected}\n" in run("lod", source).stderr
+    assert f"warning: {expected}\n" in spatialq_command("lod", source).stderr
 
 
 @pytest.mark.parametrize(("brightest", "full"), [(200, b"255"), (256, b"65535")])
@@ -271,7 +266,7 @@ def test_there_must_be_a_source(tmp_path):
 def test_errors_are_one_line(tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
     write_scene(tmp_path / "a.las", 50)
-    result = run("lod", *arguments, cwd=tmp_path)
+    result = spatialq_command("lod", *arguments, cwd=tmp_path)
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
@@ -455,7 +450,7 @@ def test_the_command_takes_memory(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     table = tmp_path / "n.parquet"
     small = ("--max-points", 300, "--grid-size", 8, "--memory", memory_for(1000))
-    result = run("lod", source, "-o", table, *small, "--json")
+    result = spatialq_command("lod", source, "-o", table, *small, "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)[0]["points"] == 3000
     assert pq.read_table(table)["node"].to_pylist()[-1] == "r"  # children come first

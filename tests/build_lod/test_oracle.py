@@ -3,7 +3,7 @@
 import laspy
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spatialq.udfs.build_lod import Options, cpu
 from spatialq.udfs.build_lod.tree import Points
@@ -11,6 +11,7 @@ from spatialq.udfs.build_lod.tree import Points
 from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
+from ..examples import examples
 from . import oracle
 from .cases import CASES, CHANNELS, STRATEGIES, cloud, cube_of, points_of
 
@@ -119,7 +120,7 @@ chosen_options = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(rows, min_size=1, max_size=50), st.integers(1, 4), chosen_options)
 def test_any_small_cloud(several, times, options):
     x, y, z, *colours = zip(*(row for row in several for _ in range(times)), strict=True)

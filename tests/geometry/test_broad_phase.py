@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spatialq.data.meshes import Meshes
@@ -135,13 +135,11 @@ grows = st.one_of(st.sampled_from([0.0, 0.001, 0.1, 1.0, 1e6]), st.floats(0, 2))
 
 
 @pytest.mark.parametrize("pairs", METHODS)
-@settings(deadline=None)
 @given(a=some_boxes, b=st.one_of(st.none(), some_boxes), grow=grows)
 def test_any_boxes_are_as_by_brute_force(pairs, a, b, grow):
     assert_pairs(pairs(a, b, grow), meeting(a, b, grow))
 
 
-@settings(deadline=None)
 @given(a=some_boxes, b=st.one_of(st.none(), some_boxes), k=st.integers(1, 5))
 def test_any_candidates_are_as_by_brute_force(a, b, k):
     assert_pairs(rtree.nearest(a, b, k), near(a, b, k))

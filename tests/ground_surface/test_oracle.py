@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import cKDTree
@@ -18,6 +18,7 @@ from spatialq.udfs.owm_ground import cpu as owm_ground
 import spatialq
 
 from ..conftest import real_file
+from ..examples import examples
 from . import oracle
 from .cases import CASES
 
@@ -102,7 +103,7 @@ def clouds(draw):
     return [(i, draw(coordinates) + dx, draw(coordinates) + dy, 0.0) for i in range(n)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(points=clouds(), resolution=st.sampled_from([0.5, 1.0, 0.7]))
 def test_a_plane_stays_a_plane_and_the_hull_has_no_holes(points, resolution):
     """Also where the triangulation is not unique, and where centres lie on edges and corners."""

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from spatialq.udfs import pops_features
 from spatialq.udfs.pops_features import STATISTICS, cpu, order
@@ -15,6 +15,7 @@ from spatialq.data.grid import Grid
 from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
+from ..examples import examples
 from . import oracle
 from .cases import ALL, CASES, SMALL, TERRAIN, holed, plane, single
 
@@ -230,7 +231,7 @@ def divisions(draw, grid):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_small_grids_are_as_brute_force_has_them(data):
     grid = data.draw(small_grids())

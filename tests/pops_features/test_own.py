@@ -376,8 +376,9 @@ def test_an_index_beyond_is_null(beyond):
 ON_GPU = """
 import math, sys
 import numba, numpy as np
-from spatialq import cuda, pops_method
-from spatialq.grid import Grid
+from spatialq import pops_method
+from spatialq.runtime import cuda
+from spatialq.data.grid import Grid
 from spatialq.functions.catalogue import catalogue
 from spatialq.data.columns import Text
 from spatialq.udfs.pops_features import own_gpu
