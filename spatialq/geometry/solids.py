@@ -1,6 +1,6 @@
 """What a mesh is as a body: closed or open, which side is out, and its connected parts."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,21 @@ SHORT = np.uint64(29)
 PARTS = float(1 << 36)
 """Volumes are added as whole parts of the element's box: their order does not matter."""
 MINUS_ZERO = np.uint64(1 << 63)
+
+
+class Solids(NamedTuple):
+    """What kernels need to know of k elements, as plain arrays: see `PreparedMeshes`."""
+
+    vertices: Any
+    faces: Any
+    vertex_starts: Any
+    face_starts: Any
+    boxes: Any
+    side: Any
+    label: Any
+    parts: Any
+    cluster_starts: Any
+    clusters: Any
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

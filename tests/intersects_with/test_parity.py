@@ -96,7 +96,7 @@ def test_no_elements_at_all(device):  # noqa: F811
 
 
 def test_more_events_than_places(device, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(gpu, "EVENTS", 1)
+    monkeypatch.setattr(gpu, "CONTACTS", 1)
     # The crossing is found by the first pass, which makes the second find fewer events.
     a, b, *_ = CASES["crossing beams"]
     inner = shapes.cube(0.01)

@@ -10,7 +10,7 @@ from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime.threads import in_threads
 
 from . import Options, pairmesh
-from .narrow import relate
+from .narrow_phase import relate
 
 FINEST = 1e-6
 """Metres: the least tolerance."""
@@ -75,15 +75,14 @@ def run(
 def relate_pairs(
     meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
 ) -> tuple[Any, Any]:
-    """Find the relations of pairs of elements, see `narrow.relate`."""
+    """Find the relations of pairs of elements, see `narrow_phase.relate`."""
     relation = np.empty(len(rows_a), np.int8)
     measures = np.empty((len(rows_a), 5))
+    solids = meshes.solids
 
     def some(span: tuple[int, int]) -> None:
         relate(
-            rows_a, rows_b, *span, *meshes.arrays,
-            meshes.boxes, meshes.side, meshes.label, meshes.parts,
-            meshes.cluster_starts, meshes.clusters,
+            rows_a, rows_b, *span, solids,
             t, touches, meshes.max_faces, meshes.max_vertices, relation, measures,
         )  # fmt: skip
 
