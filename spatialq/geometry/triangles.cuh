@@ -1,4 +1,4 @@
-// Exact distances of triangles: `triangles.py` once more, operation by operation.
+// Exact distances of triangles: the operations of triangles.py, in the same order.
 #pragma once
 
 struct Vec {

@@ -10,14 +10,14 @@ from ..test_parity import device  # noqa: F401
 from .test_broad_phase import CASES, MANY, boxes_of, scattered
 
 
-def found_there(device, a, b, grow):  # noqa: F811
+def found_there(device, a, b, distance):  # noqa: F811
     there = [None if each is None else device.upload_small(each) for each in (a, b)]
-    return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, grow)]
+    return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, distance)]
 
 
-def assert_as_on_the_cpu(device, a, b, grow):  # noqa: F811
+def assert_as_on_the_cpu(device, a, b, distance):  # noqa: F811
     for found, expected in zip(
-        found_there(device, a, b, grow), rtree.pairs(a, b, grow), strict=True
+        found_there(device, a, b, distance), rtree.pairs(a, b, distance), strict=True
     ):
         assert found.dtype == np.int32
         np.testing.assert_array_equal(found, expected)

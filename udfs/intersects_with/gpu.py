@@ -11,7 +11,7 @@ from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda
 
 from . import Options
-from .cpu import FINEST
+from .cpu import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 WARPS = 4  # of a block
@@ -44,7 +44,7 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
-        t = max(options.tolerance, FINEST)
+        t = max(options.tolerance, MIN_TOLERANCE)
         both = to_device(device, a if b is None else a.followed_by(b))
         limits = rtree_gpu.boxes(device, both)
         split = len(a)

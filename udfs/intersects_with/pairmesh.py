@@ -1,8 +1,8 @@
-"""How elements stand to each other by their inner and outer meshes: the test of the thesis.
+"""Relations of elements by their inner and outer meshes: the test of the thesis.
 
 Every vertex is moved inwards, or outwards, by the tolerance. Where the inner meshes of two
 elements meet, or one of them is inside the other, they have a common interior; where only the
-outer ones meet they touch. What has exactly one surface in common is a matter of luck no more.
+outer ones meet they touch. So elements with exactly one common surface are decided reliably.
 
 References
 ----------
@@ -39,7 +39,7 @@ PLANE = 1e-6
 
 
 def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> Any:
-    """Find how pairs of elements stand to each other.
+    """Find the relations of pairs of elements.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
 
     Notes
     -----
-    A closed mesh with its inside out is taken for what it is meant to be; the sides of an open
-    one are as its triangles have them.
+    The orientation of a closed mesh with its inside out is corrected; that of an open one is the
+    orientation of its triangles.
     """
     welded = weld(a if b is None else a.followed_by(b))
     k = len(welded)
@@ -101,7 +101,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
 
 
 def weld(meshes: Meshes) -> Meshes:
-    """Make one vertex of those of an element that lie in one place, and drop faces without area."""
+    """Join the vertices of an element that coincide, and drop faces without area."""
     owner = np.repeat(np.arange(len(meshes)), np.diff(meshes.vertex_starts))
     x, y, z = np.rint(meshes.vertices / WELD).astype(np.int64).T
     order = np.lexsort((z, y, x, owner))
