@@ -8,12 +8,12 @@ that of n log n since the line before.
 """
 
 import argparse
-import time
 from math import log
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from measure import in_turns
 from numba import njit
 
 import spatialq
@@ -21,8 +21,8 @@ from spatialq.geometry import hash_grid, rtree
 from spatialq.runtime.threads import n_threads
 
 DISTANCE = 0.001
-MAX_OF_JOIN = 8_000  # elements; the join looks at all pairs
-MAX_OF_SWEEP = 40_000
+MAX_FOR_JOIN = 8_000  # elements; the join looks at all pairs
+MAX_FOR_SWEEP = 40_000
 
 
 def of_model(path):
@@ -90,17 +90,6 @@ def join(boxes):
         return con.sql(query).fetchall()[0][0]
 
 
-def best(repeat, tasks):
-    """Least time of each task, and what each found; the tasks take turns."""
-    times, found = {name: [] for name in tasks}, {}
-    for _ in range(repeat):
-        for name, task in tasks.items():
-            clock = time.perf_counter()
-            found[name] = task()
-            times[name].append(time.perf_counter() - clock)
-    return {name: min(seen) for name, seen in times.items()}, found
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?")
@@ -122,11 +111,13 @@ def main():
             "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, DISTANCE)[0]),
             "grid": lambda boxes=boxes: len(hash_grid.pairs(boxes, None, DISTANCE)[0]),
         }
-        if n <= MAX_OF_SWEEP:
+        if n <= MAX_FOR_SWEEP:
             tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], DISTANCE)
-        if n <= MAX_OF_JOIN:
+        if n <= MAX_FOR_JOIN:
             tasks["join"] = lambda boxes=boxes: join(boxes)
-        seconds, found = best(arguments.repeat, tasks)
+        timed = in_turns(tasks, arguments.repeat, warm_up=False, keep=True)
+        seconds = {name: each.best for name, each in timed.items()}
+        found = {name: each.results[-1] for name, each in timed.items()}
         assert len(set(found.values())) == 1, found
         own = seconds.pop("rtree")
         cost = own / (n * log(n))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.data.camera import Camera
 from spatialq.export.atomic import whole
+from spatialq.export.camera import Camera
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:

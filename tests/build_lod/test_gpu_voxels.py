@@ -7,10 +7,7 @@ from spatialq.udfs.build_lod.split_gpu import Records, Split
 from spatialq.udfs.build_lod.tree import Nodes
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
-from ..test_parity import device
 from .cases import CASES, STRATEGIES, cloud, cube_of, joined, packed, points_of, random
-
-__all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}

@@ -6,16 +6,15 @@ import pytest
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes, rtree, rtree_gpu
 
-from ..test_parity import device  # noqa: F401
 from .test_broad_phase import CASES, MANY, boxes_of, scattered
 
 
-def found_there(device, a, b, distance):  # noqa: F811
+def found_there(device, a, b, distance):
     there = [None if each is None else device.upload_small(each) for each in (a, b)]
     return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, distance)]
 
 
-def assert_as_on_the_cpu(device, a, b, distance):  # noqa: F811
+def assert_as_on_the_cpu(device, a, b, distance):
     for found, expected in zip(
         found_there(device, a, b, distance), rtree.pairs(a, b, distance), strict=True
     ):
@@ -24,11 +23,11 @@ def assert_as_on_the_cpu(device, a, b, distance):  # noqa: F811
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_case_is_as_on_the_cpu(device, case):  # noqa: F811
+def test_every_case_is_as_on_the_cpu(device, case):
     assert_as_on_the_cpu(device, *CASES[case])
 
 
-def test_a_giant_is_left_to_many_threads(device):  # noqa: F811
+def test_a_giant_is_left_to_many_threads(device):
     giants = boxes_of(np.full((2, 3), -1e4), np.array([[2e4] * 3, [1e4 + 5.0] * 3]))
     many = np.vstack([scattered(1500, extent=0.5), giants, scattered(1500, seed=1, extent=0.5)])
     assert_as_on_the_cpu(device, many, None, 0.001)
@@ -36,13 +35,13 @@ def test_a_giant_is_left_to_many_threads(device):  # noqa: F811
     assert_as_on_the_cpu(device, giants, many, 0.001)
 
 
-def test_more_pairs_than_expected_are_all_found(device):  # noqa: F811
+def test_more_pairs_than_expected_are_all_found(device):
     equal = np.tile(MANY[:1], (300, 1))
     assert_as_on_the_cpu(device, equal, None, 0.0)
     assert_as_on_the_cpu(device, equal, MANY[:200], 0.0)
 
 
-def test_boxes_are_as_on_the_cpu(device):  # noqa: F811
+def test_boxes_are_as_on_the_cpu(device):
     rng = np.random.default_rng(8)
     parts = []
     for n in (12, 0, 1, 11, 32, 500):

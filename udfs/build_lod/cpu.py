@@ -46,7 +46,7 @@ def run(
     Returns
     -------
     dict of columns
-        A row a node, as `UDF.returns` has them; none without points.
+        One row per node, as the declaration has them; none without points.
 
     Raises
     ------

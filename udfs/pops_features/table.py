@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.functions.declaration import Text
+from spatialq.data.columns import Text
 
 from .methods import STATISTICS, first_rows
 
