@@ -131,12 +131,12 @@ extents = st.one_of(st.sampled_from([0.0, 1e-9, 0.1, 1.0, 1e7]), st.floats(0, 3)
 some_boxes = st.lists(
     st.tuples(st.tuples(places, places, places), st.tuples(extents, extents, extents)), max_size=40
 ).map(lambda rows: boxes_of(*np.array(rows).reshape(-1, 2, 3).swapaxes(0, 1)))
-grows = st.one_of(st.sampled_from([0.0, 0.001, 0.1, 1.0, 1e6]), st.floats(0, 2))
+distances_between = st.one_of(st.sampled_from([0.0, 0.001, 0.1, 1.0, 1e6]), st.floats(0, 2))
 
 
 @pytest.mark.parametrize("pairs", METHODS)
 @settings(deadline=None)
-@given(a=some_boxes, b=st.one_of(st.none(), some_boxes), distance=grows)
+@given(a=some_boxes, b=st.one_of(st.none(), some_boxes), distance=distances_between)
 def test_any_boxes_are_as_by_brute_force(pairs, a, b, distance):
     assert_pairs(pairs(a, b, distance), meeting(a, b, distance))
 
