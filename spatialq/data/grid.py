@@ -7,8 +7,8 @@ import numpy as np
 
 from spatialq.runtime import cuda
 
-LARGEST = 1e60
-"""Of a height: the fourth powers of larger ones, which moments are of, are infinite."""
+MAX_HEIGHT = 1e60
+"""The fourth powers of larger heights, which moments need, are infinite."""
 EQUAL = 1e-10
 """Relative difference of spacings that comes from rounding: cells are square then."""
 
@@ -106,19 +106,19 @@ def count_values(whose: str, grid: Grid) -> int:
     if grid.z.dtype == np.float32:  # which has no other so large
         beyond = xp.isinf(grid.z)
     else:
-        beyond = (grid.z > LARGEST) | (grid.z < -LARGEST)
+        beyond = (grid.z > MAX_HEIGHT) | (grid.z < -MAX_HEIGHT)
     if beyond.any():
         row, column = divmod(int(beyond.argmax()), grid.columns)
         x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
         value = float(grid.z[row, column])
-        must = f"from {-LARGEST:g} to {LARGEST:g}, or missing"
+        must = f"from {-MAX_HEIGHT:g} to {MAX_HEIGHT:g}, or missing"
         message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"
         raise ValueError(message)
     return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
 
 
 def require_values(whose: str, grid: Grid) -> None:
-    """Refuse a grid without a value, or with one that is infinite or as good as that.
+    """Reject a grid without a value, or with one that is infinite or nearly so.
 
     Raises
     ------

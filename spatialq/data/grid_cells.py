@@ -1,4 +1,4 @@
-"""Cells in any order into a grid: where they lie is found from their coordinates alone."""
+"""Builds a grid of cells in any order: their positions follow from their coordinates alone."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +13,13 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, spans
 
 NEAR = 0.01
-"""Cells that a coordinate may lie off its place: those from text are rounded."""
+"""Cells by which a coordinate may be off its position: those from text are rounded."""
 EXACT = 1e-6
-"""Cells that arithmetic leaves coordinates off their places, at most."""
+"""Cells by which arithmetic puts coordinates off their positions, at most."""
 SPARSE = 100
-"""Places of a grid for each cell that is there, at most: points that are no grid need more."""
-MOST_DIFFERENT = 1 << 20
-"""Values of an axis that each thread looks for the spacing in; all are checked against it."""
+"""Positions of a grid per cell that exists, at most: points that are no grid need more."""
+MAX_DIFFERENT = 1 << 20
+"""Values of an axis in which each thread searches for the spacing; all are checked against it."""
 EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate is
 
 
@@ -200,7 +200,7 @@ def _is_single(values: Any) -> Any:
 def _table(values: Any) -> Any:
     """Hash table (open addressing) of the different values, by their bits."""
     bits = 4
-    while 1 << bits < 2 * min(values.size, MOST_DIFFERENT):
+    while 1 << bits < 2 * min(values.size, MAX_DIFFERENT):
         bits += 1
     shift, mask = np.uint64(64 - bits), np.int64((1 << bits) - 1)
     table = np.full(1 << bits, EMPTY, np.uint64)

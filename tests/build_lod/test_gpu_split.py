@@ -69,8 +69,8 @@ def assert_as_on_the_cpu(device, points, kind, max_points, cube=None, root=None)
     found = split_gpu.split(device, there, cube, Options(max_points=max_points), root)
     ordered = cpu.sort(points, cube, root)
     expected = grow(split(ordered, max_points), root.level)
-    assert found.level_first == expected.level_first
-    for name, there in vars(found.nodes).items():
+    assert found.nodes.level_first == expected.level_first
+    for name, there in found.nodes.arrays.items():
         values, wanted = device.download(there), getattr(expected, name)
         assert values.dtype == wanted.dtype, name
         np.testing.assert_array_equal(values, wanted, err_msg=name)
