@@ -90,7 +90,7 @@ def join(boxes):
 
 
 def best(repeat, tasks):
-    """Least time of each task, and what each found; the tasks take turns."""
+    """Best time of each task, and what each found; the tasks take turns."""
     times, found = {name: [] for name in tasks}, {}
     for _ in range(repeat):
         for name, task in tasks.items():

@@ -91,7 +91,7 @@ def table(con, meshes):
 
 
 def best(repeat, *tasks):
-    """Least time of each task, and its result; they take turns, to meet the same machine."""
+    """Best time of each task, and its result; they take turns, to meet the same machine."""
     times, results = [[] for _ in tasks], [None for _ in tasks]
     for _ in range(repeat):
         for i, task in enumerate(tasks):

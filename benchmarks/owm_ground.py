@@ -43,7 +43,7 @@ def extremes(x, y, z, start, stop):
 
 
 def best(repeat, *tasks):
-    """Least time of each task; the tasks take turns, so that all meet the same machine."""
+    """Best time of each task; the tasks take turns, so that all meet the same machine."""
     times = [[] for _ in tasks]
     for _ in range(repeat):
         for task, seen in zip(tasks, times, strict=True):
