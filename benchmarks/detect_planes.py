@@ -4,10 +4,10 @@ python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [-
 
 The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
 alternate; the ratio is that of the best of each. Finding is all that comes before points are
-assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
-order. With --processor all times are those of the processors, all threads together, which other
-processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in the
-same run, normals included (open3d_rival.py).
+assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py),
+in random order. With --processor all times are those of the processors, all threads together, which
+other processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in
+the same run, normals included (open3d_rival.py).
 """
 
 import argparse

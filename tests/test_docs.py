@@ -150,7 +150,9 @@ def test_what_a_page_shows(con, page):
     reader = Reader(con)
     steps = list(blocks((ROOT / page).read_text()))
     if page == "docs/pops_method.md":  # which says so
-        Path("slope.py").write_text(next(text for language, text, *_ in steps if language == "python"))
+        Path("slope.py").write_text(
+            next(text for language, text, *_ in steps if language == "python")
+        )
     for language, text, kind, expected in steps:
         if language not in ("sql", "sh", "python"):
             continue
