@@ -16,11 +16,11 @@ import laspy
 import numpy as np
 import pytest
 import rasterio
+from spatialq.data.camera import Camera
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
 from spatialq.cli import main as cli
-from spatialq.data.camera import Camera
 from spatialq.database.connection import macros
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.declaration import catalog

@@ -23,7 +23,7 @@ MOST_DIFFERENT = 1 << 20
 EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate is
 
 
-class Axis(NamedTuple):
+class RegularAxis(NamedTuple):
     """Where cells may lie along an axis."""
 
     first: float
@@ -82,7 +82,7 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     return grid
 
 
-def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
+def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[RegularAxis, RegularAxis]:
     """Find the spacing along x and y.
 
     As arithmetic may leave values of one place apart, gaps that are a small part of the widest
@@ -127,7 +127,7 @@ def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _axis(values: NDArray[Any], share: float) -> Axis:
+def _axis(values: NDArray[Any], share: float) -> RegularAxis:
     """Find the spacing of ascending values: the usual gap, exact over the whole extent."""
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
@@ -136,12 +136,12 @@ def _axis(values: NDArray[Any], share: float) -> Axis:
     usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
-    ends = Axis(first, extent / steps, steps + 1)
+    ends = RegularAxis(first, extent / steps, steps + 1)
     if ends.off(values).max() <= EXACT:
         return ends
     # the ends are rounded as well: a line through all is less off
     spacing, start = np.polyfit(np.rint((values - first) / ends.spacing), values - first, 1)
-    line = Axis(first + float(start), float(spacing), steps + 1)
+    line = RegularAxis(first + float(start), float(spacing), steps + 1)
     return line if line.off(values).max() <= NEAR else ends
 
 
@@ -156,7 +156,7 @@ def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
     return max(found)[1]
 
 
-def _require_near(function: str, axis: str, values: NDArray[Any], places: Axis) -> None:
+def _require_near(function: str, axis: str, values: NDArray[Any], places: RegularAxis) -> None:
     off = places.off(values)
     row = int(np.argmax(off))
     if off[row] > NEAR:

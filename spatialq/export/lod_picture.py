@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.data.camera import Camera
 from spatialq.export.atomic import whole
+from spatialq.export.camera import Camera
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ CREASE = 12.0  # pixels that a neighbour is nearer where shade is darkest
 SHADE = 0.75  # of the light, there
 
 
-class Nodes(NamedTuple):
+class LodTable(NamedTuple):
     """Columns of `build_lod` as NumPy arrays; the samples of node k are those from offset k on."""
 
     level: Any
@@ -54,7 +54,7 @@ class Nodes(NamedTuple):
     """Whether there are none: the colours are those of the height."""
 
     @classmethod
-    def of(cls, table: "pa.Table") -> "Nodes":
+    def of(cls, table: "pa.Table") -> "LodTable":
         """Take them out of a table, the samples without a copy."""
         level, is_leaf, spacing, points = (
             table[name].to_numpy() for name in ("level", "is_leaf", "spacing", "points")
@@ -110,7 +110,7 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     path
         File to write, about 1900 pixels wide.
     table : pyarrow.Table
-        Nodes, as `build_lod` gives them.
+        LodTable, as `build_lod` gives them.
     title
         First line of the picture.
 
@@ -121,7 +121,7 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    nodes = Nodes.of(table)
+    nodes = LodTable.of(table)
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
     points = _cut(nodes, int(nodes.level.max(initial=0)))
@@ -182,13 +182,13 @@ def _tones(colour: "Colours") -> tuple[float, float]:
     return (0.0, bright) if colour.min() < bright else (bright - 1, bright + 1)
 
 
-def _coarse(nodes: Nodes, width: float) -> int:
+def _coarse(nodes: LodTable, width: float) -> int:
     """Give the first level whose voxels are that narrow: a stray point makes the root's wide."""
     narrow = ~nodes.is_leaf & (nodes.spacing <= width)
     return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
-def _finest(nodes: Nodes) -> int:
+def _finest(nodes: LodTable) -> int:
     """Give the last level whose voxels lie close: through the others the far side is seen."""
     inner = ~nodes.is_leaf
     voxels = np.bincount(nodes.level[inner], np.diff(nodes.offsets)[inner])
@@ -206,7 +206,7 @@ def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
     ]
 
 
-def _cut(nodes: Nodes, level: int) -> Level:
+def _cut(nodes: LodTable, level: int) -> Level:
     """Take the nodes of a level, and the leaves above it."""
     chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
     spans = [np.arange(*nodes.offsets[k : k + 2]) for k in np.flatnonzero(chosen)]

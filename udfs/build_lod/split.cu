@@ -13,7 +13,7 @@
 // loads of all are on their way at once. What its points do to one cell, one lane does for all.
 
 #include "build_lod/points.cuh"
-#include "detect_planes/bounds.cuh"
+#include "geometry/bounds.cuh"
 
 #define INNER 0x80000000u
 #define PARENTS 512       // cells of a block of lod_pyramid, at the level above its lowest

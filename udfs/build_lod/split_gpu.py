@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.runtime import cuda
 
-from .tree import BITS, Cube, Root
+from .tree import BITS, Cube, Nodes, Root
 
 if TYPE_CHECKING:
     from . import Options
@@ -29,19 +29,6 @@ SLOT_STRIDE = 8
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes of a tree, on the device: the fields of `Tree` of the same names."""
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-
-
-@dataclass(frozen=True)
 class Split:
     """Points in their leaves, on the device.
 
@@ -53,8 +40,6 @@ class Split:
     order : uint32[n]
         The positions that they had.
     nodes : Nodes
-    level_first : list of int
-        The first node of each level from the root's on, and behind the last one.
     points, children : int64[nodes], uint8[nodes]
         Those of the nodes, as NumPy arrays.
     """
@@ -62,7 +47,6 @@ class Split:
     records: Any
     order: Any
     nodes: Nodes
-    level_first: list[int]
     points: Any
     children: Any
 
@@ -196,12 +180,12 @@ def split(
     records = device.xp.empty((len(cloud), cloud.words), np.uint32)  # while the device counts
     order = device.xp.empty(len(cloud), np.uint32)
     n_nodes = splitter.refine()
-    nodes, level_first, slots = splitter.nodes(n_nodes)
+    nodes, slots = splitter.nodes(n_nodes)
     leaf_of = splitter.leaves()
     # before the long sort, during which the host goes on
     points, children = device.download(nodes.points), device.download(nodes.children)
     _points(device, "sort", cloud, splitter.ids, leaf_of, slots, records, order)
-    return Split(records, order, nodes, level_first, points, children)
+    return Split(records, order, nodes, points, children)
 
 
 class _Splitter:
@@ -302,16 +286,16 @@ class _Splitter:
                 words, cells = words[cells:], cells // 8
             level -= levels
 
-    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, list[int], Any]:
+    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, Any]:
         """Make the nodes; where the points of each go comes last."""
         level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
         n, empty = level_first[-1], self.device.xp.empty
         nodes = Nodes(
             empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64), level_first,
         )  # fmt: skip
         within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
-        into = *vars(nodes).values(), within, slots
+        into = *nodes.arrays.values(), within, slots
         top = self.rounds[0].words[-1:]
         cell = map(np.uint64, self.root.cell)
         self.device.launch(SOURCE, "lod_root", (1,), 1, top, self.root.level, *cell, *into)
@@ -322,7 +306,7 @@ class _Splitter:
             self.device.launch(
                 SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
             )
-        return nodes, level_first, slots
+        return nodes, slots
 
     def leaves(self) -> Any:
         """Find the leaf of each finest cell of all rounds."""

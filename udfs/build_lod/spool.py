@@ -18,7 +18,7 @@ from .tree import BITS, Cube, Points, Root, Tree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.execution.call import Course
+    from spatialq.execution.call import Execution
 
     from . import Options
 
@@ -107,7 +107,7 @@ def rows_of(
     batches: Iterable[Mapping[str, Any]],
     folder: Path,
     options: "Options",
-    course: "Course",
+    execution: "Execution",
     budget: int,
 ) -> Rows:
     """Give the rows of all nodes of a cloud that goes through files.
@@ -119,7 +119,7 @@ def rows_of(
     folder : Path
         For files, of twice 41 bytes a point at most; none is left.
     options : Options
-    course : Course
+    execution : Execution
         The device; what is too much for the GPU's memory goes to the CPU, if that is left open.
     budget : int
         Points that main memory is enough for, not fewer than a leaf may have.
@@ -133,14 +133,14 @@ def rows_of(
     """
 
     def build(*given: Any) -> Tree:
-        if course.device == "gpu":
+        if execution.device == "gpu":
             try:
                 return gpu.build_and_bring(*given)
             except MemoryError as full:
-                course.fall_back(full)
+                execution.fall_back(full)
         return cpu.build(*given)
 
-    if course.device == "gpu":
+    if execution.device == "gpu":
         from . import gpu
 
         budget = min(budget, max(gpu.capacity(options), options.max_points))

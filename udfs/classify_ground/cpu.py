@@ -12,7 +12,7 @@ from spatialq.udfs.owm_ground import cpu as owm_ground
 from spatialq.runtime.threads import n_threads, spans
 
 from . import discs, fill, method, points, terrain
-from .grid import Grid, lay_grid, not_finite, windows
+from .grid import CloudRaster, lay_grid, not_finite, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def _classify(
     )  # fmt: skip
 
 
-def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> Grid:
+def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> CloudRaster:
     sides = []
     for values in cloud:
         ends = threads.points(points.extent, values)
@@ -151,7 +151,7 @@ def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -
     return lay_grid(sides[0], sides[1], cloud[0].size, count_occupied)
 
 
-def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":
+def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heights, Flags, float]":
     """Lowest point of each cell above the median of them all, which cells have one, the median."""
     n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
     # Each thread fills a grid of its own, unless that were more work than the points.
@@ -222,11 +222,11 @@ def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Hei
     return opened[outside : outside + rows, outside : outside + columns]
 
 
-def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
+def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
     return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
 
 
-def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
+def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
     """Flag what openings by ever larger discs cut off."""
     flags = np.zeros(z.shape, np.bool_)
     for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
@@ -242,7 +242,7 @@ def _base(
     cloud: "Cloud",
     point_id: "NDArray[np.int64]",
     options: "Options",
-    grid: Grid,
+    grid: CloudRaster,
     z: "Heights",
     candidate: "Flags",
     level: float,
@@ -263,7 +263,7 @@ def _base(
 
 
 def _grow(
-    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: Grid
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: CloudRaster
 ) -> "Flags":
     for _ in range(method.GROWTHS):
         before, ground = ground, np.empty_like(ground)
@@ -276,7 +276,7 @@ def _grow(
 
 def _extend(
     threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
-    above: "Heights", grid: Grid,
+    above: "Heights", grid: CloudRaster,
 ) -> "Flags":  # fmt: skip
     candidate = known & (above >= method.CREST_HEIGHT)
     near = method.neighbours(grid.cell)
@@ -294,7 +294,12 @@ def _extend(
 
 
 def _join_cliffs(
-    threads: Threads, z: "Heights", ground: "Flags", known: "Flags", above: "Heights", grid: Grid
+    threads: Threads,
+    z: "Heights",
+    ground: "Flags",
+    known: "Flags",
+    above: "Heights",
+    grid: CloudRaster,
 ) -> "Flags":
     candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
     threads.rows(
@@ -310,7 +315,7 @@ def _densify(
     z: "Heights",
     known: "Flags",
     ground: "Flags",
-    grid: Grid,
+    grid: CloudRaster,
     options: "Options",
 ) -> "tuple[Heights, Heights]":
     """Take as ground what is near the terrain through it, again and again: terrain and slope."""

@@ -1,6 +1,6 @@
 """`detect_planes` on the CPU: points and cells in threads; the stages are those of README.md."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -30,24 +30,29 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64]",
     options: "Options",
-) -> "dict[str, NDArray[Any]]":
-    """Find the planes of a cloud.
+    outputs: "Sequence[str]",
+) -> "dict[str, dict[str, NDArray[Any]]]":
+    """Find the planes of a cloud, and the plane of each point.
 
     Parameters
     ----------
     x, y, z : float64[n]
     point_id : int64[n]
     options : Options
+    outputs : sequence of 'detect_planes', 'plane_points'
+        Several come from one search.
 
     Returns
     -------
-    dict of columns
-        The most representative plane first: `plane_id` int64: 1, 2, 3 ...; `nx`, `ny`, `nz`, `d`:
-        n . p = d for its points p, n of length 1, its greatest
-        component positive; `votes`: weights of its nodes;
-        `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse`: of their distances;
-        `area`: of what they cover; `orientation` int8: place in ORIENTATIONS; `boundary`: WKB
-        POLYGON Z, convex, with points of the plane as corners.
+    dict of output -> dict of columns
+        'detect_planes': the plane with the most votes first: `plane_id` int64: 1, 2, 3 ...; `nx`,
+        `ny`, `nz`, `d`: n . p = d for its points p, n of length 1, its largest component positive;
+        `votes`: weights of its nodes; `point_count` int64; `cx`, `cy`, `cz`: mean of its points;
+        `rmse`: of their distances; `area`: of what they cover; `orientation` int8: place in
+        ORIENTATIONS; `boundary`: WKB POLYGON Z, convex, with points of the plane as corners.
+        'plane_points', in the order of the input: `point_id` as given; `plane_id` int64, 0 where a
+        point belongs to no plane; `distance` float64: from that plane along its normal, NaN for
+        none.
 
     Raises
     ------
@@ -64,7 +69,10 @@ def run(
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
     Pattern Recognition 48 (2015) 2043-2053. Differs from it as README.md says.
     """
-    return detection(x, y, z, point_id, options, label=False).columns
+    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
+    of_points = {"point_id": point_id, "plane_id": found.owner, "distance": found.distance}
+    tables = {"detect_planes": found.columns, "plane_points": of_points}
+    return {name: tables[name] for name in outputs}
 
 
 def detection(

@@ -10,7 +10,7 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import EXPLAINED, FREE, group, unite
-from .octree import LEAST, Cube, Nodes, planar_nodes, weighted_median
+from .octree import LEAST, Cube, PlanarNodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     return Detection(columns, owners, distances)
 
 
-def _noise(nodes: Nodes) -> float:
+def _noise(nodes: PlanarNodes) -> float:
     """Give the variance across a node that the median point has."""
     return weighted_median(nodes.values[:, 0], nodes.count)
 
 
-def _sound(nodes: Nodes, noise: float) -> Any:
+def _sound(nodes: PlanarNodes, noise: float) -> Any:
     """Tell which nodes are as thick as noise makes a plane.
 
     Two walls in one are thicker.
@@ -133,11 +133,11 @@ def _sound(nodes: Nodes, noise: float) -> Any:
     return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (LEAST_REACH / ROOT) ** 2)
 
 
-def _weights(nodes: Nodes, size: int) -> Any:
+def _weights(nodes: PlanarNodes, size: int) -> Any:
     return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
 
 
-def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
+def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
     """Vote, find the peaks, and give nodes to planes: the most representative first.
 
     Returns
@@ -202,7 +202,7 @@ def _faces_down(planes: Any) -> Any:
     return np.take_along_axis(normals, greatest, 1)[:, 0] < 0
 
 
-def _in_steps(nodes: Nodes, planes: Any, cube: Cube, options: "Options") -> Any:
+def _in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
     """Give normals, offsets and greatest distances of planes in steps from the least corner."""
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT

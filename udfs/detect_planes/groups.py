@@ -9,9 +9,8 @@ from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
-
-from .eigen import eigen
 
 ROUNDS = 8
 """Times that a plane's nodes are told anew, at most."""
@@ -138,7 +137,7 @@ def group(
     counts, weights : float64[nodes]
         Points; what they weigh when moments are merged.
     means, covariances, values, vectors
-        Of the nodes, see `octree.Nodes`.
+        Of the nodes, see `octree.PlanarNodes`.
     step, rho_step : float
         Between the cells of the accumulator.
     least_offset : float

@@ -5,8 +5,8 @@
 // Loops over points are a warp's: it takes TILE points after the other, 32 at once, and reads them
 // side by side. What they add to tables is gathered first, see `Gathered`.
 
-#include "detect_planes/bounds.cuh"
-#include "detect_planes/eigen.cuh"
+#include "geometry/bounds.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;

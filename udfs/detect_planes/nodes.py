@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
-from .eigen import eigen
 
 FLAT = -3
 """State of a cell in a planar one, less the level of that."""

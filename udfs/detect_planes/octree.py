@@ -110,7 +110,7 @@ WIDTHS = 1, 1, 1, 3, 6, 3, 9
 
 
 @dataclass(frozen=True)
-class Nodes:
+class PlanarNodes:
     """Planar nodes without their outliers, in main memory; lengths are half sides of the root.
 
     Coarser ones first, those of a level in Morton order.
@@ -140,7 +140,7 @@ class Nodes:
     def __len__(self) -> int:
         return int(self.level.size)
 
-    def join(self, kept: Any, more: "Nodes | None" = None) -> "Nodes":
+    def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
         """Give those that are kept, and more."""
         if more is None and kept.all():
             return self
@@ -153,7 +153,7 @@ class Nodes:
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> Nodes:
+def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> PlanarNodes:
     """Find the planar nodes of a cloud, on the device where it is.
 
     Parameters
@@ -168,7 +168,7 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
 
     Returns
     -------
-    Nodes
+    PlanarNodes
 
     References
     ----------
@@ -195,7 +195,7 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = cloud.download(xp.concatenate(batches))
     level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = Nodes(
+    found = PlanarNodes(
         level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
         covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
@@ -305,7 +305,7 @@ class _Grid:
         return rows
 
 
-def layers(nodes: Nodes) -> Any:
+def layers(nodes: PlanarNodes) -> Any:
     """Tell which nodes are layers: exact ones, nearly all parallel, at many depths.
 
     Depth cameras give a few depths only, so that any plane is a stair of flat steps there.

@@ -11,7 +11,7 @@ from spatialq.runtime.threads import n_threads, spans
 from ..owm_ground import cpu as owm_ground
 from . import cells
 from .buckets import sort_into_buckets
-from .grid import Grid, cover, not_finite
+from .grid import SurfaceRaster, cover, not_finite
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _rasterise(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
     triangles: Triangles,
-    grid: Grid,
+    grid: SurfaceRaster,
     heights: "NDArray[np.float64]",
 ) -> None:
     x, y, z = points
@@ -113,7 +113,7 @@ def _rasterise(
 def _weigh(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
-    grid: Grid,
+    grid: SurfaceRaster,
     wanted: "NDArray[np.bool_]",
     neighbours: int,
     heights: "NDArray[np.float64]",

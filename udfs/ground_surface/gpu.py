@@ -10,7 +10,7 @@ from spatialq.runtime import cuda
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
-from .grid import Grid, cover, not_finite
+from .grid import SurfaceRaster, cover, not_finite
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         return grid.table(heights if here else device.download(heights), xp)
 
 
-def _heights(device: Any, points: "Points", grid: Grid, options: "Options") -> Any:
+def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
     """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
     xp, kernels = device.xp, _Kernels(device, grid)
     heights = xp.full((grid.rows, grid.columns), np.nan)
@@ -89,7 +89,7 @@ class _Kernels:
     """The steps on one device, for one grid; points and triangles come from the host."""
 
     device: Any
-    grid: Grid
+    grid: SurfaceRaster
 
     def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
         """Fill the cells whose centre is in a triangle; of several the first counts."""

@@ -18,7 +18,7 @@ MIN_STEP = 1000  # spacings of double precision that a cell must have
 
 
 @dataclass(frozen=True)
-class Grid:
+class SurfaceRaster:
     """Square cells whose edges are multiples of the resolution, over the box of the points.
 
     Cell `column` spans [column * resolution, (column + 1) * resolution). Heights stand in an
@@ -72,7 +72,7 @@ def not_finite(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> str
     )
 
 
-def cover(x: Any, y: Any, options: "Options") -> Grid:
+def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
     """Lay the grid over the box of some points, at least one; arrays of NumPy or CuPy.
 
     Raises
@@ -97,7 +97,7 @@ def cover(x: Any, y: Any, options: "Options") -> Grid:
             "tiles, or remove stray points"
         )
         raise ValueError(message)
-    return Grid(resolution, first_column, first_row, columns, rows)
+    return SurfaceRaster(resolution, first_column, first_row, columns, rows)
 
 
 def _cells(low: float, high: float, resolution: float) -> tuple[int, int]:

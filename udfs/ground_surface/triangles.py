@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import cells
-from .grid import Grid
+from .grid import SurfaceRaster
 
 Floats = NDArray[np.float64]
 Triangles = NDArray[np.int32]
@@ -17,7 +17,9 @@ NONE: Triangles = np.empty((0, 3), np.int32)
 FLAT = ("QH6013", "QH6154", "QH7089")  # what Qhull says of points on one line, or nearly so
 
 
-def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple[Floats, ...]:
+def arrange(
+    x: Floats, y: Floats, z: Floats, grid: SurfaceRaster, *, thin: bool
+) -> tuple[Floats, ...]:
     """Sort points by x and y, counted from the grid's corner; one for each place, or each cell.
 
     Of several points at one place the lowest is kept; of several in one cell (`thin`) the one

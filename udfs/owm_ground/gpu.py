@@ -13,7 +13,7 @@ from spatialq.runtime.threads import n_threads, spans
 from . import cells
 from .layout import lay_out
 from .result import not_finite, result_of
-from .windows import Axis, Box, cut_axes
+from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,11 +150,11 @@ def find(
 
 
 @dataclass(frozen=True)
-class Grid:
+class DeviceCells:
     """The cells of one extent, on the device: good for every cloud of that extent and size."""
 
-    columns: Axis
-    rows: Axis
+    columns: SlotAxis
+    rows: SlotAxis
     memory: Any
     """GRID on the device, and behind it the arrays that it points at."""
 
@@ -169,7 +169,7 @@ class Found:
     """uint64[4]: points refused, the complement of the first one's position, seeds, points."""
 
 
-def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
+def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> Found:
     """Launch all kernels; wait for none of them."""
     columns, rows = grid.columns, grid.rows
     *coordinates, point_id = cloud
@@ -227,18 +227,18 @@ def _extent(device: Any, x: Any, y: Any) -> Box:
 COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # of the greatest x and y
 
 
-_grids: dict[Any, Grid] = {}
+_grids: dict[Any, DeviceCells] = {}
 MAX_GRIDS = 8  # kept for the next cloud
 
 
-def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | None:
+def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> DeviceCells | None:
     """Cut the axes and put them on the device; None where no cell has a slot."""
     key = device, box, x.size, options
     if key in _grids:
         return _grids[key]
     looked_at_points = False
 
-    def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, x.size)
@@ -251,7 +251,7 @@ def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | N
     columns, rows = cut_axes(box, x.size, options, used)
     if 0 in (columns.n_slots, rows.n_slots):
         return None
-    grid = Grid(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
+    grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
     if not looked_at_points:
         while len(_grids) >= MAX_GRIDS:
             _grids.pop(next(iter(_grids)), None)

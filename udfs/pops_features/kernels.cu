@@ -4,7 +4,7 @@
 // A block of the first kernels has a superpatch: the patches that start in a part of an example,
 // mostly all of it. Its cells are in shared memory where they fit, and serve all scales.
 
-#include "detect_planes/eigen.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;

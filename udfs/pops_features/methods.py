@@ -25,13 +25,11 @@ OWN: "dict[str, Own]" = {}
 """Methods of `spatialq.pops_method`."""
 
 
-def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> Sequence[str]:
+def features_of(method: str, own: "Mapping[str, Own]" = OWN) -> Sequence[str]:
     """List the features of a method.
 
     Parameters
     ----------
-    function : str
-        Whose errors they are.
     method : str
     own : mapping, optional
         Methods of the user's own; by default all that there are by now.
@@ -45,7 +43,7 @@ def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> S
         return own[method].features
     if method in FEATURES:
         return FEATURES[method]
-    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
+    message = f"no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
     raise ValueError(message)
 
 
