@@ -16,12 +16,12 @@ import laspy
 import numpy as np
 import pytest
 import rasterio
-from spatialq.data.camera import Camera
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.database.connection import macros
+from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.catalogue import catalogue
 
@@ -176,34 +176,11 @@ def test_pages_quote_errors_in_blocks_only():
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
 
 
-def parameters(name):
-    """The table of parameters of a macro, which is on one page."""
-    pattern = rf"<!-- parameters: {name} -->\n(.*?)<!-- end of parameters -->"
-    (found,) = (
-        table
-        for page in PAGES
-        for table in re.findall(pattern, (ROOT / page).read_text(), re.DOTALL)
-    )
-    return found
-
-
-TABLES = {
-    "detect_planes": ("detect_planes", "plane_points"),
-    "pops_features": ("pops_features", "pops_patches"),
-    "intersects_with": ("intersects_with",),
-    "distance": ("distance", "nearest"),
-    "above": ("direction",),
-    **{
-        name: (name,)
-        for name in ("owm_ground", "ground_surface", "classify_ground", "build_lod")
-    },
-    "plane_elements": ("plane_elements",),
-}  # fmt: skip
-"""The table of parameters that has the options of each function."""
 FIXED = {"relations", "k", "direction"}
-"""Options that a macro's name gives."""
+"""Parameters that a macro's name gives."""
 
 
+<<<<<<< HEAD
 def test_every_option_is_in_a_table_of_parameters():
     assert {name for names in TABLES.values() for name in names} - {"nearest"} == set(catalogue())
     for table, (name, *_) in TABLES.items():
@@ -211,6 +188,17 @@ def test_every_option_is_in_a_table_of_parameters():
         for option in {*(each.name for each in catalogue()[name].parameters), "device"} - FIXED:
             assert f"| `{option}` |" in text, (table, option)
     assert "| `k` |" in parameters("nearest")
+=======
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_every_parameter_is_in_a_table(name):
+    """Of the function's page, or of the page of the first output of its declaration."""
+    function = catalogue()[name]
+    page = (ROOT / f"docs/{function.declaration.outputs[0].name}.md").read_text()
+    table = r"<!-- parameters: \w+ -->\n(.*?)<!-- end of parameters -->"
+    tables = "".join(re.findall(table, page, re.DOTALL))
+    for parameter in {*(each.name for each in function.parameters), "device"} - FIXED:
+        assert f"| `{parameter}` |" in tables, parameter
+>>>>>>> prose
 
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
@@ -229,6 +217,7 @@ def test_samples_and_cameras_are_on_their_pages():
         assert f"`{name}`" in text, name
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(
     "name",
     ["detect_planes", "plane_points", "detect_planes_list", "plane_points_list", "build_lod",
@@ -242,6 +231,8 @@ def test_a_macro_has_the_arguments_of_the_options(name):
     assert named[-len(options) - len(files) - 1 :] == [*options, *files, "device"]
 
 
+=======
+>>>>>>> prose
 def test_the_examples_of_the_macros(con):
     """Those of functions; readers' and planner's name files of their own."""
     for view, ifc_class in VIEWS.items():

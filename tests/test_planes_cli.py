@@ -1,7 +1,6 @@
 """From a file to its planes: the command and the Python call."""
 
 import json
-import sys
 
 import laspy
 import numpy as np

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from itertools import pairwise
 
 import laspy
