@@ -180,15 +180,6 @@ FIXED = {"relations", "k", "direction"}
 """Parameters that a macro's name gives."""
 
 
-<<<<<<< HEAD
-def test_every_option_is_in_a_table_of_parameters():
-    assert {name for names in TABLES.values() for name in names} - {"nearest"} == set(catalogue())
-    for table, (name, *_) in TABLES.items():
-        text = parameters(table)
-        for option in {*(each.name for each in catalogue()[name].parameters), "device"} - FIXED:
-            assert f"| `{option}` |" in text, (table, option)
-    assert "| `k` |" in parameters("nearest")
-=======
 @pytest.mark.parametrize("name", sorted(catalogue()))
 def test_every_parameter_is_in_a_table(name):
     """Of the function's page, or of the page of the first output of its declaration."""
@@ -198,7 +189,6 @@ def test_every_parameter_is_in_a_table(name):
     tables = "".join(re.findall(table, page, re.DOTALL))
     for parameter in {*(each.name for each in function.parameters), "device"} - FIXED:
         assert f"| `{parameter}` |" in tables, parameter
->>>>>>> prose
 
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
@@ -217,22 +207,6 @@ def test_samples_and_cameras_are_on_their_pages():
         assert f"`{name}`" in text, name
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize(
-    "name",
-    ["detect_planes", "plane_points", "detect_planes_list", "plane_points_list", "build_lod",
-     "build_lod_list", "pops_features", "pops_patches"],
-)  # fmt: skip
-def test_a_macro_has_the_arguments_of_the_options(name):
-    (macro,) = (macro for macro in macros() if macro.name == name)
-    named = re.findall(r"(\w+) := ", macro.statement.split(") AS ")[0])
-    options = [each.name for each in catalogue()[name.removesuffix("_list")].parameters]
-    files = ["nodata", "band"] if name.startswith("pops") else []
-    assert named[-len(options) - len(files) - 1 :] == [*options, *files, "device"]
-
-
-=======
->>>>>>> prose
 def test_the_examples_of_the_macros(con):
     """Those of functions; readers' and planner's name files of their own."""
     for view, ifc_class in VIEWS.items():
