@@ -94,7 +94,7 @@ def write_lod(
     from spatialq.io import crs as crs_text
     from spatialq.io.files import find_files, warn_about
     from spatialq.udfs.build_lod.cost import bytes_host
-    from spatialq.udfs.build_lod.spool import rows_of
+    from spatialq.udfs.build_lod.external_partitioning import rows_of
 
     began = time.perf_counter()
     sources = _paths("source", source)
@@ -213,7 +213,7 @@ def _paths(name: str, given: Any) -> list[str | Path]:
 def _points_in(memory: float | None, points: int, options: Any) -> int:
     """Give for how many points memory is enough: all, or as many as a leaf and a tree may have."""
     from spatialq.udfs.build_lod.cost import bytes_host
-    from spatialq.udfs.build_lod.door import MOST_POINTS
+    from spatialq.udfs.build_lod.validation import MAX_POINTS
 
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
@@ -228,7 +228,7 @@ def _points_in(memory: float | None, points: int, options: Any) -> int:
             f">= {least:.3g} GiB, got {memory}"
         )
         raise ValueError(message)
-    return int(min(memory * 2**30 / bytes_host(options), MOST_POINTS))
+    return int(min(memory * 2**30 / bytes_host(options), MAX_POINTS))
 
 
 def _grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ import re
 import duckdb
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import UDF, Options, door
+from spatialq.udfs.build_lod import UDF, Options, validation
 
 import spatialq
 from spatialq.database.transport import clouds as bridge_cloud
@@ -276,7 +276,7 @@ def test_a_tree_has_fewer_than_2_32_points():
     x = np.broadcast_to(0.0, 2**32)
     sentence = "build_lod: points must be at most 4294967295 in one tree, got 4294967296"
     with pytest.raises(ValueError, match=sentence):
-        door.enter(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
+        validation.validate(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
 
 
 # Files

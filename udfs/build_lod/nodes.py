@@ -10,12 +10,12 @@ from .split import Leaves
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes breadth first; the arrays are those of `Tree`.
+    """Nodes in breadth-first order; the arrays are those of `Tree`.
 
     Parameters
     ----------
     level_first : list of int
-        The first node of each level from the root's on, and behind the last one.
+        The first node of each level, from the level of the root, then the number of nodes.
     """
 
     level: Any
@@ -28,8 +28,8 @@ class Nodes:
     level_first: list[int]
 
 
-def grow(leaves: Leaves, root_level: int) -> Nodes:
-    """Find the cells above leaves, up to the root."""
+def build_nodes(leaves: Leaves, root_level: int) -> Nodes:
+    """Build all nodes from the leaves, up to the root."""
     levels: list[tuple[Any, ...]] = []
     cell, first, points = leaves.cell[:0], leaves.first[:0], leaves.points[:0]
     for at in range(int(leaves.level.max()), root_level - 1, -1):
@@ -61,7 +61,7 @@ def grow(leaves: Leaves, root_level: int) -> Nodes:
 
 
 def _parents(cell: Any, first: Any, points: Any) -> tuple[Any, Any, Any, Any]:
-    """Join the neighbours that have one parent."""
+    """Merge neighbouring cells that have the same parent."""
     if not len(cell):
         return cell, first, points, np.empty(0, np.uint8)
     above = cell >> 1
