@@ -1,4 +1,4 @@
-"""`plane_points` on the CPU: the planes of `detect_planes`, told of each point."""
+"""`plane_points` on the CPU: the plane of each point, as `detect_planes` finds them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,9 @@ def run(
     Returns
     -------
     dict of columns
-        In the order of the input: `point_id` as given; `plane_id` int64: as `detect_planes` with
-        these options numbers them, 0 for none; `distance` float64: from that plane along its
-        normal, NaN for none.
+        One row per point, in the order of the input. `point_id` as given; `plane_id` int64: the
+        number of its plane in `detect_planes` with the same options, 0 for none; `distance`
+        float64: signed distance from that plane along its normal, NaN for none.
 
     Raises
     ------

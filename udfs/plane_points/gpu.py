@@ -1,4 +1,4 @@
-"""`plane_points` on the GPU: the planes of `detect_planes`, told of each point."""
+"""`plane_points` on the GPU: the plane of each point, as `detect_planes` finds them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,13 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n]
-        Where the coordinates are.
+        In the same memory as the coordinates.
     options : Options
 
     Returns
     -------
     dict of columns
-        As from `cpu.run`, where the coordinates are.
+        As from `cpu.run`, in the memory of the coordinates.
 
     Raises
     ------
