@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spatialq.execution.call import run, run_elements, run_grid
     from spatialq.io.grid.source import read_grid
     from spatialq.io.las.source import read_las
-    from spatialq.udfs.pops_features.own import pops_method
+    from spatialq.udfs.pops_features.user_methods import pops_method
     from spatialq.workflows.features import write_features
     from spatialq.workflows.ground import write_ground
     from spatialq.workflows.lod import write_lod
@@ -51,7 +51,7 @@ _LAZY = {
     "connect": "spatialq.database.connection",
     "install": "spatialq.database.connection",
     "load": "spatialq.database.loading",
-    "pops_method": "spatialq.udfs.pops_features.own",
+    "pops_method": "spatialq.udfs.pops_features.user_methods",
     "read_grid": "spatialq.io.grid.source",
     "read_ifc": "spatialq.database.readers.ifc_models",
     "read_las": "spatialq.io.las.source",

@@ -10,10 +10,10 @@ from spatialq.functions.declaration import Choices, Udf
 
 from .bands import feature_windows
 from .cost import work
-from .methods import OWN, STATISTICS, cpu_only, features_of
+from .methods import STATISTICS, USER_METHODS, cpu_only, features_of
 
 if TYPE_CHECKING:
-    from .own import Own
+    from .user_methods import UserMethod
 
 Quantiles = Literal["median_unbiased", "linear"]
 
@@ -93,9 +93,9 @@ class Options(Choices):
         return {name: features_of(self.FUNCTION, name, self.own) for name in self.methods}
 
     @cached_property
-    def own(self) -> "Mapping[str, Own]":
+    def own(self) -> "Mapping[str, UserMethod]":
         """The user's own methods as the call began: their names may be given again meanwhile."""
-        known = OWN.copy()
+        known = USER_METHODS.copy()
         return {name: known[name] for name in self.methods if name in known}
 
 

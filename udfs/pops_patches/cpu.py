@@ -13,25 +13,16 @@ if TYPE_CHECKING:
 
 
 def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Take the features of each patch.
+    """Compute the features of each patch.
 
-    Parameters
-    ----------
-    grid : Grid
-        In the memory of the host; of a band of rows the examples that lie in it wholly.
-    options : Options
+    Parameters and errors are those of `pops_features`.
 
     Returns
     -------
     dict of columns
-        A row for each patch, method and feature: `example_id` int64, `method` and `feature` Text,
-        `scale` float64, `px` and `py` int64 (place of the patch in its example), `value` float64
+        One row per patch, method and feature: `example_id` int64, `method` and `feature` Text,
+        `scale` float64, `px` and `py` int64 (position of the patch in its example), `value` float64
         (NaN where the patch has too few values).
-
-    Raises
-    ------
-    ValueError
-        If no example or patch fits.
     """
     division = divide(grid, options)
     rows = division.rows_within(grid)

@@ -14,24 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Take the features of each patch.
-
-    Parameters
-    ----------
-    grid : Grid
-        As for `pops_features`.
-    options : Options
-
-    Returns
-    -------
-    dict of columns
-        As from `cpu.run`, where the grid is; text is in the memory of the host.
-
-    Raises
-    ------
-    ValueError
-        As from `cpu.run`.
-    """
+    """Compute the features of each patch: columns as from `cpu.run`, in the memory of the grid."""
     device = cuda.device()
     with device.use():
         kernels = Kernels(device, grid, options)
