@@ -92,8 +92,7 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    from spatialq.data import camera
-    from spatialq.database import element_sets
+    from spatialq.database import element_sets, lod_select
     from spatialq.database import planner_tables as planner
     from spatialq.database.readers import grid as grid_sql
     from spatialq.database.readers import ifc as ifc_sql
@@ -114,7 +113,7 @@ def sql_functions() -> tuple[SqlFunction, ...]:
         *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
         *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),
         *element_sets.SQL_FUNCTIONS,
-        *camera.SQL_FUNCTIONS,
+        *lod_select.SQL_FUNCTIONS,
         *planner.SQL_FUNCTIONS,
         *las_sql.SQL_FUNCTIONS,
         *grid_sql.SQL_FUNCTIONS,

@@ -16,7 +16,7 @@ import numpy as np
 
 from spatialq.errors import FileError
 from spatialq.export.features_picture import (
-    MOST_ROWS,
+    MAX_ROWS,
     FeatureMap,
     Terrain,
     write_features_picture,
@@ -145,8 +145,8 @@ def write_features(
     there = _labels(chosen)
     asked = _asked(there, show)
     drawn = asked or _usual(there)
-    if len(drawn) > MOST_ROWS and any(each.suffix.lower() in PICTURE for each in maps):
-        message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {', '.join(drawn)}"
+    if len(drawn) > MAX_ROWS and any(each.suffix.lower() in PICTURE for each in maps):
+        message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
     nodata = None if nodata is None else float(nodata)
     grids = []
@@ -235,7 +235,7 @@ def _asked(there: Shown, show: Sequence[str]) -> Shown:
 def _usual(there: Shown) -> Shown:
     """Choose what a picture shows unless it is told."""
     first = [label for name in USUAL for label, (_, feature) in there.items() if feature == name]
-    labels = list(dict.fromkeys([*first, *there]))[:MOST_ROWS]
+    labels = list(dict.fromkeys([*first, *there]))[:MAX_ROWS]
     return {label: there[label] for label in labels}
 
 
