@@ -157,9 +157,7 @@ class Camera(Choices):
 
 
 def _unit(vector: "FloatArray") -> "FloatArray":
-    largest = np.abs(
-        vector
-    ).max()  # scaled first: squares of very large or small numbers leave the range
+    largest = np.abs(vector).max()  # scaled first: squares may overflow or underflow
     shorter = vector / largest
     return np.asarray(shorter / np.linalg.norm(shorter))
 

@@ -1,4 +1,4 @@
-"""What `build_lod` refuses, and in which words."""
+"""Arguments and data that `build_lod` rejects, and its error sentences."""
 
 import re
 

@@ -25,7 +25,7 @@ from .cases import (
     teapot_in_a_stadium,
 )
 
-CARRIED = ("red", "green", "blue", "intensity", "classification")
+ATTRIBUTES = ("red", "green", "blue", "intensity", "classification")
 
 
 def rows(table):
@@ -56,7 +56,7 @@ def nodes(table):
 
 
 def enter_all(columns):
-    return validate(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
+    return validate(*(columns[name] for name in (*"xyz", "point_id", *ATTRIBUTES)))
 
 
 def tiled(columns, options, budget):

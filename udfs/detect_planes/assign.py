@@ -41,7 +41,7 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
         Range in `items` of the planes near the point's cell.
     items : int32[]
     planes : float64[planes, 5]
-        Normal, offset, greatest distance, in steps.
+        Normal, offset, maximum distance, in steps.
     rasters : float64[planes, 9]
         Two axes, the minimum along each in steps, and the inverse of the side of a pixel.
     starts : int64[planes, 3]

@@ -887,11 +887,11 @@ __device__ void unite(int* parent, int a, int b) {
         a = root_of(parent, a);
         b = root_of(parent, b);
         if (a == b) return;
-        const int least = a < b ? a : b, other = a < b ? b : a;
-        const int before = atomicMin(&parent[other], least);
+        const int first = a < b ? a : b, other = a < b ? b : a;
+        const int before = atomicMin(&parent[other], first);
         if (before == other) return;
         a = before;  // another thread has linked it meanwhile
-        b = least;
+        b = first;
     }
 }
 

@@ -96,7 +96,7 @@ class Surfaces:
 
 
 def lay_surfaces(
-    cloud: Any, rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
+    cloud: Any, rasters: Rasters, covered: Any, counts: Any, min_points: Any, *, split: bool
 ) -> Surfaces:
     """Find the surfaces of planes.
 
@@ -116,7 +116,7 @@ def lay_surfaces(
     """
     parts, plane, sizes = cloud.connect(rasters, covered)
     totals = np.bincount(plane, sizes, len(counts))
-    large = np.flatnonzero(sizes * counts[plane] >= least[plane] * totals[plane])
+    large = np.flatnonzero(sizes * counts[plane] >= min_points[plane] * totals[plane])
     if split:
         planes, number = plane[large], np.arange(large.size)
     else:

@@ -94,14 +94,14 @@ def divide(grid: "Grid", options: "Options") -> Division:
         raise ValueError(message)
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
     coarse, wide, _ = max(spacings, key=lambda each: each[1])
-    least = f"from {2 * wide:g}, two cells along {coarse},"
+    low = f"from {2 * wide:g}, two cells along {coarse},"
     axes = []
     for _, spacing, n in spacings:
         size = _size(options.example_scale, spacing, n)
         if not 2 <= size <= n:
             short, narrow, cells = min(spacings, key=lambda each: each[1] * each[2])
-            most = f"{cells * narrow:g}, all {cells} along {short}"
-            options.refuse("example_scale", f"{least} to {most}")
+            high = f"{cells * narrow:g}, all {cells} along {short}"
+            options.refuse("example_scale", f"{low} to {high}")
         step = options.example_step
         axes.append(_windows(size, size if step is None else _step(step, spacing, n), n))
     steps = options.steps or [scale / 2 for scale in options.scales]
@@ -111,7 +111,7 @@ def divide(grid: "Grid", options: "Options") -> Division:
         for (_, spacing, n), example in zip(spacings, axes, strict=True):
             size = _size(length, spacing, n)
             if not 2 <= size <= example.size:
-                options.refuse("scales", f"{least} to example_scale ({options.example_scale:g})")
+                options.refuse("scales", f"{low} to example_scale ({options.example_scale:g})")
             sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))

@@ -39,7 +39,7 @@ class IfcModel:
         x_axis_abscissa x_axis_ordinate scale crs_name map_unit``, as the file says it. It is not
         applied: meshes stay in the model's own coordinates, so they have no CRS.
     elements : pyarrow.Table or None
-        A row a product that has a mesh; None if geometry was not asked for.
+        One row per product that has a mesh; None if geometry was not asked for.
     relations, properties, load_errors : pyarrow.Table
         See `spatialq.io.ifc.tables`.
     curve_only : int

@@ -126,15 +126,15 @@ def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Head
     if major != 1 or minor not in HEADER_SIZES:
         reject(path, f"LAS version {major}.{minor} is unknown; 1.0 to 1.5 can be read")
     header_size, data_offset = struct.unpack_from("<HI", raw, 94)
-    least = HEADER_SIZES[minor]
-    if header_size < least:
+    min_size = HEADER_SIZES[minor]
+    if header_size < min_size:
         reject(
             path,
             f"the header says that it has {header_size} bytes; a LAS {major}.{minor} header has "
-            f"at least {least}",
+            f"at least {min_size}",
         )
-    if len(raw) < least:
-        reject(path, f"cut off inside the header: {len(raw)} bytes, the header has {least}")
+    if len(raw) < min_size:
+        reject(path, f"cut off inside the header: {len(raw)} bytes, the header has {min_size}")
 
     format_byte, record_length, rows = struct.unpack_from("<BHI", raw, 104)
     point_format = format_byte & 0x3F
@@ -170,7 +170,7 @@ def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Head
         scales=scales,
         offsets=offsets,
         box=None,
-        raw=raw[:least],
+        raw=raw[:min_size],
     )
     header.box = _claimed_box(header, struct.unpack_from("<6d", raw, 179))
     if minor >= 4:
