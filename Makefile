@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-gpu lint wheel bench lock
+.PHONY: demo generate test test-gpu lint wheel bench lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
@@ -15,6 +15,10 @@ test: .venv/.ready
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
 	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
+
+## SQL macros, tables of parameters and type stubs from the declarations
+generate: .venv/.ready
+	$(BIN)/python -m spatialq.functions.generator
 
 ## style and types
 lint: .venv/.ready

@@ -18,7 +18,6 @@ from spatialq.udfs.detect_planes.cpu import detection
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 
-from spatialq.demo.house import write_house
 from spatialq.runtime.threads import n_threads
 
 
@@ -45,7 +44,7 @@ def quality(result, labels, owner, n_elements):
     return found[labels > 0].mean(), *np.percentile(off, [50, 95])
 
 
-def measure(name, meshes, n, repeat):
+def compare(name, meshes, n, repeat):
     (x, y, z), owner = scan(meshes, n, np.random.default_rng(1))
     options = Options()
     best = [np.inf, np.inf]
@@ -80,13 +79,15 @@ def main():
     )
     with tempfile.TemporaryDirectory() as folder:
         if not chosen.models:
+            from spatialq.demo.house import write_house
+
             house = Path(folder) / "house.ifc"
             write_house(house)
             chosen.models = [house]
         for model in chosen.models:
             meshes = elements(model)
             for n in chosen.points:
-                measure(model.stem, meshes, n, chosen.repeat)
+                compare(model.stem, meshes, n, chosen.repeat)
 
 
 if __name__ == "__main__":

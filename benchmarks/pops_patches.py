@@ -10,7 +10,8 @@ from functools import partial
 
 import naive_pops
 import numpy as np
-from pops_features import SCALES, in_turns, raw_only, terrain
+from measure import in_turns
+from pops_features import SCALES, raw_only, terrain
 from spatialq.udfs.pops_patches import Options, cpu
 
 from spatialq.runtime.threads import n_threads
@@ -44,14 +45,15 @@ def main():
             "features": partial(raw_only, grid, options),
             "loop": partial(naive_pops.run, grid, options, keep=True),
         }
-        best = in_turns(works, arguments.repeat)
-        wall, processor = best["ours"]
-        share = 1 - best["features"][1] / processor
+        timed = in_turns(works, arguments.repeat)
+        wall, processor = timed["ours"].best, timed["ours"].best_processor
+        share = 1 - timed["features"].best_processor / processor
+        loop = timed["loop"]
         print(
             f"{name:9} {rows / 1e6:5.1f} M rows  ours {wall:6.3f} s, {1e9 * processor / rows:4.0f} "
             f"processor ns a row, {100 * share:2.0f} % of them to write the columns  "
-            f"loop {best['loop'][0]:6.3f} s, {best['loop'][0] / wall:4.1f} times ours "
-            f"(processor {best['loop'][1] / processor:4.1f})"
+            f"loop {loop.best:6.3f} s, {loop.best / wall:4.1f} times ours "
+            f"(processor {loop.best_processor / processor:4.1f})"
         )
 
 

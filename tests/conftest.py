@@ -1,13 +1,31 @@
 """Fixtures for all tests."""
 
+import fcntl
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from spatialq.demo import World, write_world
+from spatialq.planner import devices
+from spatialq.runtime import cuda
+
+from .host.device import BUILDS, COMPILER, HostDevice
 
 SHARED = Path(os.environ.get("SPATIALQ_TEST_DATA", Path(__file__).parents[2] / "shared"))
+HOST = pytest.param("host", marks=pytest.mark.host)
+GPU = pytest.param("gpu", marks=pytest.mark.gpu)
+
+hypothesis.settings.register_profile("full", deadline=None)
+hypothesis.settings.register_profile("check", max_examples=10, deadline=None)
+hypothesis.settings.load_profile("full")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep builds of CUDA sources for the host between runs; `--cache-clear` forgets them."""
+    if config.pluginmanager.has_plugin("cacheprovider"):
+        os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
 
 
 def real_file(relative: str) -> Path:
@@ -23,5 +41,25 @@ def real_file(relative: str) -> Path:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The demo world of 2.5 million points, made once a session: files and truth."""
-    return write_world(tmp_path_factory.mktemp("world"))
+    """The demo world of 2.5 million points: files and truth, made once for all processes."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "world"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return write_world(folder)
+
+
+@pytest.fixture(params=[HOST, GPU])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """What GPU kernels run on: the host, which stands in for a GPU, and the GPU of this machine."""
+    if request.param == "host":
+        if COMPILER is None:
+            reason = "g++ is not installed"
+            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        host = HostDevice()
+        monkeypatch.setattr(cuda, "device", lambda: host)
+        return host
+    if problem := devices.gpu().problem:
+        pytest.fail(problem) if os.environ.get("SPATIALQ_REQUIRE_GPU") else pytest.skip(problem)
+    return cuda.device()

@@ -24,7 +24,7 @@ checked against it."""
 EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate has
 
 
-class Axis(NamedTuple):
+class RegularAxis(NamedTuple):
     """The places of cells along an axis."""
 
     first: float
@@ -83,7 +83,7 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     return grid
 
 
-def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
+def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[RegularAxis, RegularAxis]:
     """Find the spacing along x and y.
 
     Arithmetic may leave small gaps between values of one place. The second attempt therefore
@@ -128,7 +128,7 @@ def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _axis(values: NDArray[Any], share: float) -> Axis:
+def _axis(values: NDArray[Any], share: float) -> RegularAxis:
     """Find the spacing of ascending values: the usual gap, exact over the whole extent."""
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
@@ -137,12 +137,12 @@ def _axis(values: NDArray[Any], share: float) -> Axis:
     usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
-    ends = Axis(first, extent / steps, steps + 1)
+    ends = RegularAxis(first, extent / steps, steps + 1)
     if ends.off(values).max() <= EXACT:
         return ends
     # the ends are rounded, too: a line fitted to all values is more precise
     spacing, start = np.polyfit(np.rint((values - first) / ends.spacing), values - first, 1)
-    line = Axis(first + float(start), float(spacing), steps + 1)
+    line = RegularAxis(first + float(start), float(spacing), steps + 1)
     return line if line.off(values).max() <= NEAR else ends
 
 
@@ -157,7 +157,7 @@ def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
     return max(found)[1]
 
 
-def _require_near(function: str, axis: str, values: NDArray[Any], places: Axis) -> None:
+def _require_near(function: str, axis: str, values: NDArray[Any], places: RegularAxis) -> None:
     off = places.off(values)
     row = int(np.argmax(off))
     if off[row] > NEAR:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,17 @@ class Meshes:
 
     def __len__(self) -> int:
         return len(self.face_starts) - 1
+
+    @property
+    def face_mesh(self) -> "NDArray[np.int64]":
+        """Which mesh each face belongs to; of meshes in the memory of the host."""
+        return np.repeat(np.arange(len(self)), np.diff(self.face_starts))
+
+    @property
+    def global_faces(self) -> "NDArray[np.int64]":
+        """The faces as indices into all `vertices`; of meshes in the memory of the host."""
+        starts = np.repeat(self.vertex_starts[:-1], np.diff(self.face_starts))
+        return np.asarray(self.faces + starts[:, None], np.int64)
 
     @classmethod
     def of(cls, meshes: Sequence[tuple[Any, Any]]) -> "Meshes":

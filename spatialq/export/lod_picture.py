@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spatialq.export.atomic import whole
-from spatialq.functions.camera import Camera
+from spatialq.export.camera import Camera
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ CREASE = 12.0  # depth difference to neighbours, in pixels, at which the shade i
 SHADE = 0.75  # maximum part of the light that is removed
 
 
-class Nodes(NamedTuple):
+class LodTable(NamedTuple):
     """Columns of `build_lod` as NumPy arrays; the samples of node k start at offset k."""
 
     level: Any
@@ -58,7 +58,7 @@ class Nodes(NamedTuple):
     """Whether there are no colours; heights are coloured instead."""
 
     @classmethod
-    def of(cls, table: "pa.Table") -> "Nodes":
+    def of(cls, table: "pa.Table") -> "LodTable":
         """Extract the columns of a table; the samples are not copied."""
         level, is_leaf, spacing, points = (
             table[name].to_numpy() for name in ("level", "is_leaf", "spacing", "points")
@@ -125,7 +125,7 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    nodes = Nodes.of(table)
+    nodes = LodTable.of(table)
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
     points = _cut(nodes, int(nodes.level.max(initial=0)))
@@ -186,13 +186,13 @@ def _tones(colour: "Colours") -> tuple[float, float]:
     return (0.0, bright) if colour.min() < bright else (bright - 1, bright + 1)
 
 
-def _first_narrow_level(nodes: Nodes, width: float) -> int:
+def _first_narrow_level(nodes: LodTable, width: float) -> int:
     """Give the first level with voxels up to this width; stray points widen those of the root."""
     narrow = ~nodes.is_leaf & (nodes.spacing <= width)
     return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
-def _last_dense_level(nodes: Nodes) -> int:
+def _last_dense_level(nodes: LodTable) -> int:
     """Give the last level whose voxels form closed surfaces; others would show the far side."""
     inner = ~nodes.is_leaf
     voxels = np.bincount(nodes.level[inner], np.diff(nodes.offsets)[inner])
@@ -210,7 +210,7 @@ def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
     ]
 
 
-def _cut(nodes: Nodes, level: int) -> Level:
+def _cut(nodes: LodTable, level: int) -> Level:
     """Select the nodes of a level and the leaves above it."""
     chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
     spans = [np.arange(*nodes.offsets[k : k + 2]) for k in np.flatnonzero(chosen)]

@@ -1,10 +1,16 @@
 """What every reader of rows gives: a file as a lazily read table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+
+LAS = (".las", ".laz")
+"""Endings of point cloud files."""
+
+Progress = Callable[[Path, int, int], None]
+"""Called with a file, rows so far and rows in all."""
 
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""

@@ -20,6 +20,15 @@ PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
 COPIERS = 8  # maximum number of threads that copy such pieces into pinned memory
 
 
+def include_folders(source: Path) -> tuple[Path, Path]:
+    """Give the folders in which the compiler looks for the headers of a CUDA source.
+
+    `#include "<function>/<file>.cuh"` is found beside the folder of the source itself, and
+    `#include "geometry/<file>.cuh"` in this package, from a checkout and from a wheel.
+    """
+    return source.parents[1], Path(__file__).parents[1]
+
+
 class Device:
     """The first NVIDIA GPU.
 
@@ -74,8 +83,7 @@ class Device:
             with self._lock:
                 if source not in self._modules:
                     text = source.read_text(encoding="utf-8")
-                    # `#include "<function>/<file>.cuh"`
-                    options = (*OPTIONS, f"-I{source.parents[1]}")
+                    options = (*OPTIONS, *(f"-I{folder}" for folder in include_folders(source)))
                     self._modules[source] = self.xp.RawModule(code=text, options=options)
                 found = self._kernels[source, name] = self._modules[source].get_function(name)
         return found
@@ -193,7 +201,7 @@ def from_ordered(bits: Any) -> list[float]:
 
 
 def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
-    """Decode uint64[7] of detect_planes/bounds.cuh: minima and maxima of x, y and z.
+    """Decode uint64[7] of geometry/bounds.cuh: minima and maxima of x, y and z.
 
     None if a value was not finite.
     """

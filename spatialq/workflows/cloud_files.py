@@ -1,23 +1,21 @@
 """What commands on a point cloud file share: outputs checked first, units, columns read whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.errors import CrsError, FileError
+from spatialq.io.source import LAS, Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.io.las.source import LasSource
 
-LAS = (".las", ".laz")
 COLUMNS = ("x", "y", "z", "classification")
 NOISE = (7, 18)  # ASPRS classes
-
-Progress = Callable[[Path, int, int], None]
 
 
 def open_clouds(

@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +22,8 @@ from spatialq.export.features_picture import (
 )
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
+from spatialq.io.source import Progress
 from spatialq.planner import log
-from spatialq.workflows.cloud_files import Progress
 
 if TYPE_CHECKING:
     import duckdb
@@ -126,7 +125,7 @@ def write_features(
     from spatialq.database.loading import kind_of
     from spatialq.database.table_files import write_table
     from spatialq.export.atomic import require_outputs
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.io.files import find_files, open_once
     from spatialq.io.grid.source import GridSource
     from spatialq.udfs.pops_features.division import divide
@@ -140,7 +139,7 @@ def write_features(
     if maps and len(paths) > 1:
         message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
         raise ValueError(message)
-    udf = catalog()["pops_features"]
+    udf = catalogue()["pops_features"]
     chosen = udf.choose(options)  # refused before the work is done, as is what does not fit
     there = _labels(chosen)
     asked = _asked(there, show)
@@ -155,7 +154,7 @@ def write_features(
             raise FileError.of(COMMAND, path, "is no grid")
         grids.append(open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND))
         divide(grids[-1].frame, chosen)
-    given = {**asdict(chosen), "nodata": nodata, "band": int(band), "device": device}
+    given = {**chosen.values(), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory
@@ -211,7 +210,7 @@ def _labels(options: Any) -> Shown:
     """Name all features: 'pca1', or 'stat.kurtosis' where several methods have one of a name."""
     from spatialq.udfs.pops_features.methods import features_of
 
-    there = [(m, f) for m in options.methods for f in features_of("pops_features", m)]
+    there = [(m, f) for m in options.methods for f in features_of(m)]
     names = [feature for _, feature in there]
     return {f if names.count(f) == 1 else f"{m}.{f}": (m, f) for m, f in there}
 

@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.workflows.cloud_files import (
-    LAS,
-    NOISE,
-    Progress,
-    metres_per_unit,
-    open_clouds,
-    read_columns,
-)
+from spatialq.io.source import LAS, Progress
+from spatialq.workflows.cloud_files import NOISE, metres_per_unit, open_clouds, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +80,7 @@ def write_ground(
     """
     from spatialq.execution.call import call
     from spatialq.export.raster import covering, write_hillshade, write_terrain
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.io import crs as crs_text
     from spatialq.io.files import warn_about
 
@@ -98,20 +92,20 @@ def write_ground(
         raise ValueError(message)
     (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
     terrains = [target for target in targets if target.suffix.lower() in (*TERRAIN, *RELIEF)]
-    surface = catalog()["ground_surface"].choose(
+    surface = catalogue()["ground_surface"].choose(
         {"source": "points", "resolution": resolution, "method": method, "thin": True}
     )  # refused before the work is done
     crs = cloud.crs if crs is None else crs_text.from_argument(COMMAND, crs)
     warn_about(COMMAND, cloud)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
     options.setdefault("unit", unit)
-    chosen = catalog()["classify_ground"].choose(options)
+    chosen = catalogue()["classify_ground"].choose(options)
     x, y, z, classes = read_columns(cloud, tick)
     rows = np.flatnonzero(~np.isin(classes, NOISE))
     level = height_unit / unit  # heights in the units of x and y
     heights = z[rows] if level == 1 else z[rows] * level
     columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
-    found, used = call(catalog()["classify_ground"], columns, chosen, device)
+    found, used = call(catalogue()["classify_ground"], columns, chosen, device)
     is_ground = np.zeros(classes.size, np.bool_)
     found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground[rows] = found["is_ground"]
@@ -143,10 +137,10 @@ def _terrain(
 ) -> "Raster":
     from spatialq.execution.call import call
     from spatialq.export.raster import Raster, from_cells
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
 
     columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
-    cells, _ = call(catalog()["ground_surface"], columns, options, device)
+    cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     if cells["z"].size == 0:
         return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     return from_cells(cells["x"], cells["y"], cells["z"], crs)

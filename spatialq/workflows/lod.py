@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from spatialq.errors import FileWarning
-from spatialq.functions.declaration import Kind
+from spatialq.functions.declaration import Parameter
+from spatialq.io.source import Progress
 from spatialq.planner import devices
-from spatialq.workflows.cloud_files import Progress, open_clouds
+from spatialq.workflows.cloud_files import open_clouds
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
 PICTURE = (".png",)
 ENDINGS = (*TABLE, *PICTURE)
+MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 GROUP_SAMPLES = 1 << 18
 """Of a row group of the file: a viewer that wants a node reads no more than these."""
 
@@ -90,7 +92,7 @@ def write_lod(
     from spatialq.database.transport.arrow import structs
     from spatialq.database.transport.clouds import batches_of_clouds, read_clouds
     from spatialq.execution.call import call, planned
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.io import crs as crs_text
     from spatialq.io.files import find_files, warn_about
     from spatialq.udfs.build_lod.cost import bytes_host
@@ -103,7 +105,7 @@ def write_lod(
         raise ValueError(message)
     paths = [path for each in sources for path in find_files(COMMAND, each)]
     targets = list(map(Path, _paths("outputs", outputs)))
-    udf = catalog()[FUNCTION]
+    udf = catalogue()[FUNCTION]
     chosen = udf.choose(options)  # refused before the work is done
     clouds = open_clouds(COMMAND, paths, targets, ENDINGS)
     if crs is not None:
@@ -120,7 +122,7 @@ def write_lod(
         warnings.warn(message, FileWarning, stacklevel=2)
     points = sum(cloud.rows for cloud in clouds)
     enough_for = _points_in(memory, points, chosen)
-    known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
+    known = {"crs": crs, FUNCTION: json.dumps(chosen.values())}
     pictures = [target for target in targets if target.suffix.lower() in PICTURE]
     summary = _Summary()
     names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
@@ -128,7 +130,7 @@ def write_lod(
         if points <= enough_for:
             whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
             tables: Iterable[Mapping[str, Any]] = [whole_tree]
-            course = None
+            execution = None
             for target in pictures:
                 from spatialq.export.lod_picture import write_lod_picture
 
@@ -142,11 +144,11 @@ def write_lod(
                     f"{enough_for * bytes_host(chosen) / 2**30:.3g}"
                 )
                 raise ValueError(message)
-            course = stack.enter_context(planned(udf, points, chosen, device))
+            execution = stack.enter_context(planned(udf, points, chosen, device))
             beside = targets[0].resolve().parent if targets else None
             folder = stack.enter_context(TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside))
             batches = batches_of_clouds(udf, clouds, progress)
-            tables = _grouped(rows_of(batches, Path(folder), chosen, course, enough_for))
+            tables = _grouped(rows_of(batches, Path(folder), chosen, execution, enough_for))
         writers = [
             stack.enter_context(_table(target, known, summary))
             for target in targets
@@ -156,8 +158,8 @@ def write_lod(
             summary.add(nodes)
             for write in writers:
                 write(nodes)
-        if course is not None:
-            used = course.device
+        if execution is not None:
+            used = execution.device
     if points and not summary.brightest:
         message = f"{COMMAND}: {names} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
@@ -217,7 +219,7 @@ def _points_in(memory: float | None, points: int, options: Any) -> int:
 
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
-    elif not Kind.of(float).fits(memory):
+    elif not MEMORY.fits(memory):
         message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
         raise ValueError(message)
     leaf = min(options.max_points, points)
@@ -256,10 +258,10 @@ def _table(
 
     from spatialq.database.transport.arrow import structs
     from spatialq.export.atomic import whole
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.udfs.build_lod.table import no_rows
 
-    udf = catalog()[FUNCTION]
+    udf = catalogue()[FUNCTION]
     schema = pa.Table.from_struct_array(structs(udf, no_rows())).schema
     schema = schema.with_metadata({name: text for name, text in known.items() if text})
     with (

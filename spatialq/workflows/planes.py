@@ -10,14 +10,8 @@ import numpy as np
 
 from spatialq.errors import CrsError
 from spatialq.functions.sql_text import literal
-from spatialq.workflows.cloud_files import (
-    LAS,
-    NOISE,
-    Progress,
-    metres_per_unit,
-    open_clouds,
-    read_columns,
-)
+from spatialq.io.source import LAS, Progress
+from spatialq.workflows.cloud_files import NOISE, metres_per_unit, open_clouds, read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +80,7 @@ def write_planes(
     from spatialq.execution.call import call
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
-    from spatialq.functions.declaration import catalog
+    from spatialq.functions.catalogue import catalogue
     from spatialq.io import crs as crs_text
     from spatialq.io.files import warn_about
 
@@ -96,7 +90,7 @@ def write_planes(
     if up not in AXES:
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
-    udf = catalog()["detect_planes"]
+    udf = catalogue()["detect_planes"]
     chosen = udf.choose(options)  # refused before the work is done
     (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
     if any(target.suffix.lower() in LAS for target in targets):
@@ -121,7 +115,7 @@ def write_planes(
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
     if any(target.suffix.lower() not in TABLE for target in targets):
-        udf = catalog()["plane_points"]
+        udf = catalogue()["plane_points"]
         chosen = udf.choose(options)
         points, _ = call(udf, {**columns, "point_id": rows}, chosen, device)
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]

@@ -12,7 +12,7 @@ from spatialq.udfs.build_lod import SAMPLE, UDF, Options
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.database.connection import macros
-from spatialq.functions.camera import Camera
+from spatialq.export.camera import Camera
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("build_lod", "lod_select")

@@ -194,7 +194,7 @@ def test_the_points_must_be_named(con):
 
 
 def test_a_table_has_no_more_points_than_a_list(con, monkeypatch):
-    monkeypatch.setattr(bridge_cloud, "MOST_ROWS", 499)
+    monkeypatch.setattr(bridge_cloud, "MAX_ROWS", 499)
     sentence = "build_lod: points must be at most 499 in a table (in files more), got 500"
     assert sentence in refused(con, "FROM build_lod(pts)")
     assert len(con.sql("WITH few AS (FROM pts LIMIT 499) FROM build_lod(few)").fetchall()) == 1

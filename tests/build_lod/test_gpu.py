@@ -6,8 +6,7 @@ from spatialq.udfs.build_lod import UDF, Options, cpu, gpu
 from spatialq.udfs.build_lod.cost import BYTES_GRID, bytes_device
 from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
-from ..host.device import HostDevice, OnDevice
-from ..test_parity import assert_same, device
+from ..kernels import assert_same, on_device
 from .cases import (
     BEYOND_FLOAT32,
     CASES,
@@ -19,14 +18,6 @@ from .cases import (
     random,
 )
 from .test_tiles import assert_same_rows
-
-__all__ = ["device"]
-
-
-def there(device, values):
-    """Put an array on the device."""
-    (array,) = device.upload([np.ascontiguousarray(values)])
-    return array.view(OnDevice) if isinstance(device, HostDevice) else array
 
 
 def assert_same_tree(device, tree, points, cube, options, root=None, channels=4):
@@ -77,9 +68,9 @@ def test_trees_of_packed_points_are_as_on_the_cpu(device, case, strategy):
     columns, chosen = CASES[case]
     records, points = packed(points_of(columns))
     options, cube = Options(strategy=strategy, **chosen), cube_of(points)
-    on_device = there(device, records)
-    assert gpu.around(on_device) == cube
-    tree = gpu.build(on_device, cube, options)
+    there = on_device(device, records)
+    assert gpu.around(there) == cube
+    tree = gpu.build(there, cube, options)
     assert_same_tree(device, tree, points, cube, options, channels=3)
 
 
@@ -114,8 +105,8 @@ def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkey
 def test_columns_of_the_gpu(device, strategy):
     columns, chosen = CASES["shuffled ids"]
     options = Options(strategy=strategy, **chosen)
-    on_device = {name: there(device, values) for name, values in columns.items()}
-    found = UDF.kernel("gpu")(**on_device, options=options)
+    there = {name: on_device(device, values) for name, values in columns.items()}
+    found = UDF.kernel("gpu")(**there, options=options)
     assert_same(found, UDF.kernel("cpu")(**columns, options=options))
 
 
@@ -140,7 +131,7 @@ def test_packed_points_that_are_not_finite(device):
     records, _ = packed(points_of(random(300)))
     records[200, 1] = np.float32(np.nan).view(np.uint32)
     with pytest.raises(ValueError, match=r"^build_lod: x, y and z must be finite, got packed"):
-        gpu.around(there(device, records))
+        gpu.around(on_device(device, records))
 
 
 @pytest.mark.usefixtures("device")

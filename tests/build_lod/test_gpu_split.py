@@ -8,7 +8,6 @@ from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.split_gpu import Records
 from spatialq.udfs.build_lod.tree import BITS, Cube, Points, Root
 
-from ..test_parity import device
 from .cases import (
     CASES,
     cloud,
@@ -20,8 +19,6 @@ from .cases import (
     random,
     teapot_in_a_stadium,
 )
-
-__all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu
-from spatialq.udfs.build_lod.split_gpu import Nodes, Records, Split
+from spatialq.udfs.build_lod.split_gpu import Records, Split
+from spatialq.udfs.build_lod.tree import Nodes
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
-from ..test_parity import device
 from .cases import CASES, STRATEGIES, cloud, cube_of, joined, packed, points_of, random
-
-__all__ = ["device"]
 
 KINDS = ["packed", "columns"]
 CHANNELS = {"packed": 3, "columns": 4}
@@ -33,8 +31,8 @@ def split_of(device, tree, records):
     put = device.upload_small
     names = ["level", "cell", "parent", "first_child", "children", "first", "points"]
     level_first = [*np.flatnonzero(np.diff(tree.level, prepend=-1)).tolist(), len(tree.level)]
-    nodes = Nodes(*(put(getattr(tree, name)) for name in names))
-    return Split(put(records[order]), put(order), nodes, level_first, tree.points, tree.children)
+    nodes = Nodes(*(put(getattr(tree, name)) for name in names), level_first)
+    return Split(put(records[order]), put(order), nodes, tree.points, tree.children)
 
 
 def assert_same_voxels(device, columns, kind, options, *, representatives=True):

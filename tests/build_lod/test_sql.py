@@ -1,5 +1,7 @@
 """`build_lod` through DuckDB, from files, and `spatialq.run`."""
 
+from functools import partial
+
 import laspy
 import numpy as np
 import pytest
@@ -12,10 +14,8 @@ from spatialq.io.las.source import open_las
 from spatialq.planner import devices, log
 
 from ..conftest import real_file
-from ..host.device import HostDevice, OnDevice
-from ..test_parity import arrays_in, device
-
-__all__ = ["device"]
+from ..host.device import HostDevice
+from ..kernels import arrays_in, on_device
 
 ATTRIBUTES = tuple(UDF.carries)
 SMALL = {"max_points": 150, "grid_size": 16}
@@ -296,11 +296,10 @@ def test_extents_of_all_sizes(scale, shift):
 
 def test_arrays_of_the_gpu_give_what_those_of_the_host_give(device, monkeypatch):
     """Numbers of other types, too, as far as they fit."""
-    put = device.xp.asarray
+    put = partial(on_device, device)
     if isinstance(device, HostDevice):
         monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
         monkeypatch.setattr(call, "on_gpu", device.is_here)
-        put = lambda values: values.view(OnDevice)  # noqa: E731
     expected = arrays_in(spatialq.run("build_lod", **CLOUD, **SMALL, device="cpu"))
     there = {name: put(values) for name, values in CLOUD.items()}
     for red in (there["red"], put(CLOUD["red"].astype(np.int64)), CLOUD["red"]):

@@ -9,10 +9,8 @@ from spatialq.udfs.detect_planes.surfaces import Rasters, lay_surfaces
 
 from spatialq.runtime import cuda
 
-from ..test_parity import assert_same, device, run_both
+from ..kernels import assert_same, run_both
 from .cases import rooms
-
-__all__ = ["device"]
 
 N = 20_000
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from spatialq.data.meshes import Meshes
+
 SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
@@ -99,3 +101,9 @@ CASES = {
     "no triangles in b": (SLAB, NOTHING, HALF_STRICT, False),
     "no triangles, strict": (SLAB, NOTHING, STRICT, False),
 }  # fmt: skip
+
+
+def arguments(case):
+    """What the kernel takes of a case."""
+    a, b, options, _ = CASES[case]
+    return {"a": Meshes.of([a]), "b": Meshes.of([b])}, options

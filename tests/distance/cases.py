@@ -3,6 +3,8 @@
 import random
 from math import cos, pi, sin
 
+from spatialq.data.meshes import Meshes
+
 SIDES = [
     (0, 2, 1), (1, 2, 3), (4, 5, 6), (5, 7, 6), (0, 1, 4), (1, 5, 4),
     (2, 6, 3), (3, 6, 7), (0, 4, 2), (2, 4, 6), (1, 3, 5), (3, 7, 5),
@@ -112,3 +114,9 @@ CASES = {
     "tetrahedra, the nearest": (tetrahedra(2, 2, 9), tetrahedra(3, 3, 9), {"k": 2}),
     "far from the origin": ([moved(beam, 714947, 4286501, 600) for beam in BEAMS], None, {}),
 }
+
+
+def arguments(case):
+    """What the kernel takes of a case."""
+    a, b, options = CASES[case]
+    return {"a": Meshes.of(a), "b": None if b is None else Meshes.of(b)}, options

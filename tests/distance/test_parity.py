@@ -2,35 +2,23 @@
 
 import numpy as np
 import pytest
-from spatialq.udfs.distance import Options, cpu, gpu
 
 from spatialq.data.meshes import Meshes
 
-from ..test_parity import assert_same, device  # noqa: F401, a fixture
-from .cases import CASES, LATTICE, ball, cube, tetrahedra
+from ..kernels import assert_same, run_both
+from .cases import LATTICE, ball, cube, tetrahedra
 
 MANY = [*LATTICE, *tetrahedra(9, 5, 3), ball(1, 1, 1, 0.7), ball(3, 2, 1, 1.5), cube(1, 1, 1, 9)]
 
 
-def compare(a, b, **options):
-    meshes = Meshes.of(a), None if b is None else Meshes.of(b)
-    results = [kernel.run(*meshes, options=Options(**options)) for kernel in (gpu, cpu)]
-    assert_same(*results)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_every_case_is_as_on_the_cpu(device, case):  # noqa: F811
-    a, b, options = CASES[case]
-    compare(a, b, **options)
-
-
 @pytest.mark.parametrize("options", [{}, {"max_distance": 0.3}, {"k": 3}], ids=str)
-def test_many_shapes_are_as_on_the_cpu(device, options):  # noqa: F811
-    compare(MANY, MANY[::3], **options)
+def test_many_shapes_are_as_on_the_cpu(device, options):
+    meshes = {"a": Meshes.of(MANY), "b": Meshes.of(MANY[::3])}
+    assert_same(*run_both("distance", meshes, **options))
 
 
-def test_asked_pairs_are_as_on_the_cpu(device):  # noqa: F811
-    meshes, pairs = Meshes.of(MANY), (np.array([0, 3, 3]), np.array([5, 4, 19]))
-    results = [kernel.run(meshes, options=Options(), pairs=pairs) for kernel in (gpu, cpu)]
+def test_asked_pairs_are_as_on_the_cpu(device):
+    pairs = np.array([0, 3, 3]), np.array([5, 4, 19])
+    results = run_both("distance", {"a": Meshes.of(MANY), "pairs": pairs})
     assert_same(*results)
     assert results[0]["a"].tolist() == pairs[0].tolist()

@@ -2,15 +2,19 @@
 
 import ctypes
 import mmap
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+
+from spatialq.runtime.cuda import include_folders
 
 HEADER = Path(__file__).with_name("host_cuda.h")
 COMPILER = shutil.which("g++")
@@ -20,6 +24,18 @@ MPROTECT.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 KERNEL = re.compile(
     r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(?!__)(\w+)\(([^)]*)\)'
 )
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+FLAGS = [
+    "-std=c++20",
+    "-O2",
+    "-ffp-contract=off",
+    "-U_FORTIFY_SOURCE",  # which allows no jumps between stacks
+    "-shared",
+    "-fPIC",
+    "-w",
+]
+BUILDS = "SPATIALQ_HOST_BUILDS"
+"""Environment variable: the folder that keeps what was built, set by `conftest.py`."""
 
 
 class DirtyNumpy:
@@ -112,7 +128,10 @@ def ctype(value):
 
 @cache
 def library(source):
-    """Build a CUDA source with a launcher for each of its kernels."""
+    """Load a CUDA source built with a launcher for each of its kernels.
+
+    The build is kept in `BUILDS` under a digest of all that it depends on.
+    """
     text = source.read_text()
     launchers = []
     for name, parameters in KERNEL.findall(text):
@@ -123,20 +142,50 @@ def library(source):
             f"[=] {{ {name}({', '.join(names)}); }}); }}\n"
         )
     assert launchers, f"no kernels in {source}"
-    folder = Path(tempfile.mkdtemp())
-    code, built = folder / "kernels.cpp", folder / "kernels.so"
-    code.write_text(f'#include "{HEADER}"\n#line 1 "{source}"\n{text}\n' + "".join(launchers))
-    flags = [
-        "-std=c++20",
-        "-O2",
-        "-ffp-contract=off",
-        "-U_FORTIFY_SOURCE",  # which allows no jumps between stacks
-        "-shared",
-        "-fPIC",
-        "-w",
-        f"-I{source.parents[1]}",
-    ]
-    subprocess.run([COMPILER, *flags, "-o", built, code], check=True)
-    found = ctypes.CDLL(str(built))
-    shutil.rmtree(folder)
+    folders = include_folders(source)
+    included = b"".join(path.read_bytes() for path in sorted(included_by(source, folders)))
+    parts = [version(), *FLAGS, HEADER.read_text(), text, *launchers]
+    digest = sha256("\0".join(parts).encode() + included).hexdigest()
+    target = builds() / f"{source.parent.name}_{digest[:32]}.so"
+    if not target.exists():
+        build(f'#line 1 "{source}"\n{text}\n' + "".join(launchers), folders, target)
+    return ctypes.CDLL(str(target))
+
+
+def build(code, folders, target):
+    """Compile; the file appears whole, however many processes write it at once."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as partial:
+        built = Path(partial) / target.name
+        paths = (f"-I{folder}" for folder in folders)
+        command = [COMPILER, *FLAGS, *paths, "-include", HEADER, "-x", "c++", "-", "-o"]
+        subprocess.run([*command, built], check=True, input=code.encode())
+        built.replace(target)
+
+
+def included_by(source, folders):
+    """Find the files that a source includes, and those that these include."""
+    found, sources = set(), [source]
+    while sources:
+        for name in INCLUDE.findall(sources.pop().read_text()):
+            path = next(each / name for each in folders if (each / name).exists())
+            if path not in found:
+                found.add(path)
+                sources.append(path)
     return found
+
+
+@cache
+def version():
+    """What tells one compiler from another."""
+    asked = [COMPILER, "--version"]
+    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+
+
+def builds():
+    """Find the folder for builds: a temporary one where pytest has no cache."""
+    return Path(os.environ.get(BUILDS) or temporary_folder().name)
+
+
+@cache
+def temporary_folder():
+    return tempfile.TemporaryDirectory()

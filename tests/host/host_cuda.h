@@ -10,7 +10,6 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <random>
 #include <vector>
 
 #define __global__
@@ -37,31 +36,42 @@ struct alignas(16) uint4 {
 };
 
 namespace host {
-enum State { READY, AT_BLOCK, AT_WARP, DONE };
+enum State : unsigned char { READY, AT_BLOCK, AT_WARP, DONE };
 const size_t STACK = 64 * 1024;
+const unsigned MAX_THREADS = 1024;
 struct Thread {
     ucontext_t start;
     jmp_buf place;  // where it pauses; a jump there asks nothing of the operating system
-    State state;
-    bool started;
+    bool started = false;
     std::vector<char> stack;
 };
 inline jmp_buf scheduler;
 inline std::deque<Thread> threads;  // a context must stay where it is
+inline State states[MAX_THREADS];
 inline unsigned current, n_threads;
-inline unsigned long long deposits[1024];
+inline unsigned long long deposits[MAX_THREADS];
 inline std::function<void()> body;
-inline std::mt19937 dice(1);
+inline unsigned long long dice = 1;
 
-inline void pause(State state) {
-    Thread& me = threads[current];
-    me.state = state;
-    if (_setjmp(me.place) == 0) _longjmp(scheduler, 1);
+// A random number below an end, by Marsaglia's xorshift.
+inline unsigned below(unsigned end) {
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return (dice >> 32) * end >> 32;
 }
 
+inline void pause(State state) {
+    states[current] = state;
+    if (_setjmp(threads[current].place) == 0) _longjmp(scheduler, 1);
+}
+
+// A thread runs its part of one block after the other.
 inline void entry() {
-    body();
-    pause(DONE);
+    for (;;) {
+        body();
+        pause(DONE);
+    }
 }
 
 // Run a thread until it pauses.
@@ -74,19 +84,19 @@ inline void entry() {
 
 // Let go those that wait for each other, once nobody of them is still on the way.
 inline void release(unsigned first, unsigned last, State waiting) {
-    bool any = false;
+    bool any = false, left = false;
     for (unsigned t = first; t < last; ++t) {
-        if (threads[t].state == waiting) any = true;
-        else if (threads[t].state != DONE) return;
+        if (states[t] == waiting) any = true;
+        else if (states[t] == DONE) left = true;
+        else return;
     }
     if (!any) return;
-    for (unsigned t = first; t < last; ++t) {
-        if (waiting == AT_WARP && threads[t].state == DONE) {
-            std::fprintf(stderr, "a warp waits for a thread that has left\n");
-            std::abort();
-        }
-        if (threads[t].state == waiting) threads[t].state = READY;
+    if (waiting == AT_WARP && left) {
+        std::fprintf(stderr, "a warp waits for a thread that has left\n");
+        std::abort();
     }
+    for (unsigned t = first; t < last; ++t)
+        if (states[t] == waiting) states[t] = READY;
 }
 }  // namespace host
 
@@ -94,48 +104,41 @@ inline dim3 blockIdx, blockDim, gridDim, threadIdx;
 
 namespace host {
 inline void run_block() {
-    for (unsigned t = 0; t < n_threads; ++t) {
-        Thread& thread = threads[t];
-        if (thread.stack.empty()) {
-            thread.stack.resize(STACK);
-            getcontext(&thread.start);
-            thread.start.uc_stack.ss_sp = thread.stack.data();
-            thread.start.uc_stack.ss_size = STACK;
-            thread.start.uc_link = nullptr;
-        }
-        thread.state = READY;
-        thread.started = false;
-        makecontext(&thread.start, entry, 0);
-    }
-    std::vector<unsigned> turn(n_threads);
-    for (unsigned t = 0; t < n_threads; ++t) turn[t] = t;
+    std::fill_n(states, n_threads, READY);
+    unsigned turn[MAX_THREADS];
     for (;;) {
-        std::shuffle(turn.begin(), turn.end(), dice);  // no order can be relied on
-        for (unsigned t : turn) {
-            if (threads[t].state != READY) continue;
-            current = t;
-            threadIdx = {t, 0, 0};
-            go_on(threads[t]);
+        unsigned n = 0;
+        for (unsigned t = 0; t < n_threads; ++t)
+            if (states[t] == READY) turn[n++] = t;
+        if (n == 0) {
+            if (std::count(states, states + n_threads, DONE) == n_threads) return;
+            std::fprintf(stderr, "threads of a block wait at different places\n");
+            std::abort();
+        }
+        for (; n > 0; --n) {  // no order can be relied on
+            std::swap(turn[n - 1], turn[below(n)]);
+            current = turn[n - 1];
+            threadIdx = {current, 0, 0};
+            go_on(threads[current]);
         }
         for (unsigned w = 0; w < n_threads; w += 32)
             release(w, std::min(w + 32, n_threads), AT_WARP);
         release(0, n_threads, AT_BLOCK);
-        bool all_done = true;
-        for (auto& thread : threads) all_done = all_done && thread.state == DONE;
-        if (all_done) return;
-        bool ready = false;
-        for (auto& thread : threads) ready = ready || thread.state == READY;
-        if (!ready) {
-            std::fprintf(stderr, "threads of a block wait at different places\n");
-            std::abort();
-        }
     }
 }
 
 inline void launch(unsigned x, unsigned y, unsigned n, std::function<void()> kernel) {
     body = kernel;
     n_threads = n;
-    threads.resize(n);
+    while (threads.size() < n) {
+        Thread& thread = threads.emplace_back();
+        thread.stack.resize(STACK);
+        getcontext(&thread.start);
+        thread.start.uc_stack.ss_sp = thread.stack.data();
+        thread.start.uc_stack.ss_size = STACK;
+        thread.start.uc_link = nullptr;
+        makecontext(&thread.start, entry, 0);
+    }
     gridDim = {x, y, 1};
     blockDim = {n, 1, 1};
     for (unsigned b = 0; b < y; ++b)

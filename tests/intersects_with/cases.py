@@ -6,6 +6,8 @@ part, None where no formula gives it.
 
 from math import atan, cos, degrees, pi, sqrt
 
+from spatialq.data.meshes import Meshes
+
 from .shapes import (
     bar,
     box,
@@ -351,3 +353,12 @@ CLOSE_CALLS = {
     "rings side by side, 3 mm in common",
 }
 """Cases of which volumes alone do not tell the relation, as the golden labels say ambiguous."""
+
+PARITY = [name for name, (a, b, *_) in CASES.items() if len(a[1]) + len(b[1]) <= 60]
+"""Cases of few triangles: the host takes long for many."""
+
+
+def arguments(case):
+    """What the kernel takes of a case."""
+    a, b, *_ = CASES[case]
+    return {"a": Meshes.of([a]), "b": Meshes.of([b])}, {"relations": True}

@@ -4,26 +4,20 @@ import re
 from pathlib import Path
 
 import pytest
-from spatialq.udfs.distance import triangles
-from spatialq.udfs.intersects_with import RELATIONS, gpu, narrow, pair, probe, winding
+from spatialq.udfs.intersects_with import RELATIONS, gpu, narrow, pair, point_in_solid
 
-SOURCE = Path(gpu.SOURCE)
-TEXT = SOURCE.read_text() + (SOURCE.parents[1] / "distance/triangles.cuh").read_text()
+TEXT = Path(gpu.SOURCE).read_text()
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("CLUSTER", probe.CLUSTER),
         ("WARPS", gpu.WARPS),
         ("GRAZES", narrow.GRAZES),
-        ("TRIES", probe.TRIES),
-        ("SURFACES", probe.SURFACES),
+        ("TRIES", point_in_solid.TRIES),
+        ("SURFACES", point_in_solid.SURFACES),
         ("NOISE", pair.NOISE),
         ("PARALLEL", pair.PARALLEL),
-        ("TURN", winding.TURN),
-        ("DISTANCE_ROUNDING", triangles.ROUNDING),
-        ("THIN", triangles.THIN),
     ],
 )
 def test_numbers(name, value):

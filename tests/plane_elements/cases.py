@@ -4,6 +4,8 @@ from math import cos, radians, sin
 
 import numpy as np
 
+from spatialq.data.meshes import Meshes
+
 SIDES = [
     (0, 2, 1), (1, 2, 3), (4, 5, 6), (5, 7, 6), (0, 1, 4), (1, 5, 4),
     (2, 6, 3), (3, 6, 7), (0, 4, 2), (2, 4, 6), (1, 3, 5), (3, 7, 5),
@@ -195,3 +197,11 @@ CASES = {
         {},
     ),
 }  # fmt: skip
+
+
+def arguments(case):
+    """What the kernel takes of a case: the points of all its planes."""
+    planes, elements, options = CASES[case]
+    x, y, z = np.concatenate([np.empty((0, 3)), *(points for points, _ in planes)]).T.copy()
+    columns = {"x": x, "y": y, "z": z, "point_id": np.arange(len(x))}
+    return {**columns, "elements": Meshes.of(elements)}, options

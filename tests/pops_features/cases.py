@@ -269,3 +269,9 @@ CASES = {
         "scales": (2.0,), "example_scale": 2.0,
     }),
 }  # fmt: skip
+
+
+def arguments(case):
+    """What the kernel takes of a case."""
+    grid, options = CASES[case]
+    return {"grid": grid}, options

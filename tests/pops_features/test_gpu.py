@@ -7,51 +7,9 @@ import pytest
 from spatialq.udfs.pops_features import gpu, layout
 
 from spatialq.data.grid import Grid
-from spatialq.functions.declaration import Text, catalog
 
-from ..host.device import HostDevice, OnDevice
-from ..test_parity import device
-from .cases import ALL, CASES, holed, single, terrain
-
-__all__ = ["device"]
-
-
-def assert_same(found, expected):
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        column = found[name]
-        if isinstance(values, Text):
-            assert list(column.names) == list(values.names)
-            column, values = column.codes, values.codes
-        assert column.dtype == values.dtype, name
-        np.testing.assert_array_equal(column, values, err_msg=name)
-
-
-def run_both(function, grid, **options):
-    udf = catalog()[function]
-    chosen = udf.options(**options)
-    return (udf.kernel(kind)(grid, chosen) for kind in ("gpu", "cpu"))
-
-
-@pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("case", CASES)
-def test_features_of_every_case_are_as_on_the_cpu(case):
-    grid, options = CASES[case]
-    assert_same(*run_both("pops_features", grid, **options))
-
-
-@pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("case", [
-    "terrain", "terrain, each method alone", "terrain, methods the other way round",
-    "holes, float64", "the paper's scales, with holes", "overlapping examples",
-    "gaps between patches", "scales in no order", "seventeen scales", "cells that are no squares",
-    "a narrow grid",
-])  # fmt: skip
-def test_patches_are_as_on_the_cpu(case):
-    """Of the same kernels as features, put in their places."""
-    grid, options = CASES[case]
-    assert_same(*run_both("pops_patches", grid, **options))
-
+from ..kernels import assert_same, run, run_both
+from .cases import ALL, holed, single, terrain
 
 SHAPES = {
     "all of an example at once": {"scales": (5.0, 21.0), "example_scale": 33.0},
@@ -82,8 +40,8 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_superpatches_are_as_on_the_cpu(shape, share, dtype):
     cells = int(SHAPES[shape]["example_scale"])
-    z = holed(terrain(cells, cells + 2), share).astype(dtype)
-    assert_same(*run_both("pops_features", Grid(z, dy=1.25), methods=ALL, **SHAPES[shape]))
+    grid = Grid(holed(terrain(cells, cells + 2), share).astype(dtype), dy=1.25)
+    assert_same(*run_both("pops_features", {"grid": grid}, methods=ALL, **SHAPES[shape]))
 
 
 @pytest.mark.usefixtures("device")
@@ -102,23 +60,23 @@ def test_any_division_is_as_on_the_cpu(seed):
     }
     z = terrain(int(side / dy) + int(draw.integers(0, 25)), int(side / dx), seed)
     z = holed(z, draw.choice([0.0, 0.01])).astype(draw.choice([np.float32, np.float64]))
-    assert_same(*run_both("pops_features", Grid(z, dx=dx, dy=dy), methods=ALL, **options))
+    grid = {"grid": Grid(z, dx=dx, dy=dy)}
+    assert_same(*run_both("pops_features", grid, methods=ALL, **options))
 
 
 @pytest.mark.usefixtures("device")
 def test_patches_too_wide_to_keep_their_columns(monkeypatch, tmp_path):
     """As of more than a thousand columns, on small ones: with less room in shared memory."""
-    for path in gpu.SOURCE, gpu.SOURCE.parents[1] / "detect_planes/eigen.cuh":
-        copy = tmp_path / path.parent.name / path.name
-        copy.parent.mkdir()
-        text, times = re.subn(r"(#define ROOM) \d+", r"\1 120", path.read_text())
-        assert times == (path == gpu.SOURCE)
-        copy.write_text(text)
-    grid = Grid(single(terrain(64, 64)))
+    copy = tmp_path / "pops_features/kernels.cu"
+    copy.parent.mkdir()
+    text, times = re.subn(r"(#define ROOM) \d+", r"\1 120", gpu.SOURCE.read_text())
+    assert times == 1
+    copy.write_text(text)
+    grid = {"grid": Grid(single(terrain(64, 64)))}
     options = {"scales": (4.0, 60.0, 61.0), "example_scale": 62.0, "methods": ALL}
     with monkeypatch.context() as patch:
         patch.setattr(gpu, "ROOM", 120)
-        patch.setattr(gpu, "SOURCE", tmp_path / "pops_features/kernels.cu")
+        patch.setattr(gpu, "SOURCE", copy)
         assert_same(*run_both("pops_features", grid, **options))
 
 
@@ -126,27 +84,13 @@ def test_patches_too_wide_to_keep_their_columns(monkeypatch, tmp_path):
 @pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
 @pytest.mark.parametrize("step", [None, 3.0, 14.0])
 def test_bands_are_as_all_at_once(monkeypatch, function, step):
-    grid = Grid(single(holed(terrain(50, 25), 0.1)), first_row=3, all_rows=60)
+    band = Grid(single(holed(terrain(50, 25), 0.1)), first_row=3, all_rows=60)
+    grid = {"grid": band}
     options = {"scales": (3.0, 5.0), "example_scale": 9.0, "example_step": step}
     whole, expected = run_both(function, grid, **options)
     assert_same(whole, expected)
     monkeypatch.setattr(gpu, "RAW_BYTES", 60_000)
-    assert_same(next(run_both(function, grid, **options)), expected)
-
-
-@pytest.mark.parametrize("function", ["pops_features", "pops_patches"])
-def test_a_grid_of_the_gpu_stays_there(device, function):
-    grid, options = CASES["holes"]
-    *_, expected = run_both(function, grid, **options)
-    z = device.upload_small(grid.z)
-    there = Grid(z.view(OnDevice) if isinstance(device, HostDevice) else z)
-    udf = catalog()[function]
-    found = udf.kernel("gpu")(there, udf.options(**options))
-    on_host = {
-        name: values if isinstance(values, Text) else device.download(values)
-        for name, values in found.items()
-    }
-    assert_same(on_host, expected)
+    assert_same(run(function, "gpu", grid, **options), expected)
 
 
 def test_numbers_of_the_source():

@@ -13,9 +13,6 @@ from spatialq.planner import devices, log
 
 from ..conftest import real_file
 from ..host.device import HostDevice
-from ..test_parity import device
-
-__all__ = ["device"]
 
 ROWS, COLUMNS = 40, 55
 X0, Y0, DX, DY = 500_030.0, 4_200_050.0, 60.0, 50.0

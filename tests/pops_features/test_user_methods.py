@@ -21,11 +21,8 @@ from spatialq.data.grid import Grid
 from spatialq.functions.declaration import catalog
 
 from ..host.device import HostDevice
-from ..test_parity import device
 from . import oracle
 from .test_oracle import features, patches
-
-__all__ = ["device"]
 
 DX, DY = 1.0, 2.0
 OPTIONS = {"scales": (4.0, 7.0), "example_scale": 12.0, "min_valid": 0.8}

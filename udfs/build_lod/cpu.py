@@ -46,7 +46,7 @@ def run(
     Returns
     -------
     dict of columns
-        One row per node, with the columns of `UDF.returns`; no row for an empty cloud.
+        One row per node, with the columns of the declaration; no row for an empty cloud.
 
     Raises
     ------
@@ -88,13 +88,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
         for name in ("code", "colour", "mass", "representative")
     }
     return Tree(
-        level=nodes.level,
-        cell=nodes.cell,
-        parent=nodes.parent,
-        first_child=nodes.first_child,
-        children=nodes.children,
-        first=nodes.first,
-        points=nodes.points,
+        **nodes.arrays,
         order=ordered.order,
         voxel_first=np.cumsum([0, *filler.count]),
         **of_all,

@@ -22,7 +22,7 @@ from .validation import box, cube_around, reject
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.execution.call import Course
+    from spatialq.execution.call import Execution
 
     from . import Options
 
@@ -111,7 +111,7 @@ def rows_of(
     batches: Iterable[Mapping[str, Any]],
     folder: Path,
     options: "Options",
-    execution: "Course",
+    execution: "Execution",
     budget: int,
 ) -> Rows:
     """Give the rows of all nodes of a cloud that is partitioned through files.
@@ -123,7 +123,7 @@ def rows_of(
     folder : Path
         For temporary files of at most 82 bytes per point; none is left behind.
     options : Options
-    execution : Course
+    execution : Execution
         The device. A tile too large for the GPU's memory is built on the CPU, unless the GPU was
         requested.
     budget : int

@@ -137,7 +137,7 @@ def build(
             device, cloud, found, cube, options, point_id, representatives=representatives
         )
         return Tree(
-            **vars(found.nodes),
+            **found.nodes.arrays,
             order=found.order,
             **vars(filled) | {"voxel_first": device.upload_small(filled.voxel_first)},
         )

@@ -1,31 +1,11 @@
 """The nodes of the octree, from its leaves."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .split import Leaves
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Nodes in breadth-first order; the arrays are those of `Tree`.
-
-    Parameters
-    ----------
-    level_first : list of int
-        The first node of each level, from the level of the root, then the number of nodes.
-    """
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-    level_first: list[int]
+from .tree import Nodes
 
 
 def build_nodes(leaves: Leaves, root_level: int) -> Nodes:

@@ -13,7 +13,7 @@
 // at once. Points of a warp that fall into the same cell are added by one lane.
 
 #include "build_lod/points.cuh"
-#include "detect_planes/bounds.cuh"
+#include "geometry/bounds.cuh"
 
 #define INNER 0x80000000u
 #define PARENTS 512       // cells per block of lod_pyramid, one level above its finest

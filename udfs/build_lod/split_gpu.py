@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.runtime import cuda
 
-from .tree import BITS, Cube, Root
+from .tree import BITS, Cube, Nodes, Root
 
 if TYPE_CHECKING:
     from . import Options
@@ -29,19 +29,6 @@ SLOT_STRIDE = 8
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes of a tree on the device; the fields are those of `Tree`."""
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-
-
-@dataclass(frozen=True)
 class Split:
     """Points sorted into their leaves, on the device.
 
@@ -53,8 +40,6 @@ class Split:
     order : uint32[n]
         The original position of each point.
     nodes : Nodes
-    level_first : list of int
-        The first node of each level, from the level of the root, then the number of nodes.
     points, children : int64[nodes], uint8[nodes]
         Copies of the columns of `nodes`, as NumPy arrays.
     """
@@ -62,7 +47,6 @@ class Split:
     records: Any
     order: Any
     nodes: Nodes
-    level_first: list[int]
     points: Any
     children: Any
 
@@ -197,12 +181,12 @@ def split(
     records = device.xp.empty((len(cloud), cloud.words), np.uint32)  # while the device counts
     order = device.xp.empty(len(cloud), np.uint32)
     n_nodes = splitter.refine()
-    nodes, level_first, slots = splitter.nodes(n_nodes)
+    nodes, slots = splitter.nodes(n_nodes)
     leaf_of = splitter.leaves()
     # before the long sort, so that the host continues while it runs
     points, children = device.download(nodes.points), device.download(nodes.children)
     _points(device, "sort", cloud, splitter.ids, leaf_of, slots, records, order)
-    return Split(records, order, nodes, level_first, points, children)
+    return Split(records, order, nodes, points, children)
 
 
 class _Splitter:
@@ -303,16 +287,16 @@ class _Splitter:
                 words, cells = words[cells:], cells // 8
             level -= levels
 
-    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, list[int], Any]:
+    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, Any]:
         """Make the nodes; the last array returned is the next free slot of each leaf."""
         level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
         n, empty = level_first[-1], self.device.xp.empty
         nodes = Nodes(
             empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64), level_first,
         )  # fmt: skip
         within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
-        into = *vars(nodes).values(), within, slots
+        into = *nodes.arrays.values(), within, slots
         top = self.rounds[0].words[-1:]
         cell = map(np.uint64, self.root.cell)
         self.device.launch(SOURCE, "lod_root", (1,), 1, top, self.root.level, *cell, *into)
@@ -323,7 +307,7 @@ class _Splitter:
             self.device.launch(
                 SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
             )
-        return nodes, level_first, slots
+        return nodes, slots
 
     def leaves(self) -> Any:
         """Find the leaf of each finest cell in all rounds."""

@@ -5,22 +5,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.functions.declaration import NUMPY_TYPES, Lists, Text
+from spatialq.data.columns import NUMPY_TYPES, Lists, Text
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from . import CHANNELS, SAMPLE, UDF
+from . import CHANNELS, DECLARATION, SAMPLE
 from .places import gather
 from .tree import Cube, Points, Tree
 
 if TYPE_CHECKING:
     from . import Options
 
+COLUMNS = DECLARATION.outputs[0].columns
+
 
 def no_rows() -> dict[str, Any]:
     """Give the columns of the result for an empty cloud."""
     fields: dict[str, Any] = {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in SAMPLE.items()}
-    return {**UDF.no_rows(), "samples": Lists(np.zeros(1, np.int64), fields)}
+    kinds = {name: NUMPY_TYPES[kind] for name, kind in COLUMNS.items() if kind in NUMPY_TYPES}
+    plain: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
+    return {**plain, "samples": Lists(np.zeros(1, np.int64), fields)}
 
 
 def columns(
@@ -41,7 +45,7 @@ def columns(
     Returns
     -------
     dict of columns
-        The columns of `UDF.returns`.
+        The columns of the declaration.
     """
     is_leaf = tree.children == 0
     count = np.where(is_leaf, tree.points, np.diff(tree.voxel_first))
@@ -111,7 +115,7 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
         name: known[name]
         if name in known
         else np.concatenate([table[name] for table in tables])[ranked]
-        for name in UDF.returns
+        for name in COLUMNS
     }
 
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from . import validation
 from .cpu import sort
-from .nodes import Nodes, build_nodes
+from .nodes import build_nodes
 from .split import Leaves, Sorted, split
 from .table import by_level, columns
-from .tree import BITS, Cube, Points, Root, Tree
-from .voxels import Filler, Voxels, draw_points
+from .tree import BITS, Cube, Nodes, Points, Root, Tree
+from .voxels import Filler, LevelVoxels, draw_points
 
 if TYPE_CHECKING:
     from . import Options
@@ -162,7 +162,7 @@ class Tiler:
         position[by_id] = np.arange(len(by_id), dtype=np.uint32)
         ends = np.cumsum([len(child.points.x) for child in children])
 
-        below = Voxels.empty(sum(len(tree.code) for tree in trees), strategy, np.uint64)
+        below = LevelVoxels.empty(sum(len(tree.code) for tree in trees), strategy, np.uint64)
         np.concatenate([tree.code for tree in trees], out=below.code)
         np.concatenate([tree.colour for tree in trees], out=below.colour)
         np.concatenate([tree.mass for tree in trees], out=below.mass)

@@ -66,6 +66,31 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """Nodes breadth first, in the memory of one device; the arrays are those of `Tree`.
+
+    Parameters
+    ----------
+    level_first : list of int
+        The first node of each level from the root's on, and behind the last one.
+    """
+
+    level: Any
+    cell: Any
+    parent: Any
+    first_child: Any
+    children: Any
+    first: Any
+    points: Any
+    level_first: list[int]
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The arrays by their names, in the order in which kernels take them."""
+        return {name: values for name, values in vars(self).items() if name != "level_first"}
+
+
+@dataclass(frozen=True)
 class Tree:
     """Nodes in breadth-first order, those of a level in Morton order (child 4 x + 2 y + z).
 

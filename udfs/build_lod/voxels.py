@@ -14,9 +14,9 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from .nodes import Nodes
 from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
+from .tree import Nodes
 
 if TYPE_CHECKING:
     from . import Options
@@ -32,7 +32,7 @@ SUMS = {"average": 4, "weighted": 5}
 
 
 @dataclass
-class Voxels:
+class LevelVoxels:
     """The voxels of the inner nodes of a level.
 
     Parameters
@@ -56,7 +56,7 @@ class Voxels:
     sums: Any
 
     @classmethod
-    def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "Voxels":
+    def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "LevelVoxels":
         """Make voxels without points."""
         return cls(
             np.empty(n, np.uint32),
@@ -95,10 +95,10 @@ class Filler:
         self.count = np.zeros(len(nodes.level), np.int64)
         self.most = int(nodes.points[nodes.children == 0].max(initial=0))
 
-    def fill(self) -> list[Voxels]:
+    def fill(self) -> list[LevelVoxels]:
         """Give the voxels of each level from the root down; leaves have none."""
-        found: list[Voxels] = []
-        below = Voxels.empty(0, self.options.strategy)
+        found: list[LevelVoxels] = []
+        below = LevelVoxels.empty(0, self.options.strategy)
         ends = self.nodes.level_first
         for low, high in zip(ends[-2::-1], ends[:0:-1], strict=True):
             inner = low + np.flatnonzero(self.nodes.children[low:high])
@@ -106,12 +106,12 @@ class Filler:
             found.append(below)
         return found[::-1]
 
-    def fill_first(self, below: Voxels, counts: Any) -> Voxels:
+    def fill_first(self, below: LevelVoxels, counts: Any) -> LevelVoxels:
         """Give the voxels of the first node; all other nodes must be its children.
 
         Parameters
         ----------
-        below : Voxels
+        below : LevelVoxels
             The voxels of the children, one child after the other.
         counts : sequence of int
             Number of voxels of each child; a leaf has none.
@@ -120,7 +120,7 @@ class Filler:
         self.first[1:] = np.cumsum(counts) - counts
         return self._level(np.zeros(1, np.int64), below)
 
-    def _level(self, inner: Any, below: Voxels) -> Voxels:
+    def _level(self, inner: Any, below: LevelVoxels) -> LevelVoxels:
         most = max(self.most, int(self.count.max()))
 
         def count(span: tuple[int, int]) -> None:
@@ -145,7 +145,7 @@ class Filler:
         in_threads(count, len(inner))
         counts = self.count[inner]
         self.first[inner] = np.cumsum(counts) - counts
-        here = Voxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
+        here = LevelVoxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
         in_threads(gather_in, len(inner))
         in_threads(lambda span: self._finish(here, *span), len(here.code))
         return here
@@ -166,13 +166,13 @@ class Filler:
         first = int(self.first[child])
         return first, first + int(self.count[child])
 
-    def _mark(self, node: int, below: Voxels, mask: Mask, codes: Any) -> None:
+    def _mark(self, node: int, below: LevelVoxels, mask: Mask, codes: Any) -> None:
         """Mark the cells that hold a sample of the children."""
         for number, child in self._children(node):
             n = self._codes(node, number, child, below, codes)
             mark(codes, n, mask.words, mask.touched)
 
-    def _codes(self, node: int, number: int, child: int, below: Voxels, codes: Any) -> int:
+    def _codes(self, node: int, number: int, child: int, below: LevelVoxels, codes: Any) -> int:
         """Write the cells of a child's samples in the node's grid; return how many there are."""
         if self.nodes.children[child]:
             first, stop = self._inner(child)
@@ -182,7 +182,9 @@ class Filler:
             self.sorted.codes(int(self.nodes.level[node]), self.depth, first, stop, codes)
         return stop - first
 
-    def _add(self, node: int, below: Voxels, here: Voxels, mask: Mask, codes: Any) -> None:
+    def _add(
+        self, node: int, below: LevelVoxels, here: LevelVoxels, mask: Mask, codes: Any
+    ) -> None:
         """Add the samples of the children to the voxels of a node."""
         base = int(self.first[node])
         for number, child in self._children(node):
@@ -194,7 +196,7 @@ class Filler:
                 self._add_points(base, node, self._leaf(child), here, mask, codes)
 
     def _add_points(
-        self, base: int, node: int, leaf: tuple[int, int], here: Voxels, mask: Mask, codes: Any
+        self, base: int, node: int, leaf: tuple[int, int], here: LevelVoxels, mask: Mask, codes: Any
     ) -> None:
         first, stop = leaf
         points, order = self.sorted.points, self.sorted.order
@@ -215,8 +217,8 @@ class Filler:
         base: int,
         number: int,
         some: tuple[int, int],
-        below: Voxels,
-        here: Voxels,
+        below: LevelVoxels,
+        here: LevelVoxels,
         mask: Mask,
         codes: Any,
     ) -> None:
@@ -230,7 +232,7 @@ class Filler:
             place = number, self.depth, base, mask.words, mask.before
             weigh_voxels(below.code, *some, *place, below.mass, below.colour, here.sums)
 
-    def _finish(self, here: Voxels, first: int, stop: int) -> None:
+    def _finish(self, here: LevelVoxels, first: int, stop: int) -> None:
         """Compute the colours of voxels after all their samples were added."""
         if self.options.strategy == "random":
             take_drawn(here.key, first, stop, here.representative)

@@ -36,8 +36,8 @@ LOD = np.dtype([*((name, "u8") for name in ARRAYS), *NUMBERS.items()])
 
 
 @dataclass(frozen=True)
-class Voxels:
-    """Voxels on the device; the fields are those of `Tree`.
+class TreeVoxels:
+    """Voxels of all nodes, on the device; the fields are those of `Tree`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Voxels:
 def voxels(
     device: Any, cloud: Records, split: Split, cube: Cube, options: "Options", point_id: Any,
     *, representatives: bool = True,
-) -> Voxels:  # fmt: skip
+) -> TreeVoxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
 
     Parameters
@@ -82,7 +82,7 @@ def voxels(
 
     Returns
     -------
-    Voxels
+    TreeVoxels
 
     Notes
     -----
@@ -110,7 +110,7 @@ class _Filler:
     ) -> None:
         self.device, self.cloud, self.split = device, cloud, split
         self.strategy = options.strategy
-        self.levels = list(enumerate(split.level_first[1:-1], 1))[::-1]
+        self.levels = list(enumerate(split.nodes.level_first[1:-1], 1))[::-1]
         """The levels below that of the root, the deepest first: number and first node of each."""
         points = split.points
         self.children = np.bitwise_count(split.children)
@@ -181,11 +181,11 @@ class _Filler:
     def mark(self) -> None:
         """Find the voxels of all nodes."""
         self._launch(f"mark_{self.cloud.kind}", (len(self.children) - 1,), MARKERS)
-        ends = self.split.level_first
+        ends = self.split.nodes.level_first
         spans = [[first, ends[level + 1]] for level, first in self.levels[1:]]
         self._steps("mark_inner", spans, 1, MARKERS)
 
-    def fill(self, *, representatives: bool) -> Voxels:
+    def fill(self, *, representatives: bool) -> TreeVoxels:
         """Add the points to the voxels and compute the colours."""
         device, kind, split = self.device, self.cloud.kind, self.split
         place = np.concatenate([[0], np.cumsum(device.download(self.n_voxels), dtype=np.int64)])
@@ -207,7 +207,9 @@ class _Filler:
         self._launch(f"{self.strategy}_{kind}", (n_nodes - 1, pieces), ADDERS)
         self._launch("codes", (n_nodes - 1, CODE_PARTS), THREADS)
         joined = channels if self.strategy == "average" else 0
-        spans = [place[[first, split.level_first[k + 1]]].tolist() for k, first in self.levels]
+        spans = [
+            place[[first, split.nodes.level_first[k + 1]]].tolist() for k, first in self.levels
+        ]
         self._steps("join", spans[1:], VOXELS, THREADS, joined, channels + 1)
         representative = more.get("lowest")
         if self.strategy == "average":
@@ -225,4 +227,4 @@ class _Filler:
         of_first = int(voxel_first[1]) if self.strategy == "average" else 0
         sums = more.get("sums", empty(0, np.uint64)).view(np.uint64).reshape(-1, channels + 1)
         sums = sums[:of_first, :channels].copy()
-        return Voxels(voxel_first, code, colour, mass, representative, sums)
+        return TreeVoxels(voxel_first, code, colour, mass, representative, sums)

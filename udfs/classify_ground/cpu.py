@@ -13,7 +13,7 @@ from spatialq.data.points import not_finite, read_only
 from spatialq.runtime.threads import n_threads, spans
 
 from . import discs, fill, method, points, terrain
-from .grid import Grid, lay_grid, windows
+from .grid import CloudRaster, lay_grid, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def _classify(
     )  # fmt: skip
 
 
-def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> Grid:
+def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> CloudRaster:
     sides = []
     for values in cloud:
         ends = threads.points(points.extent, values)
@@ -152,7 +152,7 @@ def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -
     return lay_grid(sides[0], sides[1], cloud[0].size, count_occupied)
 
 
-def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":
+def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heights, Flags, float]":
     """Find the lowest heights above their median, the cells that have one, and the median."""
     n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
     # Each thread fills its own grid, unless merging the grids is more work than the points.
@@ -223,11 +223,11 @@ def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Hei
     return opened[outside : outside + rows, outside : outside + columns]
 
 
-def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
+def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
     return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
 
 
-def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
+def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
     """Flag the cells that openings with growing discs cut off."""
     flags = np.zeros(z.shape, np.bool_)
     for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
@@ -243,7 +243,7 @@ def _base(
     cloud: "Cloud",
     point_id: "NDArray[np.int64]",
     options: "Options",
-    grid: Grid,
+    grid: CloudRaster,
     z: "Heights",
     candidate: "Flags",
     level: float,
@@ -264,7 +264,7 @@ def _base(
 
 
 def _grow(
-    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: Grid
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: CloudRaster
 ) -> "Flags":
     for _ in range(method.GROWTHS):
         before, ground = ground, np.empty_like(ground)
@@ -277,7 +277,7 @@ def _grow(
 
 def _extend(
     threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
-    above: "Heights", grid: Grid,
+    above: "Heights", grid: CloudRaster,
 ) -> "Flags":  # fmt: skip
     candidate = known & (above >= method.CREST_HEIGHT)
     near = method.neighbours(grid.cell)
@@ -295,7 +295,12 @@ def _extend(
 
 
 def _join_cliffs(
-    threads: Threads, z: "Heights", ground: "Flags", known: "Flags", above: "Heights", grid: Grid
+    threads: Threads,
+    z: "Heights",
+    ground: "Flags",
+    known: "Flags",
+    above: "Heights",
+    grid: CloudRaster,
 ) -> "Flags":
     candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
     threads.rows(
@@ -311,7 +316,7 @@ def _densify(
     z: "Heights",
     known: "Flags",
     ground: "Flags",
-    grid: Grid,
+    grid: CloudRaster,
     options: "Options",
 ) -> "tuple[Heights, Heights]":
     """Repeatedly take as ground the cells near the terrain; give terrain and slope."""

@@ -12,7 +12,7 @@ from spatialq.data.points import not_finite, to_device
 from spatialq.runtime import cuda
 
 from . import method
-from .grid import Grid, lay_grid, windows
+from .grid import CloudRaster, lay_grid, windows
 
 if TYPE_CHECKING:
     from . import Options
@@ -110,7 +110,7 @@ class _Kernels:
         """Launch a loop over cells whose arguments end with rows, columns, results."""
         self.cells(name, shape, *arguments, *_sizes(shape), *out)
 
-    def lay_grid(self, cloud: tuple[Any, ...]) -> Grid:
+    def lay_grid(self, cloud: tuple[Any, ...]) -> CloudRaster:
         *coordinates, _ = cloud
         n, sides = coordinates[0].size, []
         for values in coordinates:
@@ -131,7 +131,7 @@ class _Kernels:
 
         return lay_grid(sides[0], sides[1], n, count_occupied)
 
-    def lowest(self, cloud: tuple[Any, ...], grid: Grid) -> tuple[Any, Any, float]:
+    def lowest(self, cloud: tuple[Any, ...], grid: CloudRaster) -> tuple[Any, Any, float]:
         """Find the lowest heights above their median, the cells that have one, and the median."""
         xp, (*coordinates, _) = self.device.xp, cloud
         n_cells = grid.shape[0] * grid.shape[1]
@@ -202,10 +202,10 @@ class _Kernels:
         """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
         return self.in_discs(self.in_discs(z, 1.0, radius, outside), -1.0, radius, -outside)
 
-    def pits(self, z: Any, grid: Grid) -> Any:
+    def pits(self, z: Any, grid: CloudRaster) -> Any:
         return -self.open(-z, 1) - z > method.PIT_SLOPE * grid.step
 
-    def objects(self, z: Any, grid: Grid, options: "Options") -> Any:
+    def objects(self, z: Any, grid: CloudRaster, options: "Options") -> Any:
         """Flag the cells that openings with growing discs cut off."""
         flags = self.device.xp.zeros(z.shape, np.bool_)
         for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
@@ -216,7 +216,7 @@ class _Kernels:
         return flags
 
     def base(
-        self, cloud: tuple[Any, ...], options: "Options", grid: Grid, z: Any, candidate: Any,
+        self, cloud: tuple[Any, ...], options: "Options", grid: CloudRaster, z: Any, candidate: Any,
         level: float,
     ) -> Any:  # fmt: skip
         """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
@@ -236,7 +236,7 @@ class _Kernels:
             self.rows("blur_columns", along, radius, shape=base.shape, out=(base,))
         return base
 
-    def grow(self, z: Any, planes: Any, ground: Any, grid: Grid) -> Any:
+    def grow(self, z: Any, planes: Any, ground: Any, grid: CloudRaster) -> Any:
         for _ in range(method.GROWTHS):
             before, ground = ground, self.device.xp.empty_like(ground)
             self.rows(
@@ -245,7 +245,9 @@ class _Kernels:
             )  # fmt: skip
         return ground
 
-    def extend(self, z: Any, planes: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+    def extend(
+        self, z: Any, planes: Any, ground: Any, known: Any, above: Any, grid: CloudRaster
+    ) -> Any:
         candidate = known & (above >= method.CREST_HEIGHT)
         near = method.neighbours(grid.cell)
         lists = [self.device.upload_small(each) for each in near]
@@ -258,7 +260,7 @@ class _Kernels:
             )  # fmt: skip
         return ground
 
-    def join_cliffs(self, z: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+    def join_cliffs(self, z: Any, ground: Any, known: Any, above: Any, grid: CloudRaster) -> Any:
         candidate = known & (above >= method.CLIFF_HEIGHT)
         joined = self.device.xp.empty_like(ground)
         self.rows(
@@ -269,7 +271,7 @@ class _Kernels:
         return joined
 
     def densify(
-        self, z: Any, known: Any, ground: Any, grid: Grid, options: "Options"
+        self, z: Any, known: Any, ground: Any, grid: CloudRaster, options: "Options"
     ) -> tuple[Any, Any]:
         """Repeatedly take as ground the cells near the terrain; give terrain and slope."""
         slope, scale = self.device.xp.empty_like(z), np.float32(1 / (6 * grid.cell))

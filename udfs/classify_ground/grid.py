@@ -19,7 +19,7 @@ MIN_PLACES = 1000  # a cell must have this many spacings of double precision
 
 
 @dataclass(frozen=True)
-class Grid:
+class CloudRaster:
     """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
 
     west: float
@@ -40,7 +40,7 @@ class Grid:
         return np.float32(self.cell)
 
 
-def windows(grid: Grid, options: "Options") -> OwmOptions:
+def windows(grid: CloudRaster, options: "Options") -> OwmOptions:
     """Make the options of `owm_ground` for the seeds of step 5.
 
     In a very sparse cloud a window has at least some cells; otherwise nearly all windows would be
@@ -61,7 +61,7 @@ def lay_grid(
     y_ends: tuple[float, float],
     n_points: int,
     count_occupied: CountOccupied,
-) -> Grid:
+) -> CloudRaster:
     """Make the grid over a cloud of this extent.
 
     Raises
@@ -94,7 +94,7 @@ def lay_grid(
         raise ValueError(message)
     west, south = floor(west / cell) * cell, floor(south / cell) * cell
     density = n_points / area if area > 0 else 0.0
-    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
+    return CloudRaster(west, south, cell, _shape(east - west, north - south, cell), density)
 
 
 def _shape(width: float, height: float, cell: float) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """`detect_planes` on the CPU: points and cells in threads; the stages are those of README.md."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -31,24 +31,30 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64]",
     options: "Options",
-) -> "dict[str, NDArray[Any]]":
-    """Find the planes of a cloud.
+    outputs: "Sequence[str]",
+) -> "dict[str, dict[str, NDArray[Any]]]":
+    """Find the planes of a cloud, and the plane of each point.
 
     Parameters
     ----------
     x, y, z : float64[n]
     point_id : int64[n]
     options : Options
+    outputs : sequence of 'detect_planes', 'plane_points'
+        Several come from one search.
 
     Returns
     -------
-    dict of columns
-        One row per plane, the most representative one first. `plane_id` int64: 1, 2, 3 ...; `nx`,
-        `ny`, `nz`, `d`: n . p = d for the points p of the plane, with a unit vector n whose largest
-        component is positive; `votes`: sum of the weights of its nodes; `point_count` int64; `cx`,
-        `cy`, `cz`: mean of its points; `rmse` of their distances; `area` that they cover;
-        `orientation` int8: index into ORIENTATIONS; `boundary`: WKB POLYGON Z, convex, with points
-        of the plane as corners.
+    dict of output -> dict of columns
+        'detect_planes', one row per plane, the one with the most votes first: `plane_id` int64: 1,
+        2, 3 ...; `nx`, `ny`, `nz`, `d`: n . p = d for the points p of the plane, with a unit vector
+        n whose largest component is positive; `votes`: sum of the weights of its nodes;
+        `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse` of their distances; `area`
+        that they cover; `orientation` int8: index into ORIENTATIONS; `boundary`: WKB POLYGON Z,
+        convex, with points of the plane as corners.
+        'plane_points', one row per point, in the order of the input: `point_id` as given;
+        `plane_id` int64, 0 for a point without a plane; `distance` float64: signed distance from
+        the plane along its normal, NaN without a plane.
 
     Raises
     ------
@@ -65,7 +71,10 @@ def run(
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
     Pattern Recognition 48 (2015) 2043-2053. README.md lists the differences.
     """
-    return detection(x, y, z, point_id, options, label=False).columns
+    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
+    of_points = {"point_id": point_id, "plane_id": found.owner, "distance": found.distance}
+    tables = {"detect_planes": found.columns, "plane_points": of_points}
+    return {name: tables[name] for name in outputs}
 
 
 def detection(

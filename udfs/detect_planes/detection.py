@@ -10,7 +10,7 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import EXPLAINED, FREE, group, unite
-from .octree import MIN_S_MS, Cube, Nodes, planar_nodes, weighted_median
+from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -120,21 +120,21 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     return Detection(columns, owners, distances)
 
 
-def _noise(nodes: Nodes) -> float:
+def _noise(nodes: PlanarNodes) -> float:
     """Give the variance across the node of the median point."""
     return weighted_median(nodes.values[:, 0], nodes.count)
 
 
-def _sound(nodes: Nodes, noise: float) -> Any:
+def _sound(nodes: PlanarNodes, noise: float) -> Any:
     """Tell which nodes are not thicker than noise explains; a node of two walls is thicker."""
     return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
 
 
-def _weights(nodes: Nodes, size: int) -> Any:
+def _weights(nodes: PlanarNodes, size: int) -> Any:
     return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
 
 
-def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
+def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
     """Vote, find the peaks, and assign nodes to planes; the most representative plane is first.
 
     Returns
@@ -199,7 +199,7 @@ def _faces_down(planes: Any) -> Any:
     return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
-def _in_steps(nodes: Nodes, planes: Any, cube: Cube, options: "Options") -> Any:
+def _in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
     """Give normals, offsets and maximum distances of planes in steps from the minimum corner."""
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT

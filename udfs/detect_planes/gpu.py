@@ -18,6 +18,8 @@ from .detection import Detection, detect
 from .octree import Cube
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -27,8 +29,10 @@ BLOCKS = 8  # per multiprocessor
 WARP = 32
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
-    """Find the planes of a cloud.
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]"
+) -> dict[str, dict[str, Any]]:
+    """Find the planes of a cloud, and the plane of each point.
 
     Parameters
     ----------
@@ -37,10 +41,11 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     point_id : int64[n]
         In the same memory as the coordinates.
     options : Options
+    outputs : sequence of 'detect_planes', 'plane_points'
 
     Returns
     -------
-    dict of columns
+    dict of output -> dict of columns
         As from `cpu.run`, in the memory of the coordinates, except that `boundary` is always a
         NumPy array.
 
@@ -49,15 +54,20 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     ValueError
         As from `cpu.run`.
     """
-    found = detection(x, y, z, point_id, options, label=False).columns
+    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
+    planes, owner, distance = found.columns, found.owner, found.distance
     device = cuda.device()
-    if not device.is_here(x):
-        return found
     with device.use():
-        return {
-            name: values if values.dtype == object else device.upload_small(values)
-            for name, values in found.items()
-        }
+        if device.is_here(x):
+            planes = {
+                name: values if values.dtype == object else device.upload_small(values)
+                for name, values in planes.items()
+            }
+        elif "plane_points" in outputs:
+            owner, distance = device.download(owner), device.download(distance)
+    of_points = {"point_id": point_id, "plane_id": owner, "distance": distance}
+    tables = {"detect_planes": planes, "plane_points": of_points}
+    return {name: tables[name] for name in outputs}
 
 
 def detection(

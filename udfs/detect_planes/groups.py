@@ -10,9 +10,8 @@ from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
-
-from .eigen import eigen
 
 ROUNDS = 8
 """Maximum number of times that the nodes of a plane are selected again."""
@@ -142,7 +141,7 @@ def group(
     counts, weights : float64[nodes]
         Points of each node; its weight when moments are merged.
     means, covariances, values, vectors
-        Of the nodes, see `octree.Nodes`.
+        Of the nodes, see `octree.PlanarNodes`.
     step, rho_step : float
         Distances between the cells of the accumulator.
     min_offset : float

@@ -5,8 +5,8 @@
 // In loops over points a warp processes TILE consecutive points, 32 at a time, with coalesced reads.
 // Additions to tables are collected first, see `Gathered`.
 
-#include "detect_planes/bounds.cuh"
-#include "detect_planes/eigen.cuh"
+#include "geometry/bounds.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
-from .eigen import eigen
 
 FLAT = -3
 """The state of a cell within a planar one is FLAT minus the level of that one."""

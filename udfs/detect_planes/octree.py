@@ -112,7 +112,7 @@ WIDTHS = 1, 1, 1, 3, 6, 3, 9
 
 
 @dataclass(frozen=True)
-class Nodes:
+class PlanarNodes:
     """Planar nodes without their outliers, in main memory; lengths are in half sides of the root.
 
     Coarser nodes come first; those of a level are in Morton order.
@@ -142,7 +142,7 @@ class Nodes:
     def __len__(self) -> int:
         return int(self.level.size)
 
-    def join(self, kept: Any, more: "Nodes | None" = None) -> "Nodes":
+    def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
         """Give the nodes that are kept, followed by more."""
         if more is None and kept.all():
             return self
@@ -155,7 +155,7 @@ class Nodes:
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> Nodes:
+def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> PlanarNodes:
     """Find the planar nodes of a cloud, on its device.
 
     Parameters
@@ -170,7 +170,7 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
 
     Returns
     -------
-    Nodes
+    PlanarNodes
 
     References
     ----------
@@ -197,7 +197,7 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = cloud.download(xp.concatenate(batches))
     level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = Nodes(
+    found = PlanarNodes(
         level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
         covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
@@ -307,7 +307,7 @@ class _Grid:
         return rows
 
 
-def layers(nodes: Nodes) -> Any:
+def layers(nodes: PlanarNodes) -> Any:
     """Tell which nodes are layers: exact, nearly all parallel, and at many depths.
 
     Depth cameras have few distinct depths, so that every plane becomes a stair of flat steps.

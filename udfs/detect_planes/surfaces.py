@@ -132,7 +132,7 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
 
     Parameters
     ----------
-    nodes : Nodes
+    nodes : PlanarNodes
         In main memory.
     owner : int32[nodes]
         Plane of each node, if >= 0.

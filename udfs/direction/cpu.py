@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import rtree
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from ..intersects_with import rtree
 from . import Options
 from .beyond import all_over, some_over
 from .polygons import ROOM

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..intersects_with import broad, rtree
+from spatialq.geometry import broad_phase, rtree
+
 from . import Options
 
 ROUNDING = 2.0**-36
@@ -35,7 +36,7 @@ def candidates(
     if options.k is not None:
         i, j = rtree.nearest(boxes_a, boxes_b, options.k)
     elif options.max_distance is not None:
-        i, j = broad.pairs(boxes_a, boxes_b, grown(limits, options.max_distance))
+        i, j = broad_phase.pairs(boxes_a, boxes_b, grown(limits, options.max_distance))
     else:
         i, j = _all_pairs(boxes_a, boxes_b)
     if not within:

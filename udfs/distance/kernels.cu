@@ -1,14 +1,13 @@
 // distance on the GPU: the search of search.py, a warp a pair of elements. Bounds only save work;
 // what is measured, and which of several is taken, is the same in any order.
-#include "distance/triangles.cuh"
-#include "intersects_with/winding.cuh"
+#include "geometry/boxes.cuh"
+#include "geometry/triangles.cuh"
+#include "geometry/winding.cuh"
 
-typedef long long i64;
 typedef unsigned long long u64;
 
 const unsigned ALL = 0xffffffffu;
 const u64 NONE = ~0ull;
-const int CLUSTER = 8;
 #define INFINITE DISTANCE_INFINITY
 
 struct Elements {
@@ -42,12 +41,12 @@ __device__ inline double bound(const double* a, const double* b, double slack) {
 }
 
 __device__ inline void box_of(Vec p, Vec q, Vec r, double* box) {
-    box[0] = least(p.x, q.x, r.x);
-    box[1] = least(p.y, q.y, r.y);
-    box[2] = least(p.z, q.z, r.z);
-    box[3] = most(p.x, q.x, r.x);
-    box[4] = most(p.y, q.y, r.y);
-    box[5] = most(p.z, q.z, r.z);
+    box[0] = min3(p.x, q.x, r.x);
+    box[1] = min3(p.y, q.y, r.y);
+    box[2] = min3(p.z, q.z, r.z);
+    box[3] = max3(p.x, q.x, r.x);
+    box[4] = max3(p.y, q.y, r.y);
+    box[5] = max3(p.z, q.z, r.z);
 }
 
 __device__ inline double least_of_warp(double value) {
@@ -139,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(128) distance_measure(
     const double *box_a = boxes + 6 * a, *box_b = boxes + 6 * b;
     double slack = 0.0;
     for (int axis = 0; axis < 3; ++axis)
-        slack += most(box_a[3 + axis], box_b[3 + axis], box_a[3 + axis]) -
-                 least(box_a[axis], box_b[axis], box_a[axis]);
+        slack += max3(box_a[3 + axis], box_b[3 + axis], box_a[3 + axis]) -
+                 min3(box_a[axis], box_b[axis], box_a[axis]);
     slack *= rounding;
     double best = limit * limit * beyond, mine = INFINITE;
     u64 key = NONE;  // triangle of a, triangle of b

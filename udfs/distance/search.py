@@ -2,11 +2,10 @@
 
 import numpy as np
 
+from spatialq.geometry.clusters import CLUSTER
+from spatialq.geometry.triangles import squared_distance
+from spatialq.geometry.winding import winding
 from spatialq.runtime.compile_cache import njit
-
-from ..intersects_with.probe import CLUSTER
-from ..intersects_with.winding import winding
-from .triangles import squared_distance
 
 ROUNDING = 2.0**-38
 """Share of the extent of two elements that roundings of distances stay below: triangles that are
@@ -20,7 +19,7 @@ BEYOND = 1.0 + 2.0**-40
 def measure_pairs(  # type: ignore[no-untyped-def]
     i, j, start, stop, limit,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures,
+    max_faces, measures,
 ):  # fmt: skip
     """Measure the pairs start to stop.
 
@@ -35,17 +34,17 @@ def measure_pairs(  # type: ignore[no-untyped-def]
     boxes : float64[k, 6]
         Of the elements.
     cluster_starts, clusters
-        See `narrow.box_faces`.
+        See `clusters.cluster_boxes`.
     side, label
         See `solids.describe`.
-    most_faces : int
+    max_faces : int
         Of an element.
     measures : float64[n, 7]
         Out: distance, closest point of i, closest point of j; infinite, and undefined, where
         the distance is greater than the limit.
     """
-    kept_a, kept_b = np.empty((most_faces, 15)), np.empty((most_faces, 15))
-    groups_a, groups_b = _room(most_faces), _room(most_faces)
+    kept_a, kept_b = np.empty((max_faces, 15)), np.empty((max_faces, 15))
+    groups_a, groups_b = _room(max_faces), _room(max_faces)
     ends_a, ends_b = np.empty(len(groups_a), np.int64), np.empty(len(groups_b), np.int64)
     near = np.empty(len(groups_b), np.int64)
     for n in range(start, stop):
@@ -63,7 +62,7 @@ def measure_pairs(  # type: ignore[no-untyped-def]
 def measure_nearest(  # type: ignore[no-untyped-def]
     i, j, starts, start, stop, limit, k,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures,
+    max_faces, measures,
 ):  # fmt: skip
     """Measure from the elements start to stop those that are their k nearest.
 
@@ -78,11 +77,11 @@ def measure_nearest(  # type: ignore[no-untyped-def]
     limit : float, metres
     k : int
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures
+    max_faces, measures
         As for `measure_pairs`; infinite, too, where k others are nearer.
     """
-    kept_a, kept_b = np.empty((most_faces, 15)), np.empty((most_faces, 15))
-    groups_a, groups_b = _room(most_faces), _room(most_faces)
+    kept_a, kept_b = np.empty((max_faces, 15)), np.empty((max_faces, 15))
+    groups_a, groups_b = _room(max_faces), _room(max_faces)
     ends_a, ends_b = np.empty(len(groups_a), np.int64), np.empty(len(groups_b), np.int64)
     near = np.empty(len(groups_b), np.int64)
     for m in range(start, stop):
@@ -110,8 +109,8 @@ def measure_nearest(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _room(most_faces):  # type: ignore[no-untyped-def]
-    return np.empty((most_faces // CLUSTER + 1, 6))
+def _room(max_faces):  # type: ignore[no-untyped-def]
+    return np.empty((max_faces // CLUSTER + 1, 6))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

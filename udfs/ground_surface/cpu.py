@@ -12,7 +12,7 @@ from spatialq.runtime.threads import n_threads, spans
 from ..owm_ground import cpu as owm_ground
 from . import cells
 from .buckets import sort_into_buckets
-from .grid import Grid, cover
+from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _rasterise(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
     triangles: Triangles,
-    grid: Grid,
+    grid: SurfaceRaster,
     heights: "NDArray[np.float64]",
 ) -> None:
     x, y, z = points
@@ -114,7 +114,7 @@ def _rasterise(
 def _weigh(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
-    grid: Grid,
+    grid: SurfaceRaster,
     wanted: "NDArray[np.bool_]",
     neighbours: int,
     heights: "NDArray[np.float64]",

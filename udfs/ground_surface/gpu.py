@@ -11,7 +11,7 @@ from spatialq.runtime import cuda
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
-from .grid import Grid, cover
+from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         return grid.table(heights if here else device.download(heights), xp)
 
 
-def _heights(device: Any, points: "Points", grid: Grid, options: "Options") -> Any:
+def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
     """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
     xp, kernels = device.xp, _Kernels(device, grid)
     heights = xp.full((grid.rows, grid.columns), np.nan)
@@ -90,7 +90,7 @@ class _Kernels:
     """The steps on the device for one grid; points and triangles come from the host."""
 
     device: Any
-    grid: Grid
+    grid: SurfaceRaster
 
     def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
         """Fill the cells whose centre is in a triangle; of several triangles the first is used."""

@@ -18,7 +18,7 @@ MIN_STEP = 1000  # a cell must have this many spacings of double precision
 
 
 @dataclass(frozen=True)
-class Grid:
+class SurfaceRaster:
     """Square cells whose edges are multiples of the resolution, over the bounding box of points.
 
     Cell `column` spans [column * resolution, (column + 1) * resolution). Heights are an array of
@@ -63,7 +63,7 @@ class Grid:
         }
 
 
-def cover(x: Any, y: Any, options: "Options") -> Grid:
+def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
     """Make the grid over the bounding box of one or more points; arrays of NumPy or CuPy.
 
     Raises
@@ -88,7 +88,7 @@ def cover(x: Any, y: Any, options: "Options") -> Grid:
             "tiles, or remove stray points"
         )
         raise ValueError(message)
-    return Grid(resolution, first_column, first_row, columns, rows)
+    return SurfaceRaster(resolution, first_column, first_row, columns, rows)
 
 
 def _cells(low: float, high: float, resolution: float) -> tuple[int, int]:

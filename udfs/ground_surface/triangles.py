@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import cells
-from .grid import Grid
+from .grid import SurfaceRaster
 
 Floats = NDArray[np.float64]
 Triangles = NDArray[np.int32]
@@ -17,7 +17,9 @@ NONE: Triangles = np.empty((0, 3), np.int32)
 FLAT = ("QH6013", "QH6154", "QH7089")  # errors of Qhull for points on, or nearly on, one line
 
 
-def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple[Floats, ...]:
+def arrange(
+    x: Floats, y: Floats, z: Floats, grid: SurfaceRaster, *, thin: bool
+) -> tuple[Floats, ...]:
     """Sort points by x and y, relative to the grid's corner, and keep one per place or cell.
 
     Of several points at one place the lowest is kept; with `thin`, of several points in one cell

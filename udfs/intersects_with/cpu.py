@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, broad_phase
+from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime.threads import in_threads
 
-from . import Options, boxes, broad, pairmesh
-from .narrow import box_faces, relate
-from .probe import CLUSTER
-from .solids import describe
+from . import Options, pairmesh
+from .narrow import relate
 
 FINEST = 1e-6
 """Metres: the least tolerance."""
@@ -44,14 +44,14 @@ def run(
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
     split = len(a)
-    rows_a, rows_b = pairs or broad.pairs(
+    rows_a, rows_b = pairs or broad_phase.pairs(
         limits[:split], None if b is None else limits[split:], reach, options.broad_phase
     )
     if b is not None:
         rows_b = rows_b + split
-    scene = Scene(both, limits)
+    meshes = PreparedMeshes(both, limits)
     if options.method == "exact":
-        relation, measures = scene.relate(rows_a, rows_b, t, touches=options.relations)
+        relation, measures = relate_pairs(meshes, rows_a, rows_b, t, touches=options.relations)
     else:
         relation = pairmesh.relations(both, None, rows_a, rows_b, t)
         measures = np.full((len(rows_a), 5), np.nan)
@@ -67,61 +67,25 @@ def run(
         "x": x,
         "y": y,
         "z": z,
-        "a_open": scene.side[rows_a] == 0,
-        "b_open": scene.side[rows_b] == 0,
+        "a_open": meshes.side[rows_a] == 0,
+        "b_open": meshes.side[rows_b] == 0,
     }
 
 
-class Scene:
-    """Meshes with what their pairs need to be related.
+def relate_pairs(
+    meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
+) -> tuple[Any, Any]:
+    """Find the relations of pairs of elements, see `narrow.relate`."""
+    relation = np.empty(len(rows_a), np.int8)
+    measures = np.empty((len(rows_a), 5))
 
-    Parameters
-    ----------
-    meshes : Meshes
-    limits : float64[k, 6]
-        The boxes of the elements.
+    def some(span: tuple[int, int]) -> None:
+        relate(
+            rows_a, rows_b, *span, *meshes.arrays,
+            meshes.boxes, meshes.side, meshes.label, meshes.parts,
+            meshes.cluster_starts, meshes.clusters,
+            t, touches, meshes.max_faces, meshes.max_vertices, relation, measures,
+        )  # fmt: skip
 
-    Attributes
-    ----------
-    side : int8[k]
-        See `solids.describe`.
-    """
-
-    def __init__(self, meshes: Meshes, limits: Any) -> None:
-        self.meshes = meshes
-        self.limits = limits
-        k = len(meshes)
-        self.side = np.empty(k, np.int8)
-        self.label = np.empty(len(meshes.vertices), np.int32)
-        self.parts = np.empty(k, np.int32)
-        sizes = np.diff(meshes.face_starts)
-        self.cluster_starts = np.concatenate([[0], np.cumsum(-(-sizes // CLUSTER))])
-        self.clusters = np.empty((self.cluster_starts[-1], 6))
-        self.most_faces = int(sizes.max(initial=0))
-        self.most_vertices = int(np.diff(meshes.vertex_starts).max(initial=0))
-        arrays = (meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts)
-
-        def prepare(span: tuple[int, int]) -> None:
-            box_faces(*arrays, self.cluster_starts, *span, self.clusters)
-            bits = meshes.vertices.view(np.uint64)
-            describe(arrays[0], bits, *arrays[1:], limits, *span, self.side, self.label, self.parts)
-
-        in_threads(prepare, k)
-
-    def relate(self, rows_a: Any, rows_b: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
-        """Find the relations of pairs of elements, see `narrow.relate`."""
-        relation = np.empty(len(rows_a), np.int8)
-        measures = np.empty((len(rows_a), 5))
-        m = self.meshes
-
-        def some(span: tuple[int, int]) -> None:
-            relate(
-                rows_a, rows_b, *span,
-                m.vertices, m.faces, m.vertex_starts, m.face_starts,
-                self.limits, self.side, self.label, self.parts,
-                self.cluster_starts, self.clusters,
-                t, touches, self.most_faces, self.most_vertices, relation, measures,
-            )  # fmt: skip
-
-        in_threads(some, len(rows_a))
-        return relation, measures
+    in_threads(some, len(rows_a))
+    return relation, measures

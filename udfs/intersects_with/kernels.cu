@@ -1,23 +1,21 @@
 // Relations of elements at a tolerance. The rules of `solids.py`, `pair.py`, `probe.py`,
 // `winding.py` and `narrow.py` once more, operation by operation; what is a loop there is a warp here.
-#include "distance/triangles.cuh"
-#include "intersects_with/winding.cuh"
+#include "geometry/boxes.cuh"
+#include "geometry/triangles.cuh"
+#include "geometry/winding.cuh"
 
-typedef long long i64;
 typedef unsigned long long u64;
 
 const unsigned ALL = 0xffffffffu;
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define NOTHING __longlong_as_double(0x7FF8000000000000ll)
 const u64 NONE = ~0ull;
-const int CLUSTER = 8;
 const int WARPS = 4;  // of a block, where a warp works alone
 const int GRAZES = 4;
 const int TRIES = 128;
 const int SURFACES = 8;
 const double NOISE = 0.05;
 const double PARALLEL = 0.999;
-const double TURN = 17592186044416.0;
 
 enum { APART, CROSS, GRAZE, FLUSH, NEAR };
 enum { EVIDENCE, DISTANCE, CLOSEST };
@@ -46,22 +44,10 @@ struct Evidence {
     signed char* ask;  // whether the distance is needed
 };
 
-struct Box {
-    Vec low, high;
-};
-
 struct Triangle {
     Vec p0, p1, p2, n;
 };
 
-__device__ inline Box box_at(const double* boxes, i64 k) {
-    const double* b = boxes + 6 * k;
-    return {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
-}
-__device__ inline Box box_of(Vec a, Vec b, Vec c) {
-    return {{least(a.x, b.x, c.x), least(a.y, b.y, c.y), least(a.z, b.z, c.z)},
-            {most(a.x, b.x, c.x), most(a.y, b.y, c.y), most(a.z, b.z, c.z)}};
-}
 __device__ inline bool meet(const Box& a, const Box& b) {
     return !(a.low.x > b.high.x || a.high.x < b.low.x || a.low.y > b.high.y ||
              a.high.y < b.low.y || a.low.z > b.high.z || a.high.z < b.low.z);
@@ -106,7 +92,7 @@ __device__ __noinline__ double beside(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1
     Vec m = cross(v - u, n);
     m = (1.0 / sqrt(dot(m, m))) * m;
     double far = dot(m, w - u), p0 = dot(m, b0 - u), p1 = dot(m, b1 - u), p2 = dot(m, b2 - u);
-    double low = least(p0, p1, p2), high = most(p0, p1, p2);
+    double low = min3(p0, p1, p2), high = max3(p0, p1, p2);
     return (high > 0.0 ? 0.0 : high) - (far > low ? far : low);
 }
 
@@ -126,10 +112,10 @@ __device__ inline double behind(double d, int side, double noise) {
 
 __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int side, int other_side, double t, bool closely) {
     double d0 = dot(a.n, b.p0 - a.p0), d1 = dot(a.n, b.p1 - a.p0), d2 = dot(a.n, b.p2 - a.p0);
-    double blow = least(d0, d1, d2), bhigh = most(d0, d1, d2);
+    double blow = min3(d0, d1, d2), bhigh = max3(d0, d1, d2);
     if (blow > t || bhigh < -t) return APART;
     double e0 = dot(b.n, a.p0 - b.p0), e1 = dot(b.n, a.p1 - b.p0), e2 = dot(b.n, a.p2 - b.p0);
-    double alow = least(e0, e1, e2), ahigh = most(e0, e1, e2);
+    double alow = min3(e0, e1, e2), ahigh = max3(e0, e1, e2);
     if (alow > t || ahigh < -t) return APART;
     double cosine = dot(a.n, b.n);
     if ((cosine > PARALLEL || cosine < -PARALLEL) &&
@@ -137,12 +123,12 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
         if (!closely && cosine * side * other_side < 0.0) return NEAR;
         double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
         if (w < -t) return APART;
-        w = least(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
-        w = least(w, w, beside(a.p2, a.p0, a.p1, a.n, b.p0, b.p1, b.p2));
+        w = min3(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
+        w = min3(w, w, beside(a.p2, a.p0, a.p1, a.n, b.p0, b.p1, b.p2));
         if (w < -t) return APART;
-        w = least(w, w, beside(b.p0, b.p1, b.p2, b.n, a.p0, a.p1, a.p2));
-        w = least(w, w, beside(b.p1, b.p2, b.p0, b.n, a.p0, a.p1, a.p2));
-        w = least(w, w, beside(b.p2, b.p0, b.p1, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, beside(b.p0, b.p1, b.p2, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, beside(b.p1, b.p2, b.p0, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, beside(b.p2, b.p0, b.p1, b.n, a.p0, a.p1, a.p2));
         if (w < -t) return APART;
         return w > t ? FLUSH : NEAR;
     }
@@ -153,8 +139,8 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     d0 = behind(d0, side, noise);
     d1 = behind(d1, side, noise);
     d2 = behind(d2, side, noise);
-    if (least(e0, e1, e2) >= 0.0 || most(e0, e1, e2) < 0.0 || least(d0, d1, d2) >= 0.0 ||
-        most(d0, d1, d2) < 0.0)
+    if (min3(e0, e1, e2) >= 0.0 || max3(e0, e1, e2) < 0.0 || min3(d0, d1, d2) >= 0.0 ||
+        max3(d0, d1, d2) < 0.0)
         return NEAR;
     Vec u = cross(a.n, b.n);
     u = (1.0 / sqrt(dot(u, u))) * u;
@@ -167,7 +153,7 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     cut(q0, q1, d0, d1, blo, bhi);
     cut(q1, q2, d1, d2, blo, bhi);
     cut(q2, q0, d2, d0, blo, bhi);
-    double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
+    double length = min3(ahi, ahi, bhi) - max3(alo, alo, blo);
     if (length <= noise) return NEAR;  // a gap on this line says nothing of the gap beside it
     if (length > t && alow < -t && ahigh > t && blow < -t && bhigh > t) return CROSS;
     return GRAZE;
@@ -245,33 +231,6 @@ __device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, in
 }
 
 // ---------------------------------------------------------------- inside or outside (winding.py)
-
-__device__ inline double arc_tangent(double y, double x) {
-    const double PI = 3.141592653589793;
-    double up = fabs(y), along = fabs(x);
-    double t = up < along ? up / along : along / up;
-    double s = t * t, r = 0.0028662257;
-    r = r * s - 0.0161657367;
-    r = r * s + 0.0429096138;
-    r = r * s - 0.0752896400;
-    r = r * s + 0.1065626393;
-    r = r * s - 0.1420889944;
-    r = r * s + 0.1999355085;
-    r = r * s - 0.3333314528;
-    double angle = t + t * s * r;
-    if (up >= along) angle = 0.5 * PI - angle;
-    if (x < 0.0) angle = PI - angle;
-    return y > 0.0 ? angle : -angle;
-}
-
-__device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
-    const double PI = 3.141592653589793;
-    double la = sqrt(dot(a, a)), lb = sqrt(dot(b, b)), lc = sqrt(dot(c, c));
-    double above = dot(a, cross(b, c));
-    double below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb;
-    if (above == 0.0) return 0;
-    return (i64)floor(arc_tangent(above, below) / (2.0 * PI) * TURN + 0.5);
-}
 
 // Which face a lane looks at: four clusters at once, eight lanes each, taken out of `hits`, which
 // has a bit for each of the 32 clusters from `start` on. The end of the faces if none.
@@ -351,7 +310,7 @@ __device__ __noinline__ double nearest(const Scene& s, Vec p, double bound, i64 
             if (hits) {
                 double d2 = best;
                 for (int away = 16; away > 0; away /= 2)
-                    d2 = least(d2, d2, __shfl_xor_sync(ALL, d2, away));
+                    d2 = min3(d2, d2, __shfl_xor_sync(ALL, d2, away));
                 all_best = d2;
                 hits &= __ballot_sync(ALL, lower < all_best);
             }
@@ -531,135 +490,6 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
         step *= moved ? 2.0 : 0.5;
     }
     return radius;
-}
-
-// ---------------------------------------------------------------- what a mesh is (solids.py)
-
-__device__ inline u64 place(Vec p) {
-    u64 x, y, z;
-    memcpy(&x, &p.x, 8);
-    memcpy(&y, &p.y, 8);
-    memcpy(&z, &p.z, 8);
-    if (x == 1ull << 63) x = 0;
-    if (y == 1ull << 63) y = 0;
-    if (z == 1ull << 63) z = 0;
-    u64 k = (x ^ (x >> 32)) * 0x9E3779B97F4A7C15ull;
-    k = ((k + y) ^ (k >> 29)) * 0xC2B2AE3D27D4EB4Full;
-    k = ((k + z) ^ (k >> 32)) * 0x165667B19E3779F9ull;
-    return k ^ (k >> 29);
-}
-
-__device__ inline u64 edge(u64 tail, u64 head) {
-    if (tail == head) return 0;
-    u64 low = tail < head ? tail : head, high = tail < head ? head : tail;
-    u64 k = (low * 0x9E3779B97F4A7C15ull) ^ (high * 0xC2B2AE3D27D4EB4Full + 0x165667B19E3779F9ull);
-    k = (k ^ (k >> 32)) * 0x165667B19E3779F9ull;
-    k ^= k >> 29;
-    return tail < head ? k : ~k + 1;
-}
-
-// A warp an element: closed or open, which side is out, connected parts.
-extern "C" __global__ void describe(
-    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
-    const double* boxes, i64 elements, signed char* side, int* label, int* parts) {
-    const int lane = threadIdx.x % 32;
-    const i64 e = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
-    if (e >= elements) return;
-    const i64 v0 = vertex_starts[e], v1 = vertex_starts[e + 1];
-    const i64 f0 = face_starts[e], f1 = face_starts[e + 1];
-    int* mine = label + v0;
-    for (i64 v = lane; v < v1 - v0; v += 32) mine[v] = -1;
-    __syncwarp();
-    u64 balance = 0;
-    i64 volume = 0;
-    Box box = box_at(boxes, e);
-    Vec o = f1 > f0 ? corner(vertices, v0 + faces[3 * f0]) : Vec{0.0, 0.0, 0.0};
-    double unit = 0.0;
-    if (f1 > f0) {
-        Vec d = box.high - box.low;
-        double room = d.x * d.y * d.z;
-        unit = room > 1e-280 ? 68719476736.0 / room : 0.0;
-    }
-    for (i64 f = f0 + lane; f < f1; f += 32) {
-        int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
-        Vec a = corner(vertices, v0 + i), b = corner(vertices, v0 + j), c = corner(vertices, v0 + k);
-        u64 ka = place(a), kb = place(b), kc = place(c);
-        balance += edge(ka, kb) + edge(kb, kc) + edge(kc, ka);
-        volume += (i64)floor(dot(a - o, cross(b - o, c - o)) * unit + 0.5);
-        mine[i] = i;  // several lanes may write the same
-        mine[j] = j;
-        mine[k] = k;
-    }
-    for (int away = 16; away > 0; away /= 2) {
-        balance += __shfl_xor_sync(ALL, balance, away);
-        volume += __shfl_xor_sync(ALL, volume, away);
-    }
-    __syncwarp();
-    // Each vertex takes the least number around it, until nothing changes.
-    bool again = f1 > f0;
-    while (again) {
-        bool changed = false;
-        for (i64 f = f0 + lane; f < f1; f += 32) {
-            int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
-            int a = mine[i], b = mine[j], c = mine[k];
-            int m = min(a, min(b, c));
-            if (a != m || b != m || c != m) {
-                atomicMin(mine + i, m);
-                atomicMin(mine + j, m);
-                atomicMin(mine + k, m);
-                // and the roots, so that whole parts join at once
-                atomicMin(mine + a, m);
-                atomicMin(mine + b, m);
-                atomicMin(mine + c, m);
-                changed = true;
-            }
-        }
-        __syncwarp();
-        for (i64 v = lane; v < v1 - v0; v += 32) {
-            if (mine[v] < 0) continue;
-            int r = mine[v];
-            while (mine[r] < r) r = mine[r];
-            mine[v] = r;
-        }
-        __syncwarp();
-        again = __any_sync(ALL, changed);
-    }
-    int count = 0;
-    for (i64 v = lane; v < v1 - v0; v += 32) count += mine[v] == v;
-    for (int away = 16; away > 0; away /= 2) count += __shfl_xor_sync(ALL, count, away);
-    if (lane == 0) {
-        side[e] = balance != 0 || f1 == f0 ? 0 : (volume < 0 ? -1 : 1);
-        parts[e] = count;
-    }
-}
-
-// The boxes of the clusters, a thread each.
-extern "C" __global__ void box_faces(
-    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
-    const i64* cluster_starts, i64 elements, i64 clusters, double* boxes) {
-    const i64 c = blockIdx.x * (i64)blockDim.x + threadIdx.x;
-    if (c >= clusters) return;
-    i64 e = 0, above = elements;  // the element: the last that begins at c or before, with clusters
-    while (above - e > 1) {
-        i64 middle = (e + above) / 2;
-        if (cluster_starts[middle] <= c) e = middle;
-        else above = middle;
-    }
-    const i64 v0 = vertex_starts[e], begin = face_starts[e] + (c - cluster_starts[e]) * CLUSTER;
-    const i64 end = min(begin + CLUSTER, face_starts[e + 1]);
-    Box box = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
-    for (i64 k = 3 * begin; k < 3 * end; ++k) {
-        Vec p = corner(vertices, v0 + faces[k]);
-        box.low = {min(p.x, box.low.x), min(p.y, box.low.y), min(p.z, box.low.z)};
-        box.high = {max(p.x, box.high.x), max(p.y, box.high.y), max(p.z, box.high.z)};
-    }
-    double* out = boxes + 6 * c;
-    out[0] = box.low.x;
-    out[1] = box.low.y;
-    out[2] = box.low.z;
-    out[3] = box.high.x;
-    out[4] = box.high.y;
-    out[5] = box.high.z;
 }
 
 // ---------------------------------------------------------------- pairs of elements (narrow.py)
@@ -968,7 +798,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             d2 = 0.0;
             radius = NOTHING;
             if (solid) {
-                double room = least(box.high.x - box.low.x, box.high.y - box.low.y,
+                double room = min3(box.high.x - box.low.x, box.high.y - box.low.y,
                                     box.high.z - box.low.z) - 2.0 * t;
                 double enough = 0.49 * room;
                 at = 0.5 * (box.low + box.high);

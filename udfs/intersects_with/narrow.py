@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from spatialq.geometry.clusters import CLUSTER
+from spatialq.geometry.triangles import min3, squared_distance
 from spatialq.runtime.compile_cache import njit
 
-from ..distance.triangles import squared_distance
-from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle, least
-from .probe import CLUSTER, climb, faces_inside, in_both, parts_inside
+from .pair import APART, CROSS, FLUSH, GRAZE, below, between, classify, cross_middle
+from .point_in_solid import climb, faces_inside, in_both, parts_inside
 
 GRAZES = 4
 """So many grazing pairs of triangles are followed into the depth, at most."""
@@ -18,46 +19,6 @@ DISJOINT, TOUCH, OVERLAP, CONTAINS, INSIDE, COVERS, COVERED_BY, EQUALS = range(8
 
 ROOM = 18
 """Numbers kept of a triangle: its corners, its normal, its box."""
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def box_faces(
-    vertices: Any,
-    faces: Any,
-    vertex_starts: Any,
-    face_starts: Any,
-    cluster_starts: Any,
-    first: int,
-    stop: int,
-    clusters: Any,
-):
-    """Find the boxes of the clusters of the elements first to stop.
-
-    Parameters
-    ----------
-    vertices, faces, vertex_starts, face_starts
-        See `Meshes`.
-    cluster_starts : int64[k + 1]
-        Where the clusters of each element begin.
-    first, stop : int
-    clusters : float64[c, 6]
-        Out: lower corner, upper corner.
-    """
-    for e in range(first, stop):
-        v0 = vertex_starts[e]
-        for c in range(cluster_starts[e], cluster_starts[e + 1]):
-            begin = face_starts[e] + (c - cluster_starts[e]) * CLUSTER
-            end = min(begin + CLUSTER, face_starts[e + 1])
-            for axis in range(3):
-                low = np.inf
-                high = -np.inf
-                for f in range(begin, end):
-                    for corner in range(3):
-                        x = vertices[v0 + faces[f, corner], axis]
-                        low = x if x < low else low
-                        high = x if x > high else high
-                clusters[c, axis] = low
-                clusters[c, 3 + axis] = high
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,7 +132,7 @@ def relate(
     side, label, parts
         See `solids.describe`.
     cluster_starts, clusters
-        See `box_faces`.
+        See `clusters.cluster_boxes`.
     t : float
         The tolerance, metres.
     touches : bool
@@ -368,7 +329,7 @@ def relate(
         if code >= OVERLAP and solid:
             # The ball can be no larger than what the boxes share: mostly it is about as large,
             # in the middle. Else it is looked for from where the common part was found as well.
-            room = least(box[3] - box[0], box[4] - box[1], box[5] - box[2]) - 2.0 * t
+            room = min3(box[3] - box[0], box[4] - box[1], box[5] - box[2]) - 2.0 * t
             enough = 0.49 * room
             radius, x, y, z = climb(
                 0.5 * (box[0] + box[3]), 0.5 * (box[1] + box[4]), 0.5 * (box[2] + box[5]),

@@ -6,6 +6,7 @@ operation by operation.
 
 import numpy as np
 
+from spatialq.geometry.triangles import max3, min3
 from spatialq.runtime.compile_cache import njit
 
 APART = 0
@@ -51,15 +52,15 @@ def classify(
     d0 = anx * (b0x - a0x) + any_ * (b0y - a0y) + anz * (b0z - a0z)
     d1 = anx * (b1x - a0x) + any_ * (b1y - a0y) + anz * (b1z - a0z)
     d2 = anx * (b2x - a0x) + any_ * (b2y - a0y) + anz * (b2z - a0z)
-    blow = least(d0, d1, d2)
-    bhigh = most(d0, d1, d2)
+    blow = min3(d0, d1, d2)
+    bhigh = max3(d0, d1, d2)
     if blow > t or bhigh < -t:
         return APART
     e0 = bnx * (a0x - b0x) + bny * (a0y - b0y) + bnz * (a0z - b0z)
     e1 = bnx * (a1x - b0x) + bny * (a1y - b0y) + bnz * (a1z - b0z)
     e2 = bnx * (a2x - b0x) + bny * (a2y - b0y) + bnz * (a2z - b0z)
-    alow = least(e0, e1, e2)
-    ahigh = most(e0, e1, e2)
+    alow = min3(e0, e1, e2)
+    ahigh = max3(e0, e1, e2)
     if alow > t or ahigh < -t:
         return APART
     cosine = anx * bnx + any_ * bny + anz * bnz
@@ -73,17 +74,17 @@ def classify(
                    b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z)  # fmt: skip
         if w < -t:
             return APART
-        w = least(w, w, beside(a1x, a1y, a1z, a2x, a2y, a2z, a0x, a0y, a0z, anx, any_, anz,
+        w = min3(w, w, beside(a1x, a1y, a1z, a2x, a2y, a2z, a0x, a0y, a0z, anx, any_, anz,
                                b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z))  # fmt: skip
-        w = least(w, w, beside(a2x, a2y, a2z, a0x, a0y, a0z, a1x, a1y, a1z, anx, any_, anz,
+        w = min3(w, w, beside(a2x, a2y, a2z, a0x, a0y, a0z, a1x, a1y, a1z, anx, any_, anz,
                                b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z))  # fmt: skip
         if w < -t:
             return APART
-        w = least(w, w, beside(b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
+        w = min3(w, w, beside(b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
-        w = least(w, w, beside(b1x, b1y, b1z, b2x, b2y, b2z, b0x, b0y, b0z, bnx, bny, bnz,
+        w = min3(w, w, beside(b1x, b1y, b1z, b2x, b2y, b2z, b0x, b0y, b0z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
-        w = least(w, w, beside(b2x, b2y, b2z, b0x, b0y, b0z, b1x, b1y, b1z, bnx, bny, bnz,
+        w = min3(w, w, beside(b2x, b2y, b2z, b0x, b0y, b0z, b1x, b1y, b1z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
         if w < -t:
             return APART
@@ -98,10 +99,10 @@ def classify(
     d1 = behind(d1, side, noise)
     d2 = behind(d2, side, noise)
     if (
-        least(e0, e1, e2) >= 0.0
-        or most(e0, e1, e2) < 0.0
-        or least(d0, d1, d2) >= 0.0
-        or most(d0, d1, d2) < 0.0
+        min3(e0, e1, e2) >= 0.0
+        or max3(e0, e1, e2) < 0.0
+        or min3(d0, d1, d2) >= 0.0
+        or max3(d0, d1, d2) < 0.0
     ):
         return NEAR
     # Where the planes meet, each triangle covers an interval of the line (Moeller 1997).
@@ -124,7 +125,7 @@ def classify(
         ux * (b2x - a0x) + uy * (b2y - a0y) + uz * (b2z - a0z),
         d0, d1, d2,
     )  # fmt: skip
-    length = least(ahi, ahi, bhi) - most(alo, alo, blo)
+    length = min3(ahi, ahi, bhi) - max3(alo, alo, blo)
     if length <= noise:  # a gap on this line says nothing of the gap beside it
         return NEAR
     if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
@@ -138,20 +139,6 @@ def behind(d, side, noise):
     if -noise <= d <= noise:
         return 0.0
     return -d if side < 0 else d
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def least(a, b, c):
-    """Give the least of three numbers."""
-    m = a if a < b else b
-    return m if m < c else c
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def most(a, b, c):
-    """Give the greatest of three numbers."""
-    m = a if a > b else b
-    return m if m > c else c
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,8 +158,8 @@ def beside(
     p0 = mx * (b0x - ux) + my * (b0y - uy) + mz * (b0z - uz)
     p1 = mx * (b1x - ux) + my * (b1y - uy) + mz * (b1z - uz)
     p2 = mx * (b2x - ux) + my * (b2y - uy) + mz * (b2z - uz)
-    low = least(p0, p1, p2)
-    high = most(p0, p1, p2)
+    low = min3(p0, p1, p2)
+    high = max3(p0, p1, p2)
     return (0.0 if high > 0.0 else high) - (far if far > low else low)
 
 

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes
+from spatialq.geometry.clusters import CLUSTER, cluster_boxes, starts_of
+from spatialq.geometry.solids import describe
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from . import boxes
-from .narrow import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH, box_faces
-from .probe import CLUSTER, is_inside
-from .solids import describe
+from .narrow import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH
+from .point_in_solid import is_inside
 
 WELD = 1e-5
 """Metres: vertices of an element are one if their coordinates are, as rounded to this."""
@@ -72,7 +73,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     limits = boxes.of(welded)
     normals = np.zeros_like(welded.vertices)
     sharing = _faces_of_vertices(welded)
-    cluster_starts = np.concatenate([[0], np.cumsum(-(-np.diff(welded.face_starts) // CLUSTER))])
+    cluster_starts = starts_of(welded.face_starts)
 
     def prepare(span: tuple[int, int]) -> None:
         describe(arrays[0], bits, *arrays[1:], limits, *span, side, label, parts)
@@ -83,7 +84,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     for shift in (-tolerance, tolerance):
         moved = Meshes(welded.vertices + shift * normals, *arrays[1:])
         clusters = np.empty((cluster_starts[-1], 6))
-        box_faces(moved.vertices, *arrays[1:], cluster_starts, 0, k, clusters)
+        cluster_boxes(moved.vertices, *arrays[1:], cluster_starts, 0, k, clusters)
         layers += [moved.vertices, clusters, boxes.of(moved)]
     rows_a = np.asarray(i, np.int64)
     rows_b = np.asarray(j, np.int64) + (0 if b is None else len(a))

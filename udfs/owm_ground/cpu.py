@@ -11,7 +11,7 @@ from spatialq.runtime.threads import n_threads, spans
 
 from . import cells
 from .result import result_of
-from .windows import Axis, Box, cut_axes, default_min_points, octree_root
+from .windows import Box, SlotAxis, cut_axes, default_min_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +78,7 @@ def run(
         if options.ties == "octree":
             code = _octree_codes(each, arrays, box, spans(x.size, threads))
 
-        def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
 
         columns, rows = cut_axes(box, x.size, options, used)
@@ -114,8 +114,8 @@ def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]])
 def _table(
     each: Each,
     cloud: "tuple[NDArray[Any], ...]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     parts: list[tuple[int, int]],
 ) -> "NDArray[Any]":
     """Bin the points: each thread fills a table; all are then merged into the first."""
@@ -143,13 +143,13 @@ def _windows(
     each: Each,
     ties: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     threads: int,
 ) -> "NDArray[Any]":
     """Find the lowest point and the count of each window: along the rows, then the columns."""
 
-    def slide(source: Any, order: Any, axis: Axis, n_rows: int) -> Any:
+    def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
         result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         list(
@@ -166,7 +166,7 @@ def _windows(
     return windows
 
 
-def _used(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.bool_]":
+def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
     """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
     slots = _columns(values, axis)
@@ -174,7 +174,7 @@ def _used(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.bool_]":
     return used[axis.columns]
 
 
-def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
+def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
     found = np.empty(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
@@ -183,8 +183,8 @@ def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
 def _fill_gaps(
     cloud: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     seed_rows: "NDArray[Any]",
     seed_columns: "NDArray[Any]",
 ) -> "NDArray[np.int64]":

@@ -11,7 +11,7 @@ from spatialq.runtime import cuda
 
 from .layout import lay_out
 from .result import result_of
-from .windows import Axis, Box, cut_axes
+from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,11 +116,11 @@ def find(
 
 
 @dataclass(frozen=True)
-class Grid:
+class DeviceCells:
     """The cells of one extent on the device, usable for all clouds of this extent and size."""
 
-    columns: Axis
-    rows: Axis
+    columns: SlotAxis
+    rows: SlotAxis
     memory: Any
     """GRID on the device, followed by the arrays that it refers to."""
 
@@ -135,7 +135,7 @@ class Found:
     """uint64[4]: rejected points, complement of the first one's position, seeds, points found."""
 
 
-def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
+def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> Found:
     """Launch all kernels without waiting for them."""
     columns, rows = grid.columns, grid.rows
     *coordinates, point_id = cloud
@@ -193,18 +193,18 @@ def _extent(device: Any, x: Any, y: Any) -> Box:
 COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # maxima are complements
 
 
-_grids: dict[Any, Grid] = {}
+_grids: dict[Any, DeviceCells] = {}
 MAX_GRIDS = 8  # cached for the next clouds
 
 
-def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | None:
+def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> DeviceCells | None:
     """Cut the axes and copy them to the device; None if no cell has a slot."""
     key = device, box, x.size, options
     if key in _grids:
         return _grids[key]
     looked_at_points = False
 
-    def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, x.size)
@@ -217,7 +217,7 @@ def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | N
     columns, rows = cut_axes(box, x.size, options, used)
     if 0 in (columns.n_slots, rows.n_slots):
         return None
-    grid = Grid(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
+    grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
     if not looked_at_points:
         while len(_grids) >= MAX_GRIDS:
             _grids.pop(next(iter(_grids)), None)

@@ -1,11 +1,11 @@
-"""The layout of a grid in the memory of a GPU: `Axis` and `Grid` of kernels.cu."""
+"""The layout of the table of cells in the memory of a GPU: `Axis` and `Grid` of kernels.cu."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .windows import Axis, Box, default_min_points, octree_root, window_step
+from .windows import Box, SlotAxis, default_min_points, octree_root, window_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ GRID = np.dtype(
 
 
 def lay_out(
-    device: Any, axes: tuple[Axis, Axis], options: "Options", box: Box, n_points: int
+    device: Any, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box, n_points: int
 ) -> Any:
     """Lay out GRID and the arrays that it refers to, and copy them to the device in one piece."""
     pieces: list[NDArray[Any]] = []
@@ -79,7 +79,7 @@ def lay_out(
     return memory
 
 
-def _arrays(axis: Axis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
+def _arrays(axis: SlotAxis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
     arrays = {name: np.ascontiguousarray(getattr(axis, name)) for name in ARRAYS}
     if lattice is not None:
         for name in ("columns", "order"):
@@ -90,7 +90,9 @@ def _arrays(axis: Axis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
     }
 
 
-def _numbers(axis: Axis, lattice: "Lattice | None", low: float, high: float) -> dict[str, float]:
+def _numbers(
+    axis: SlotAxis, lattice: "Lattice | None", low: float, high: float
+) -> dict[str, float]:
     borders = axis.borders[:-1]
     n_buckets = axis.guess.size - 1
     span = borders[-1] - borders[0] if borders.size else 0.0
@@ -128,7 +130,7 @@ class Lattice:
     """New column of each column of the axis."""
 
 
-def _lattice(axis: Axis, step: float) -> Lattice | None:
+def _lattice(axis: SlotAxis, step: float) -> Lattice | None:
     borders = axis.borders[:-1]
     if borders.size < 2 or axis.n_slots != 2 * borders.size - 1:
         return None

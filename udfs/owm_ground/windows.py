@@ -51,7 +51,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SlotAxis:
     """One axis of the cloud, cut by the borders of windows and fill cells.
 
     A slot has a rank along the axis and a column in the table of cells. Intervals have the first
@@ -186,11 +186,11 @@ def max_borders(extent: float, window_size: float, overlap: float, cell_size: fl
     return 2 * (windows + (extent / cell_size if cell_size else 0.0))
 
 
-Used = Callable[[tuple[Axis, Axis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
 """Finds out which places of both axes have points."""
 
 
-def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[Axis, Axis]:
+def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[SlotAxis, SlotAxis]:
     """Cut both axes; leave out slots without points if the table would be too large.
 
     Raises
@@ -253,7 +253,7 @@ def cut_axis(
     windows: tuple[Floats, Floats],
     fills: tuple[Floats, Floats],
     occupied: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
-) -> Axis:
+) -> SlotAxis:
     """Cut an axis at all borders.
 
     `occupied` says which intervals and which borders have points; the others get no slot. It is
@@ -281,7 +281,7 @@ def cut_axis(
 
     window_start, window_stop = runs(windows)
     fill_start, fill_stop = runs(fills)
-    return Axis(
+    return SlotAxis(
         borders=np.append(borders, np.inf),
         guess=_guess(borders),
         columns=columns,

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, rtree
+from spatialq.geometry.solids import describe
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from ..intersects_with import boxes, rtree
-from ..intersects_with.solids import describe
 from . import Options
 from .sample import Sample
 

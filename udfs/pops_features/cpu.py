@@ -1,6 +1,6 @@
 """`pops_features` on the CPU: runs of examples along x; all scales of a run while it is cached."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from .division import Division, divide
 from .methods import BUILT_IN, first_rows
 from .order import exchanges
 from .patches import fill_patches
-from .table import features_table, series_of
+from .table import features_table, patches_table, room_for_patches, series_of
 from .user_methods import fill_cpu
 
 if TYPE_CHECKING:
@@ -28,21 +28,26 @@ RUN = 4096
 enough for its sums and features to stay in the cache."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Aggregate the features of the patches of each example.
+def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str, dict[str, Any]]:
+    """Take the features of each patch, and aggregate those of the patches of each example.
 
     Parameters
     ----------
     grid : Grid
         In main memory. If it is a band of rows, the examples that lie completely in it are used.
     options : Options
+    outputs : sequence of 'pops_features', 'pops_patches'
+        Several come from one pass over the grid.
 
     Returns
     -------
-    dict of columns
-        One row per example, method, scale and feature: `example_id` int64, `x` and `y` float64
-        (centre of the example), `method` and `feature` Text, `scale` float64, the nine
-        statistics float64 (NaN where there are too few patches), `patches` int64.
+    dict of output -> dict of columns
+        'pops_features', one row per example, method, scale and feature: `example_id` int64, `x`
+        and `y` float64 (centre of the example), `method` and `feature` Text, `scale` float64, the
+        nine statistics float64 (NaN where there are too few patches), `patches` int64.
+        'pops_patches', one row per patch, method and feature: `example_id` int64, `method` and
+        `feature` Text, `scale` float64, `px` and `py` int64 (place of the patch in its example),
+        `value` float64 (NaN where the patch has too few values).
 
     Raises
     ------
@@ -50,26 +55,46 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         If no example or patch fits.
     """
     division = divide(grid, options)
-    series = series_of(division, options)
     rows = division.rows_within(grid)
-    shape = division.x.count, len(rows), len(series)
-    statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
-    linear = options.quantiles == "linear"
-    of_scale: list[list[int]] = [[] for _ in division.scales]
-    for at, each in enumerate(series):
-        of_scale[each.scale].append(at)
+    takers: list[Callable[[Run, int, Any], None]] = []
+    tables: dict[str, Callable[[], dict[str, Any]]] = {}
+    if "pops_features" in outputs:
+        series = series_of(division, options)
+        shape = division.x.count, len(rows), len(series)
+        statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
+        linear = options.quantiles == "linear"
+        of_scale: list[list[int]] = [[] for _ in division.scales]
+        for at, each in enumerate(series):
+            of_scale[each.scale].append(at)
+
+        def aggregate_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+            flat = raw.reshape(-1, raw.shape[2])
+            nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
+            aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
+            place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
+            statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
+            patches[place] = m.reshape(len(raw), -1).T
+
+        takers.append(aggregate_patches)
+        tables["pops_features"] = lambda: features_table(
+            grid, division, rows, options, statistics, patches
+        )
+    if "pops_patches" in outputs:
+        value, parts = room_for_patches(division, rows, options)
+
+        def keep_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+            parts[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+
+        takers.append(keep_patches)
+        tables["pops_patches"] = lambda: patches_table(division, rows, options, value, parts)
 
     def work(piece: "Run", k: int) -> None:
         raw = raw_features(grid, division, options, piece, k)
-        flat = raw.reshape(-1, raw.shape[2])
-        nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
-        aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
-        place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
-        statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
-        patches[place] = m.reshape(len(raw), -1).T
+        for take in takers:
+            take(piece, k, raw)
 
     each_run(division, rows, work)
-    return features_table(grid, division, rows, options, statistics, patches)
+    return {name: tables[name]() for name in outputs}
 
 
 @dataclass(frozen=True)

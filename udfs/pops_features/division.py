@@ -19,7 +19,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
 
     size: int
@@ -38,8 +38,8 @@ class Scale:
 
     length: float
     """As given by the user, in the unit of x and y."""
-    x: Axis
-    y: Axis
+    x: WindowAxis
+    y: WindowAxis
 
     @property
     def patches(self) -> int:
@@ -61,8 +61,8 @@ class Scale:
 class Division:
     """Examples of a grid, and the patches of each."""
 
-    x: Axis
-    y: Axis
+    x: WindowAxis
+    y: WindowAxis
     """Examples: columns and rows of the whole grid."""
     scales: tuple[Scale, ...]
     """In ascending order."""
@@ -101,7 +101,7 @@ def divide(grid: "Grid", options: "Options") -> Division:
         if not 2 <= size <= n:
             short, narrow, cells = min(spacings, key=lambda each: each[1] * each[2])
             high = f"{cells * narrow:g}, all {cells} along {short}"
-            options.refuse("example_scale", f"{low} to {high}")
+            options.reject("example_scale", f"{low} to {high}")
         step = options.example_step
         axes.append(_windows(size, size if step is None else _step(step, spacing, n), n))
     steps = options.steps or [scale / 2 for scale in options.scales]
@@ -111,14 +111,14 @@ def divide(grid: "Grid", options: "Options") -> Division:
         for (_, spacing, n), example in zip(spacings, axes, strict=True):
             size = _size(length, spacing, n)
             if not 2 <= size <= example.size:
-                options.refuse("scales", f"{low} to example_scale ({options.example_scale:g})")
+                options.reject("scales", f"{low} to example_scale ({options.example_scale:g})")
             sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))
 
 
-def _windows(size: int, step: int, n: int) -> Axis:
-    return Axis(size, step, 1 + (n - size) // step)
+def _windows(size: int, step: int, n: int) -> WindowAxis:
+    return WindowAxis(size, step, 1 + (n - size) // step)
 
 
 def _size(length: float, spacing: float, n: int) -> int:

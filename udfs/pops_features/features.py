@@ -4,9 +4,9 @@ from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
-from ..detect_planes.eigen import eigen
 from .moments import BASE, M2, M3, M4, MEAN, MX, MY
 
 HEIGHT = sqrt(0.75)

@@ -14,7 +14,7 @@ from spatialq.runtime import cuda
 from .division import Division, Scale, divide
 from .layout import ROOM, SCALES, lay_out
 from .methods import STATISTICS, first_rows
-from .table import features_table, series_of
+from .table import features_table, patches_table, room_for_patches, series_of
 
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
@@ -33,8 +33,8 @@ THREADS = {"pca": 256, "stat": 256, "select": 384, "series": 256}
 """Threads per block: the fastest ones on an H200."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Aggregate the features of the patches of each example.
+def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Take the features of each patch, and aggregate those of the patches of each example.
 
     Parameters
     ----------
@@ -42,10 +42,11 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         On the GPU (`__cuda_array_interface__` or DLPack), or in main memory, from where it is
         copied to the GPU band by band.
     options : Options
+    outputs : sequence of 'pops_features', 'pops_patches'
 
     Returns
     -------
-    dict of columns
+    dict of output -> dict of columns
         As from `cpu.run`, in the memory of the grid; text is in main memory.
 
     Raises
@@ -56,14 +57,29 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     device = cuda.device()
     with device.use():
         kernels = Kernels(device, grid, options)
-        xp, series = kernels.xp, kernels.series
-        shape = kernels.division.x.count, len(kernels.rows), len(series)
-        statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+        xp, division, rows = kernels.xp, kernels.division, kernels.rows
+        aggregated, kept = "pops_features" in outputs, "pops_patches" in outputs
+        if aggregated:
+            shape = division.x.count, len(rows), len(kernels.series)
+            statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+        if kept:
+            value, parts = room_for_patches(division, rows, options, xp)
         for band, raw in kernels.bands():
-            found = kernels.aggregate(raw)
-            statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
-        rows = kernels.rows
-        return features_table(grid, kernels.division, rows, options, statistics, patches, xp)
+            if aggregated:
+                found = kernels.aggregate(raw)
+                statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
+            if kept:
+                there = kernels.bring(raw)
+                for k, part in enumerate(parts):
+                    part[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
+        tables = {}
+        if aggregated:
+            tables["pops_features"] = features_table(
+                grid, division, rows, options, statistics, patches, xp
+            )
+        if kept:
+            tables["pops_patches"] = patches_table(division, rows, options, value, parts, xp)
+        return {name: tables[name] for name in outputs}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 // A block of the patch kernels processes a superpatch: the patches that start in a part of an
 // example, usually the whole example. Its cells are in shared memory if they fit, for all scales.
 
-#include "detect_planes/eigen.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;

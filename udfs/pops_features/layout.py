@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .division import Axis, Division, Scale
+from .division import Division, Scale, WindowAxis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ PART = np.dtype(
 class Side(NamedTuple):
     """The superpatches of an example along one axis."""
 
-    axis: Axis
+    axis: WindowAxis
     """The windows of the examples."""
     stride: int
     """Number of cells in which the patches of a superpatch start."""
@@ -112,7 +112,7 @@ def _fill_in(
     part["min_cells"], part["along"] = scale.min_cells(options), scale.y.count
 
 
-def _started(axis: Axis, starts: Any, stride: int) -> tuple[Any, Any]:
+def _started(axis: WindowAxis, starts: Any, stride: int) -> tuple[Any, Any]:
     """Find the first window that starts in each superpatch, and the number of such windows."""
     first, stop = (
         np.minimum(-(-cells // axis.step), axis.count) for cells in (starts, starts + stride)

@@ -25,15 +25,11 @@ USER_METHODS: "dict[str, UserMethod]" = {}
 """Methods registered by `spatialq.pops_method`."""
 
 
-def features_of(
-    function: str, method: str, own: "Mapping[str, UserMethod]" = USER_METHODS
-) -> Sequence[str]:
+def features_of(method: str, own: "Mapping[str, UserMethod]" = USER_METHODS) -> Sequence[str]:
     """List the features of a method.
 
     Parameters
     ----------
-    function : str
-        The function that was called, for the error sentence.
     method : str
     own : mapping, optional
         User-defined methods; by default all that are registered now.
@@ -47,7 +43,7 @@ def features_of(
         return own[method].features
     if method in FEATURES:
         return FEATURES[method]
-    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *USER_METHODS])}"
+    message = f"no method {method!r}; there is {', '.join([*FEATURES, *USER_METHODS])}"
     raise ValueError(message)
 
 

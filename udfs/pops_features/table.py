@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.functions.declaration import Text
+from spatialq.data.columns import Text
 
 from .methods import STATISTICS, first_rows
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
     from . import Options
-    from .division import Axis, Division
+    from .division import Division, WindowAxis
 
 
 class Series(NamedTuple):
@@ -158,5 +158,5 @@ def _names(options: "Options") -> list[str]:
     return [name for names in options.features.values() for name in names]
 
 
-def _centre(origin: float, spacing: float, axis: "Axis", index: Any) -> Any:
+def _centre(origin: float, spacing: float, axis: "WindowAxis", index: Any) -> Any:
     return origin + spacing * (index * axis.step + 0.5 * (axis.size - 1))

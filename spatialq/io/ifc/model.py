@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.errors import FileError
+from spatialq.io.ifc import columns
 from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import Run, Session, WorkerError
@@ -68,7 +69,7 @@ class IfcModel:
             "ifc_schema": self.schema,
             "length_unit": self.length_unit,
             "length_unit_metres": self.length_unit_metres,
-            **(self.georeference or dict.fromkeys(ifc_tables.GEOREFERENCE)),
+            **(self.georeference or dict.fromkeys(columns.GEOREFERENCE)),
         }
         return pa.Table.from_pylist([row], schema=ifc_tables.MODELS)
 

@@ -1,0 +1,91 @@
+"""Run kernels on their cases and on any device, and compare what they give."""
+
+import importlib
+from dataclasses import fields, replace
+
+import numpy as np
+
+from spatialq.data.grid import Grid
+from spatialq.data.meshes import Meshes
+from spatialq.functions.declaration import Lists, Text, catalog
+
+from .host.device import HostDevice, OnDevice
+
+
+def cases_of(function):
+    """Import the module of a function's cases."""
+    return importlib.import_module(f".{function}.cases", __package__)
+
+
+def arguments_of(function, case):
+    """Look up a case: what its kernel takes beside the options, and these as a mapping.
+
+    Cases of points are pairs of points and options; the module of other cases has a function
+    `arguments` that makes this of a case's name.
+    """
+    module = cases_of(function)
+    if hasattr(module, "arguments"):
+        return module.arguments(case)
+    points, options = module.CASES[case]
+    return columns_of(points), options
+
+
+def columns_of(points):
+    """Make columns of rows of point_id, x, y and z; columns stay as they are."""
+    if isinstance(points, dict):
+        return points
+    ids, *coordinates = (np.array([p[k] for p in points]) for k in range(4))
+    columns = {name: v.astype(np.float64) for name, v in zip("xyz", coordinates, strict=True)}
+    return {**columns, "point_id": ids.astype(np.int64)}
+
+
+def run(function, kind, arguments, **options):
+    """Run the kernel of a kind; columns that a table may lack are None unless they are given."""
+    udf = catalog()[function]
+    arguments = {**dict.fromkeys(udf.carries), **arguments}
+    return udf.kernel(kind)(**arguments, options=udf.options(**options))
+
+
+def run_both(function, arguments, **options):
+    """Run both kernels, that of the GPU first."""
+    return [run(function, kind, arguments, **options) for kind in ("gpu", "cpu")]
+
+
+def arrays_in(result):
+    """All arrays of a result, those of texts and lists of structs under names of their own."""
+    found = {}
+    for name, values in result.items():
+        if isinstance(values, Text):
+            found |= {name: values.codes, f"names of {name}": np.array(values.names)}
+        elif isinstance(values, Lists):
+            found[name] = values.offsets
+            found |= {f"{name}, {field}": each for field, each in values.columns.items()}
+        else:
+            found[name] = values
+    return found
+
+
+def assert_same(found, expected):
+    """Compare results to the bit: columns, their order and types, and values."""
+    found, expected = arrays_in(found), arrays_in(expected)
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype, name
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def on_device(device, value):
+    """Copy an array, a grid or meshes to the memory of a device."""
+    if isinstance(value, Grid):
+        return replace(value, z=on_device(device, value.z))
+    if isinstance(value, Meshes):
+        return Meshes(*(on_device(device, getattr(value, each.name)) for each in fields(value)))
+    if value is None:
+        return None
+    array = device.upload_small(np.ascontiguousarray(value))
+    return array.view(OnDevice) if isinstance(device, HostDevice) else array
+
+
+def on_host(device, result):
+    """Copy the arrays of a result, whatever they are in, from the memory of a device."""
+    return {name: device.download(values) for name, values in arrays_in(result).items()}
