@@ -98,9 +98,9 @@ extern "C" __global__ void surface_rasterise(const double* x, const double* y, c
          s += n_warps) {
         long long t = 0, behind = n - 1;  // the first triangle that ends after s
         while (t < behind) {
-            const long long middle = (t + behind) / 2;
-            if (ends[middle] > s) behind = middle;
-            else t = middle + 1;
+            const long long mid = (t + behind) / 2;
+            if (ends[mid] > s) behind = mid;
+            else t = mid + 1;
         }
         const Triangle triangle = triangle_at(x, y, corners, t);
         const Span span = span_of(triangle, centre_y[0], resolution, rows, columns);
