@@ -17,7 +17,7 @@ from spatialq.errors import SpatialqError as SpatialqError
 from spatialq.functions.stubs import describe as describe
 from spatialq.io.grid.source import read_grid as read_grid
 from spatialq.io.las.source import read_las as read_las
-from spatialq.udfs.pops_features.own import pops_method as pops_method
+from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod

@@ -1,11 +1,11 @@
-"""What `build_lod` refuses, and in which words."""
+"""Arguments and data that `build_lod` rejects, and its error sentences."""
 
 import re
 
 import duckdb
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import Options, door
+from spatialq.udfs.build_lod import Options, validation
 
 import spatialq
 from spatialq.database.transport import clouds as bridge_cloud
@@ -184,7 +184,7 @@ def test_the_points_must_be_named(con):
 
 
 def test_a_table_has_no_more_points_than_a_list(con, monkeypatch):
-    monkeypatch.setattr(bridge_cloud, "MOST_ROWS", 499)
+    monkeypatch.setattr(bridge_cloud, "MAX_ROWS", 499)
     sentence = "build_lod: points must be at most 499 in a table (in files more), got 500"
     assert sentence in refused(con, "FROM build_lod(pts)")
     assert len(con.sql("WITH few AS (FROM pts LIMIT 499) FROM build_lod(few)").fetchall()) == 1
@@ -266,7 +266,7 @@ def test_a_tree_has_fewer_than_2_32_points():
     x = np.broadcast_to(0.0, 2**32)
     sentence = "build_lod: points must be at most 4294967295 in one tree, got 4294967296"
     with pytest.raises(ValueError, match=sentence):
-        door.enter(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
+        validation.validate(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
 
 
 # Files

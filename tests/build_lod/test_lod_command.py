@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from spatialq.udfs.build_lod import Options, cpu, door, gpu
+from spatialq.udfs.build_lod import Options, cpu, gpu, validation
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
@@ -349,7 +349,7 @@ def test_a_cloud_of_more_points_than_a_tree_may_have_at_once_goes_tile_by_tile(
     source, sizes, build = write_scene(tmp_path / "a.laz"), [], cpu.build
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
     lod.write_lod(source, tables[0], **SMALL)
-    monkeypatch.setattr(door, "MOST_POINTS", 1000)
+    monkeypatch.setattr(validation, "MAX_POINTS", 1000)
     monkeypatch.setattr(
         cpu, "build", lambda points, *rest: sizes.append(len(points.x)) or build(points, *rest)
     )

@@ -18,7 +18,7 @@ from ..conftest import real_file
 from ..host.device import HostDevice
 from ..kernels import arrays_in, on_device
 
-CARRIED = tuple(catalogue()["build_lod"].inputs.attributes)
+ATTRIBUTES = tuple(catalogue()["build_lod"].inputs.attributes)
 SMALL = {"max_points": 150, "grid_size": 16}
 SIZES = "max_points := 150, grid_size := 16"
 N = 3000
@@ -63,7 +63,7 @@ def rows_of(result):
 
 
 def kernel(columns=CLOUD, **options):
-    given = {**dict.fromkeys(CARRIED), **columns}
+    given = {**dict.fromkeys(ATTRIBUTES), **columns}
     return rows_of(cpu.run(**given, options=Options(**{**SMALL, **options})))
 
 
@@ -172,7 +172,7 @@ def test_group_by_runs_each_group_by_itself(con):
     ).fetchall()
     for tile in (False, True):
         chosen = (CLOUD["x"] > 500020) == tile
-        part = {name: values[chosen] for name, values in without(*CARRIED).items()}
+        part = {name: values[chosen] for name, values in without(*ATTRIBUTES).items()}
         assert [row[1:] for row in rows if row[0] == tile] == kernel(part)
 
 
@@ -216,7 +216,7 @@ def test_an_empty_table_gives_an_empty_result(con):
         ("intensity",),
         ("red", "green", "blue"),
         ("green",),
-        CARRIED,
+        ATTRIBUTES,
     ],
 )
 def test_columns_that_are_absent_or_null(con, names):
@@ -344,7 +344,7 @@ def write_las(path, columns, *, point_format=7, crs="EPSG:25832"):
     if crs:
         header.add_crs(pyproj.CRS(crs))
     las = laspy.LasData(header)
-    for name in ("x", "y", "z", *CARRIED):
+    for name in ("x", "y", "z", *ATTRIBUTES):
         if name in las.point_format.dimension_names or name in "xyz":
             setattr(las, name, columns[name])
     las.write(path)

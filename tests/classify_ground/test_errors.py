@@ -1,4 +1,4 @@
-"""What `classify_ground` refuses, and in which words."""
+"""Arguments and data that `classify_ground` rejects, and its error sentences."""
 
 import duckdb
 import pytest

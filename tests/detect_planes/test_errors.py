@@ -1,4 +1,4 @@
-"""What `detect_planes` refuses, in which words, and clouds without a plane."""
+"""What `detect_planes` rejects, its error sentences, and clouds without a plane."""
 
 import re
 

@@ -277,9 +277,9 @@ def test_boundaries_are_hulls_in_the_plane(move):
         np.testing.assert_allclose(vertices @ normal, d, rtol=0, atol=2e-15 * size)
         own = points[plane_id == k + 1]
         edges = np.diff(vertices, axis=0)
-        turns = np.cross(edges, np.roll(edges, -1, axis=0)) @ normal
-        assert (turns > 0).all() or (turns < 0).all()  # convex
-        outward = np.cross(edges, normal) * np.sign(turns[0])
+        orientation = np.cross(edges, np.roll(edges, -1, axis=0)) @ normal
+        assert (orientation > 0).all() or (orientation < 0).all()  # convex
+        outward = np.cross(edges, normal) * np.sign(orientation[0])
         outward /= np.linalg.norm(outward, axis=1, keepdims=True)
         beyond = np.max((own - vertices[0]) @ outward.T, axis=0)
         beyond -= np.einsum("ij,ij->i", vertices[:-1] - vertices[0], outward)
@@ -352,7 +352,7 @@ def test_a_shift_changes_nothing_but_places(shift):
     np.testing.assert_allclose(
         equations(found)[:, :3], equations(expected)[:, :3], rtol=0, atol=1e-9
     )
-    # an offset is told where the plane is: at 5e6 m a turn of 1e-12 moves it by 5e-6
+    # an offset is measured from the origin: at 5e6 m a rotation of 1e-12 changes it by 5e-6
     centres = np.column_stack([expected[name] for name in ("cx", "cy", "cz")])
     off = (equations(found)[:, :3] * (centres + shift)).sum(axis=1) - found["d"]
     expected_off = (equations(expected)[:, :3] * centres).sum(axis=1) - expected["d"]

@@ -1,4 +1,4 @@
-"""What `ground_surface` refuses, and in which words."""
+"""Arguments and data that `ground_surface` rejects, and its error sentences."""
 
 import duckdb
 import pytest

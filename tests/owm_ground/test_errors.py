@@ -1,4 +1,4 @@
-"""What `owm_ground` refuses, and in which words."""
+"""Arguments and data that `owm_ground` rejects, and its error sentences."""
 
 import duckdb
 import pytest

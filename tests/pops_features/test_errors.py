@@ -1,4 +1,4 @@
-"""What `pops_features` refuses, and in which words."""
+"""Arguments and data that `pops_features` rejects, and its error sentences."""
 
 import warnings
 
@@ -163,9 +163,9 @@ def test_degrees_are_warned_of_once(con, tmp_path, hill):
         place = (0.001, 0.0, 10.0 + k, 0.0, -0.001, 50.0)
         write(tmp_path / f"{k}.tif", hill, place, crs="EPSG:4326")
     query = f"FROM pops_features('{tmp_path}/*.tif', scales := [0.004], example_scale := 0.01)"
-    with pytest.warns(FileWarning) as told:
+    with pytest.warns(FileWarning) as warned:
         con.sql(query).fetchall()
-    assert {str(each.message).partition(", whose")[0] for each in told} == {
+    assert {str(each.message).partition(", whose")[0] for each in warned} == {
         f"pops_features: '{tmp_path}/0.tif' is in WGS 84 (EPSG:4326)"
     }
 

@@ -396,8 +396,8 @@ def test_cells_beyond_the_last_example_do_not_matter(name):
     grid, options = GRIDS[name], SMALL
     other = grid.z.copy()
     division = divide(grid, pops_features.Options(**options))
-    other[division.y.reach :] = 1e6
-    other[:, division.x.reach :] = np.nan
+    other[division.y.extent :] = 1e6
+    other[:, division.x.extent :] = np.nan
     assert_same(features(replace(grid, z=other), options), features(grid, options))
 
 

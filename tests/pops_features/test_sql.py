@@ -328,9 +328,9 @@ def test_a_band_is_a_call_and_a_limit_stops_early(con, tif, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["int16", "uint8", "float32", "int32", "float64"])
-@pytest.mark.parametrize("turn", [(1, -1), (1, 1), (-1, -1), (-1, 1)], ids=str)
-def test_files_of_any_type_and_direction(con, tmp_path, kind, turn):
-    across, up = turn
+@pytest.mark.parametrize("direction", [(1, -1), (1, 1), (-1, -1), (-1, 1)], ids=str)
+def test_files_of_any_type_and_direction(con, tmp_path, kind, direction):
+    across, up = direction
     z = np.random.default_rng(7).integers(0, 250, (ROWS, COLUMNS)).astype(kind)
     x0 = X0 - DX / 2 if across > 0 else X0 + (COLUMNS - 0.5) * DX
     y0 = Y0 - DY / 2 if up > 0 else Y0 + (ROWS - 0.5) * DY
