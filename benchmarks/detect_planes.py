@@ -2,12 +2,12 @@
 
 python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [--open3d PYTHON]
 
-The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass take
-turns; the ratio is of the best of each. Finding is all that comes before points are told by their
-planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
-order. With --processor all times are those of the processors, all threads together, which other
-processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in the
-same run, normals included (open3d_rival.py).
+The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
+alternate; the ratio is that of the best of each. Finding is all that comes before points are
+assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py),
+in random order. With --processor all times are those of the processors, all threads together, which
+other processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in
+the same run, normals included (open3d_rival.py).
 """
 
 import argparse

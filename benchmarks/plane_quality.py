@@ -16,7 +16,7 @@ P, R    precision and recall of planes at 80 % overlap (Hoover et al. 1996, 10.1
 found   true planes with one found within 3 degrees and 5 cm at the middle of its points
 more    planes that are nobody's, second ones of one true plane included
 p, r    share of the points with a plane that have the right one; of the points of planes that do
-angle, offset   greatest error of the found planes, degrees and mm
+angle, offset   largest error of the found planes, degrees and mm
 
 Scans. The cloud is cut into cells of 1/64 of its extent (98 % of it along the longest axis).
 Through the points within 2.5 cells of each cell's mean a plane is fitted: the cell is flat where
@@ -54,7 +54,7 @@ SPARSE = 100_000  # points that these have: nothing of theirs is new on smaller 
 OVERLAP = 0.8
 ANGLE, OFFSET = 3.0, 0.05  # degrees, metres
 CELLS = 64  # along the longest axis
-REACH = 2.5  # cells
+SEARCH_RADIUS = 2.5  # cells
 FLAT = 1 / 5
 AGREE = 15.0
 GROWN_ANGLE, GROWN_SHARE = 10.0, 0.01
@@ -250,7 +250,7 @@ class Scan:
         off = self.points - means[cell]
         moments = np.stack([np.bincount(cell, a * b) for a in off.T for b in off.T], axis=-1)
         moments = moments.reshape(-1, 3, 3)
-        near = cKDTree(means).query_ball_point(means, REACH * (high - low).max() / CELLS)
+        near = cKDTree(means).query_ball_point(means, SEARCH_RADIUS * (high - low).max() / CELLS)
         starts = np.concatenate([[0], np.cumsum([len(each) for each in near])])
         near = np.concatenate(near).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""`spatialq clash`, as a user's shell sees it; and the lengths that it reads."""
+"""`spatialq clash`, and the lengths that it reads."""
 
 import ifcopenshell.api.georeference
 import pytest
@@ -8,8 +8,8 @@ from spatialq.data.units import metres
 from spatialq.errors import CrsError, FileWarning
 from spatialq.workflows.clash import find_clashes
 
+from .command_line import rows, spatialq_command
 from .io.ifc_models import Builder
-from .test_cli import rows, spatialq_command
 
 
 def read(path):

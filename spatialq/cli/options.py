@@ -40,7 +40,7 @@ class ParametersOf:
         from spatialq.functions.catalogue import catalogue
 
         return [
-            DerivedOption(command, each, is_length=each.name in self.lengths)
+            DerivedOption(command, self.function, each, is_length=each.name in self.lengths)
             for each in catalogue()[self.function].parameters
             if each.name not in self.exclude and (not self.only or each.name in self.only)
         ]
@@ -51,6 +51,7 @@ class DerivedOption:
     """An option of a command that stands for a parameter of a function."""
 
     command: str
+    function: str
     parameter: "Parameter"
     is_length: bool
 
@@ -65,7 +66,8 @@ class DerivedOption:
             default, kind = f"{1000 * default:g}mm", str
         elif self.parameter.is_list:
             default, kind = None if default is None else _list_text(default), str
-        option = typer.Option(flag, help=self.help)
+        panel = f"Parameters of {self.function}"
+        option = typer.Option(flag, help=self.help, rich_help_panel=panel)
         return inspect.Parameter(
             self.parameter.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -75,18 +77,20 @@ class DerivedOption:
 
     @property
     def help(self) -> str:
-        """Describe the option: the sentence of the declaration, the unit, and what is allowed."""
+        """Describe the option as the catalogue describes the parameter."""
         from rich.markup import escape
 
-        must = self.parameter.must.removesuffix("or NULL").rstrip(" ,")
-        notes = ["a length such as 2mm" if self.is_length else self.parameter.unit, must]
-        if self.parameter.type is bool:
-            notes = []
-        if self.parameter.is_list:
-            notes.append("separated by commas")
-        text = ", ".join(filter(None, notes))
-        sentence = self.parameter.doc.replace("`", "")
-        return escape(f"{sentence.removesuffix('.')} ({text})." if text else sentence)
+        from spatialq.functions.macros import description
+
+        text = description(self.parameter)
+        # on the command line, an option that is not given stands for NULL
+        for in_sql, here in ((", or NULL)", ")"), (" or NULL)", ")"), ("NULL", "the default")):
+            text = text.replace(in_sql, here)
+        if self.is_length:
+            text = f"{text} A length such as 2mm."
+        elif self.parameter.is_list:
+            text = f"{text} Separated by commas."
+        return escape(text)
 
     def value(self, given: Any) -> Any:
         """Convert what was given on the command line to a value of the parameter.
@@ -182,7 +186,7 @@ class CommandGroup(TyperGroup):
     The list of the commands, and commands without such options, do not need the declarations.
     """
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command by name, complete with its options."""
         name, found, rest = super().resolve_command(ctx, args)
         if name is not None and found is not None and found.callback is not None:

@@ -9,11 +9,11 @@ import pyarrow as pa
 LAS = (".las", ".laz")
 """Endings of point cloud files."""
 
-Progress = Callable[[Path, int, int], None]
-"""Called with a file, rows so far and rows in all."""
-
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""
+
+Progress = Callable[[Path, int, int], None]
+"""Called with a file, its rows so far and its rows in all (0: unknown)."""
 
 ROW_GROUP = 122_880
 """Rows of a DuckDB row group: batches of a multiple of it give the smallest tables."""

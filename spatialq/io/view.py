@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INFINITY = float("inf")
 EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
-LONGEST_WAIT = 0.3
+MAX_WAIT = 0.3
 """Seconds after which rows that passed a filter are no longer held back."""
 AXES = ("x", "y", "z")
 # The texts of expressions are parsed because pyarrow (26) has no interface to the fields and
@@ -177,7 +177,7 @@ def _filtered(
         kept.append(batch.filter(condition))
         n += kept[-1].num_rows
         whole = n - n % ROW_GROUP
-        if not whole and n and monotonic() - given > LONGEST_WAIT:
+        if not whole and n and monotonic() - given > MAX_WAIT:
             whole = n
         if whole:
             joined = pa.concat_batches(kept)

@@ -15,10 +15,10 @@ from spatialq.functions.declaration import (
 )
 
 from .cost import work, work_of_patches
-from .methods import OWN, STATISTICS, cpu_only, features_of
+from .methods import STATISTICS, USER_METHODS, cpu_only, features_of
 
 if TYPE_CHECKING:
-    from .own import Own
+    from .user_methods import UserMethod
 
 Quantiles = Literal["median_unbiased", "linear"]
 
@@ -94,9 +94,9 @@ class Options(Parameters):
         return {name: features_of(name, self.own) for name in self.methods}
 
     @cached_property
-    def own(self) -> "Mapping[str, Own]":
+    def own(self) -> "Mapping[str, UserMethod]":
         """The user's own methods as the call began: their names may be given again meanwhile."""
-        known = OWN.copy()
+        known = USER_METHODS.copy()
         return {name: known[name] for name in self.methods if name in known}
 
 

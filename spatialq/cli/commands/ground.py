@@ -10,8 +10,8 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
 
-@with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
 @with_parameters("classify_ground", exclude=("unit",))  # it follows from the CRS
+@with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
 def ground(
     file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file in a projected CRS.")],
     *,
