@@ -33,6 +33,7 @@ TOP, BOTTOM = ("spatialq", "spatialq.__init__", "spatialq.__main__"), ("spatialq
 KERNELS_USE = ("functions", "data", "geometry", "runtime")
 """The layers that the folders of `udfs` may import."""
 COMPOSED_OF = {
+    "classify_ground": {"owm_ground"},
     "ground_surface": {"owm_ground"},
     "plane_elements": {"detect_planes"},
     "write_ground": {"classify_ground", "ground_surface"},
