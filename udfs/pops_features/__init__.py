@@ -86,15 +86,15 @@ class Options(Parameters):
         if self.steps is not None and len(self.steps) != len(self.scales):
             self.reject("steps", f"as many as scales ({len(self.scales)}), or NULL")
         for method in self.methods:
-            features_of(method, self.own)
+            features_of(method, self.user_methods)
 
     @cached_property
     def features(self) -> Mapping[str, Sequence[str]]:
         """The features of each method, in the order of the methods."""
-        return {name: features_of(name, self.own) for name in self.methods}
+        return {name: features_of(name, self.user_methods) for name in self.methods}
 
     @cached_property
-    def own(self) -> "Mapping[str, UserMethod]":
+    def user_methods(self) -> "Mapping[str, UserMethod]":
         """The user's own methods as the call began: their names may be given again meanwhile."""
         known = USER_METHODS.copy()
         return {name: known[name] for name in self.methods if name in known}

@@ -155,7 +155,7 @@ def raw_features(
             stop - first, scale.y.count, grid.dx, grid.dy, min_cells, rows,
             *exchanges(scale.cells, linear), linear, raw, counts,
         )  # fmt: skip
-        for name, method in options.own.items():
+        for name, method in options.user_methods.items():
             x = left + step * np.arange(examples)[:, None, None]
             x = x + scale.x.step * np.arange(stop - first)[:, None]
             y = row + scale.y.step * np.arange(scale.y.count)

@@ -185,7 +185,7 @@ class Kernels:
                 "select", large, None, THREADS["select"], z, raw, (linear,), (stat, centred)
             )
             self._sweep("stat", scales, ROOM // 4, THREADS["stat"], z, raw, (), (stat, centred))
-        for method in self.options.own.values():
+        for method in self.options.user_methods.values():
             self._fill_own(method, z, raw)
 
     def _fill_own(self, method: Any, z: Any, raw: Any) -> None:

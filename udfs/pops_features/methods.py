@@ -49,7 +49,7 @@ def features_of(method: str, own: "Mapping[str, UserMethod]" = USER_METHODS) -> 
 
 def cpu_only(options: "Options") -> str:
     """Say which method cannot run on the GPU, and why; empty if all can."""
-    for name, method in options.own.items():
+    for name, method in options.user_methods.items():
         from .user_methods_gpu import problem
 
         if why := problem(method.function):
