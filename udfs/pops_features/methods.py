@@ -36,7 +36,8 @@ def features_of(method: str, own: Mapping[str, Any] = USER_METHODS) -> Sequence[
         If there is no such method.
     """
     if method in own:
-        return own[method].features
+        features: Sequence[str] = own[method].features
+        return features
     if method in FEATURES:
         return FEATURES[method]
     message = f"no method {method!r}; there is {', '.join([*FEATURES, *USER_METHODS])}"
