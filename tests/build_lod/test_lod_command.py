@@ -16,7 +16,7 @@ from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
 from spatialq.planner import log
-from spatialq.planner import plan as route
+from spatialq.planner.plan import Plan
 from spatialq.workflows import lod, lod_table
 
 from ..conftest import real_file
@@ -379,7 +379,8 @@ def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gpu, "build_and_bring", full)
     monkeypatch.setattr(gpu, "capacity", lambda _: 1000)
-    monkeypatch.setattr(route, "plan", lambda *_: route.Plan("gpu", 1.0, "it is there", []))
+    plan = Plan("gpu", 1.0, "it is there", [])
+    monkeypatch.setattr("spatialq.execution.call.plan_call", lambda *_: plan)
     done = lod.write_lod(source, tables[1], memory=memory_for(1000), **SMALL)
     entry = log.entries()[-1]
     assert (done["device"], entry.device, entry.rows, entry.error) == ("cpu", "cpu", 3000, None)
