@@ -1,16 +1,23 @@
 # Every target works on a bare machine with git, make and Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
+# Processes that run tests; one that runs out of tests takes some of another's.
+WORKERS ?= 2
+PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo generate test test-gpu lint wheel bench lock
+.PHONY: demo generate check test test-gpu lint wheel bench lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
 	$(BIN)/spatialq demo
 
+## what to run while working: style, types, and the tests of CPU kernels that take little time
+check: lint
+	$(BIN)/python -m pytest $(PARALLEL) -m "not (host or gpu or slow)" --hypothesis-profile check
+
 ## all tests
 test: .venv/.ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready

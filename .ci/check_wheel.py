@@ -22,15 +22,18 @@ print("the wheel works:", spatialq.__version__)
 """
 
 
-def tracked(pattern: str) -> set[str]:
-    """Files of the repository that the wheel must have, under their names in it."""
-    listed = subprocess.run(
-        ["git", "ls-files", pattern], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split()
+def tracked() -> set[str]:
+    """List the files of the repository that the wheel must have, under their names in it.
+
+    Whatever is under version control in the packages' folders belongs to the wheel, but for the
+    READMEs, which are for readers of the repository.
+    """
+    command = ["git", "ls-files", "spatialq", "sql", "udfs"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return {
         name if name.startswith("spatialq/") else f"spatialq/{name}"
-        for name in listed
-        if name.startswith(("spatialq/", "sql/", "udfs/"))
+        for name in listed.splitlines()
+        if not name.endswith(".md")
     }
 
 

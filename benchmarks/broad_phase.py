@@ -60,18 +60,18 @@ def copies(boxes, n):
 
 
 @njit(cache=True)
-def sweep(boxes, grow):
+def sweep(boxes, distance):
     """Count pairs of boxes, sorted by xmin, by looking ahead as far as they reach."""
     n = 0
     for a in range(boxes.shape[0]):
         for b in range(a + 1, boxes.shape[0]):
-            if boxes[b, 0] - boxes[a, 3] > grow:
+            if boxes[b, 0] - boxes[a, 3] > distance:
                 break
             n += (
-                (boxes[b, 1] - boxes[a, 4] <= grow)
-                & (boxes[a, 1] - boxes[b, 4] <= grow)
-                & (boxes[b, 2] - boxes[a, 5] <= grow)
-                & (boxes[a, 2] - boxes[b, 5] <= grow)
+                (boxes[b, 1] - boxes[a, 4] <= distance)
+                & (boxes[a, 1] - boxes[b, 4] <= distance)
+                & (boxes[b, 2] - boxes[a, 5] <= distance)
+                & (boxes[a, 2] - boxes[b, 5] <= distance)
             )
     return n
 

@@ -154,9 +154,9 @@ def column_figures(n, strategy, repeat):
     }  # fmt: skip
     there = Points(*(cp.asarray(values) for values in vars(points).values()))
     options = Options(strategy=strategy)
-    on_cpu, on_gpu = (build_lod.UDF.kernel(device) for device in ("cpu", "gpu"))
+    on_cpu, on_gpu = (measure.kernel("build_lod", device) for device in ("cpu", "gpu"))
     cpu_first, cpu_ms, _ = measure.first_and_next(lambda: on_cpu(**columns, options=options))
-    work = build_lod.UDF.work(n, options)
+    work = measure.work_of("build_lod", n, options)
     device_ms = measure.device_ms(lambda: gpu.build(there, CUBE, options), repeat)
     report = {
         "cloud": f"lod_cloud, {strategy}",
@@ -177,7 +177,7 @@ def small_call(repeat):
     columns = dict(zip("xyz", rng.random((3, 1000)), strict=True))
     columns["point_id"] = np.arange(1000)
     absent = dict.fromkeys([*build_lod.CHANNELS, "classification"])
-    kernel, options = build_lod.UDF.kernel("gpu"), Options(max_points=100)
+    kernel, options = measure.kernel("build_lod", "gpu"), Options(max_points=100)
     return measure.wall_ms(lambda: kernel(**columns, **absent, options=options), repeat)
 
 
@@ -197,12 +197,12 @@ def main():
     for n in arguments.sizes:
         for order in arguments.orders:
             report["packed"].append(packed_figures(n, order, repeat, arguments.check))
-            measure.write(arguments.out, report)
+            measure.write(arguments.out, report["function"], report)
     if arguments.columns:
         report["small_call_ms"] = small_call(repeat)
         for strategy in get_args(Strategy):
             report["clouds"].append(column_figures(arguments.columns, strategy, repeat))
-            measure.write(arguments.out, report)
+            measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ import argparse
 import os
 from pathlib import Path
 
+import measure
 import numpy as np
 from clouds import make_cloud
-from measure import in_turns
-from spatialq.udfs import classify_ground, owm_ground
 
 from spatialq.runtime.threads import n_threads
 
@@ -42,8 +41,8 @@ def dense(n_points):
 def compare(name, clouds, repeat):
     """Best processor and wall time of each function over all clouds."""
 
-    def over_all_clouds(function):
-        kernel, options = function.UDF.kernel("cpu"), function.Options()
+    def over_all_clouds(name):
+        kernel, options = measure.kernel(name, "cpu"), measure.options_of(name)
 
         def work():
             for cloud in clouds:
@@ -51,8 +50,8 @@ def compare(name, clouds, repeat):
 
         return work
 
-    functions = owm_ground, classify_ground
-    timed = in_turns({each.UDF.name: over_all_clouds(each) for each in functions}, repeat)
+    names = "owm_ground", "classify_ground"
+    timed = measure.in_turns({each: over_all_clouds(each) for each in names}, repeat)
     n_points = sum(cloud[0].size for cloud in clouds)
     ours, simple = timed["classify_ground"], timed["owm_ground"]
     wall, processor = ours.best, ours.best_processor

@@ -64,7 +64,7 @@ def main():
     report = measure.header(
         "classify_ground", arguments.commit, small_call_ms=small_call_ms, clouds=clouds
     )
-    measure.write(arguments.out, report)
+    measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [--open3d PYTHON]
 
-The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass take
-turns; the ratio is of the best of each. Finding is all that comes before points are told by their
-planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
-order. With --processor all times are those of the processors, all threads together, which other
-processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in the
-same run, normals included (open3d_rival.py).
+The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
+alternate; the ratio is that of the best of each. Finding is all that comes before points are
+assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py),
+in random order. With --processor all times are those of the processors, all threads together, which
+other processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in
+the same run, normals included (open3d_rival.py).
 """
 
 import argparse
@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from measure import in_turns, stages
+from measure import in_turns, kernel, stages
 from numba import njit
 from rooms import room
-from spatialq.udfs import detect_planes, plane_points
+from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import cpu, detection
 
 from spatialq.runtime.threads import n_threads, spans
@@ -67,14 +67,16 @@ def report(n, repeat, clock):
     del scene
     ids = np.arange(n)
 
+    of_planes, of_points = (kernel(name, "cpu") for name in ("detect_planes", "plane_points"))
+    options = detect_planes.Options()
+
     def planes():
         with stages(STAGES, clock) as spent:
-            return spent, cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size
+            return spent, of_planes(*cloud, ids, options)["plane_id"].size
 
-    kernel, options = plane_points.UDF.kernel("cpu"), plane_points.Options()
     tasks = {
         "planes": planes,
-        "points": lambda: len(kernel(*cloud, ids, options)["plane_id"]),
+        "points": lambda: len(of_points(*cloud, ids, options)["plane_id"]),
         "bounds": lambda: bounds(*cloud),
     }
     timed = in_turns(tasks, repeat, keep=True)

@@ -13,7 +13,6 @@ import cupy as cp
 import measure
 import numpy as np
 from rooms import room
-from spatialq.udfs import detect_planes, plane_points
 from spatialq.udfs.detect_planes import detection, gpu
 
 SIZES = [1_000_000, 20_000_000, 100_000_000]
@@ -50,23 +49,24 @@ def as_scanned(points):
     return cp.ascontiguousarray(points[:, cp.lexsort(cp.stack([height, line]))])
 
 
-def figures(function, name, points):
+def figures(function, cloud, points):
     """Figures of a function: as the planner wants them, and more."""
     n = points.shape[1]
     there = [*points, cp.arange(n)]
     here = [cp.asnumpy(values) for values in there]
-    on_cpu, on_gpu = (function.UDF.kernel(device) for device in ("cpu", "gpu"))
-    options = function.Options()
+    on_cpu, on_gpu = (measure.kernel(function, device) for device in ("cpu", "gpu"))
+    options = measure.options_of(function)
+    work = measure.work_of(function, n, options)
     cpu_first, cpu_ms, expected = measure.first_and_next(lambda: on_cpu(*here, options))
     measure.assert_same(on_gpu(*there, options), expected)
     device_ms = measure.wall_ms(lambda: on_gpu(*there, options), 7)
     host_ms = measure.wall_ms(lambda: on_gpu(*here, options), 3)
     report = {
-        "cloud": name,
+        "cloud": cloud,
         "points": n,
         "rows": len(expected["plane_id"]),
         "same_as_cpu": True,
-        "bytes": (24 if function is detect_planes else 48) * n,
+        "bytes": work.bytes_in + work.bytes_out,
         "cpu_first_s": cpu_first,
         "cpu_ms": cpu_ms,
         "device_ms": device_ms,
@@ -84,24 +84,23 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     arguments = parser.parse_args()
     small = [*(np.random.default_rng(1).random((3, 100)) * 20), np.arange(100)]
-    functions = detect_planes, plane_points
-    clouds = {function.UDF.name: [] for function in functions}
+    functions = "detect_planes", "plane_points"
+    clouds = {function: [] for function in functions}
     for n in arguments.sizes:
         points = cloud_of(n)
         for kind, order in (("random order", cp.asarray), ("scanner order", as_scanned)):
             points = order(points)
             for function in functions:
                 found = figures(function, f"room, {kind}", points)
-                clouds[function.UDF.name].append(found)
+                clouds[function].append(found)
         del points
     for function in functions:
-        call, options = function.UDF.kernel("gpu"), function.Options()
+        call, options = measure.kernel(function, "gpu"), measure.options_of(function)
         small_call_ms = measure.wall_ms(lambda: call(*small, options), 7)  # noqa: B023
-        name = function.UDF.name
         report = measure.header(
-            name, arguments.commit, small_call_ms=small_call_ms, clouds=clouds[name]
+            function, arguments.commit, small_call_ms=small_call_ms, clouds=clouds[function]
         )
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, function, report)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def main():
         report = measure.header(
             function, arguments.commit, small_call_ms=small_call_ms, clouds=clouds
         )
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def main():
         "ground_surface", arguments.commit,
         small_call_ms=small_call_ms, clouds=clouds, grounds=grounds,
     )  # fmt: skip
-    measure.write(arguments.out, report)
+    measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

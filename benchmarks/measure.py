@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from spatialq.functions.catalogue import catalogue
 from spatialq.runtime import cuda
 from spatialq.runtime.threads import n_threads
 
@@ -197,6 +198,25 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(on_host(found[name]), values, err_msg=name)
 
 
+def kernel(name, device):
+    """Get a function's kernel: of its inputs and `options`, the columns of its result."""
+    function = catalogue()[name]
+    run = function.kernel(device)
+    if not function.is_one_of_several:
+        return run
+    return lambda *inputs, **named: run(*inputs, **named, outputs=[name])[name]
+
+
+def options_of(name, **chosen):
+    """Make a function's parameters."""
+    return catalogue()[name].choose(chosen)
+
+
+def work_of(name, rows, options):
+    """Count the work of a call, as the planner does."""
+    return catalogue()[name].output.work(rows, options)
+
+
 def add_arguments(parser):
     """Add the arguments that every benchmark with a result file has."""
     parser.add_argument("--commit", default=_commit(), help="of the code that is measured")
@@ -232,9 +252,9 @@ def show(report):
     return report
 
 
-def write(folder, report):
-    """Write a report as FUNCTION.json into a folder, if there is one."""
+def write(folder, name, report):
+    """Write a report as NAME.json into a folder, if there is one."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{report['function']}.json"
+        path = folder / f"{name}.json"
         path.write_text(json.dumps(report, indent=1) + "\n")

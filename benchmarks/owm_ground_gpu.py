@@ -161,7 +161,7 @@ def main():
             found, cloud = figures(kind, strips=strips)
             report["clouds"].append(found)
     report["transfers"] = measure.show(transfers(*cloud))
-    measure.write(arguments.out, report)
+    measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,40 @@ from spatialq.udfs.detect_planes.cpu import detection
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 
+from spatialq.data.meshes import Meshes
 from spatialq.runtime.threads import n_threads
+
+CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
+FACES = np.array([
+    (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
+    (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3),
+])  # fmt: skip
+BAY, HEIGHT, THICKNESS = (6.0, 5.0), 3.0, 0.2
+"""Metres: of a room along x and y, of a storey, of a wall or slab."""
+
+
+def walls(columns, rows, storeys):
+    """A building of walls and slabs, each a box, as meshes."""
+    made = []
+
+    def add(low, high):
+        low, high = np.array(low), np.array(high)
+        made.append((low + CORNERS * (high - low), FACES))
+
+    (a, b), t = BAY, THICKNESS
+    for storey in range(storeys):
+        bottom = storey * HEIGHT
+        top = bottom + HEIGHT - t
+        for i in range(columns):
+            for j in range(rows):
+                add((i * a, j * b, top), ((i + 1) * a, (j + 1) * b, top + t))
+        for i in range(columns + 1):
+            for j in range(rows):
+                add((i * a, j * b + t, bottom), (i * a + t, (j + 1) * b, top))
+        for i in range(columns):
+            for j in range(rows + 1):
+                add((i * a + t, j * b, bottom), ((i + 1) * a, j * b + t, top))
+    return Meshes.of(made)
 
 
 def scan(meshes, n, rng):

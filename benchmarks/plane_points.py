@@ -1,9 +1,9 @@
-"""What a row a point, parts apart and SQL cost beside `detect_planes`, in one run.
+"""Cost of one row per point, of `split` and of SQL relative to `detect_planes`, in one run.
 
 python benchmarks/plane_points.py [--points N] [--repeat N]
 
-On a generated room (rooms.py). `detect_planes` ends in a row a plane, `plane_points` in a row a
-point; how fast the former is says detect_planes.py.
+On a generated room (rooms.py). `detect_planes` gives one row per plane, `plane_points` one row
+per point; detect_planes.py measures how fast the former is.
 """
 
 import argparse

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import naive_pops
 import numpy as np
-from measure import in_turns
+from measure import in_turns, kernel
 from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
@@ -29,6 +29,7 @@ SCALES = {
     "large": (1100.0, 1200.0, 1300.0),
 }
 SCALES["all nine"] = SCALES["small"] + SCALES["medium"] + SCALES["large"]
+OURS = kernel("pops_features", "cpu")
 METHODS = {"PCA": ("pca",), "STAT": ("stat",), "both": ("pca", "stat")}
 
 
@@ -50,7 +51,7 @@ def terrain(rows, columns, seed=1, xp=np):
 
 def assert_same(grid, options, closed_form):
     """Check ours against the loop."""
-    found = cpu.run(grid, options)
+    found = OURS(grid, options)
     expected = np.stack(naive_pops.run(grid, options, closed_form=closed_form), axis=1)
     tolerance = {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
     for m, method in enumerate(options.methods):
@@ -79,7 +80,7 @@ def against_the_loop(grid, repeat):
         for method, methods in METHODS.items():
             options = Options(scales=scales, methods=methods)
             works = {
-                "ours": partial(cpu.run, grid, options),
+                "ours": partial(OURS, grid, options),
                 "raw": partial(raw_only, grid, options),
                 "loop": partial(naive_pops.run, grid, options),
             }
@@ -118,7 +119,7 @@ def by_number_of_scales(grid, repeat):
     cells = grid.rows * grid.columns
     for method, methods in METHODS.items():
         works = {
-            n: partial(cpu.run, grid, Options(scales=scales[-n:], methods=methods))
+            n: partial(OURS, grid, Options(scales=scales[-n:], methods=methods))
             for n in (1, 3, 6, 9)
         }
         timed = in_turns(works, repeat)

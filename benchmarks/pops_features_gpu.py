@@ -14,14 +14,12 @@ import cupy as cp
 import measure
 import numpy as np
 from pops_features import METHODS, SCALES, terrain
-from spatialq.udfs import pops_features, pops_patches
-from spatialq.udfs.pops_features import gpu
+from spatialq.udfs.pops_features import Options, gpu
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
 from spatialq.runtime import cuda
 
-FUNCTIONS = {"pops_features": pops_features, "pops_patches": pops_patches}
 SHAPES = ("skewness", "kurtosis")
 
 
@@ -35,7 +33,7 @@ def raw(grid, options, *, aggregate=False):
 
 def of_scales(grid, name, method):
     """Figures of the kernels for some scales and methods."""
-    options = pops_features.Options(scales=SCALES[name], methods=METHODS[method])
+    options = Options(scales=SCALES[name], methods=METHODS[method])
     visits = (
         sum(scale.patches * scale.cells for scale in divide(grid, options).scales)
         / divide(grid, options).x.size ** 2
@@ -78,7 +76,7 @@ def assert_as_on_the_cpu(found, grid, options):
         south = row * y.step
         z = cp.asnumpy(grid.z[south : south + y.size])
         band = replace(grid, z=z, first_row=south, all_rows=grid.rows)
-        expected = pops_features.UDF.kernel("cpu")(band, options)
+        expected = measure.kernel("pops_features", "cpu")(band, options)
         ids = expected["example_id"]
         order = np.lexsort([np.arange(ids.size), ids])
         for name, values in expected.items():
@@ -93,15 +91,14 @@ def assert_as_on_the_cpu(found, grid, options):
 
 def figures(function, grid, cpu_grid, options):
     """Figures of a function as the planner wants them; the CPU has a smaller grid."""
-    udf = FUNCTIONS[function].UDF
-    on_cpu, on_gpu = udf.kernel("cpu"), udf.kernel("gpu")
+    on_cpu, on_gpu = (measure.kernel(function, device) for device in ("cpu", "gpu"))
     points, cpu_points = grid.rows * grid.columns, cpu_grid.rows * cpu_grid.columns
     report = {"scales": options.scales, "points": points, "cpu_points": cpu_points}
     if function == "pops_features":
         difference = assert_as_on_the_cpu(on_gpu(grid, options), grid, options)
         report["worst_difference"] = difference
     cpu_first, cpu_ms, _ = measure.first_and_next(partial(on_cpu, cpu_grid, options))
-    work = udf.work(points, options)
+    work = measure.work_of(function, points, options)
     device_ms = measure.wall_ms(partial(on_gpu, grid, options))
     here = replace(grid, z=cp.asnumpy(grid.z))
     report |= {
@@ -131,21 +128,20 @@ def main():
         "pops_patches": [terrain(arguments.patches_side, arguments.patches_side, xp=cp)],
     }
     for function, grids in of.items():
-        module = FUNCTIONS[function]
-        kernel = module.UDF.kernel("gpu")
+        kernel = measure.kernel(function, "gpu")
         sets = SCALES["small"], SCALES["all nine"]
         report = measure.header(
             function, arguments.commit,
-            small_call_ms=measure.wall_ms(partial(kernel, small, module.Options())),
+            small_call_ms=measure.wall_ms(partial(kernel, small, Options())),
             clouds=[
-                figures(function, each, other, module.Options(scales=scales))
+                figures(function, each, other, Options(scales=scales))
                 for each, scales in zip(grids, sets, strict=False)
             ],
         )  # fmt: skip
         if function == "pops_features":
             report["read_ms"] = measure.wall_ms(grid.z.max)
             report["kernels"] = [of_scales(grid, s, m) for s in SCALES for m in ("PCA", "STAT")]
-        measure.write(arguments.out, report)
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,18 @@ from functools import partial
 
 import naive_pops
 import numpy as np
-from measure import in_turns
+from measure import in_turns, kernel
 from pops_features import SCALES, raw_only, terrain
-from spatialq.udfs.pops_patches import Options, cpu
+from spatialq.udfs.pops_features import Options
 
 from spatialq.runtime.threads import n_threads
+
+OURS = kernel("pops_patches", "cpu")
 
 
 def assert_same(grid, options):
     """Check that the loop gives the same values."""
-    found = cpu.run(grid, options)
+    found = OURS(grid, options)
     names = found["feature"].names
     for scale, raw in zip(options.scales, naive_pops.run(grid, options, keep=True), strict=True):
         for k, _ in enumerate(names):
@@ -39,9 +41,9 @@ def main():
     print(f"{grid.rows} x {grid.columns} cells, {n_threads()} threads")
     for name, scales in SCALES.items():
         options = Options(scales=scales)
-        rows = cpu.run(grid, options)["value"].size
+        rows = OURS(grid, options)["value"].size
         works = {
-            "ours": partial(cpu.run, grid, options),
+            "ours": partial(OURS, grid, options),
             "features": partial(raw_only, grid, options),
             "loop": partial(naive_pops.run, grid, options, keep=True),
         }

@@ -15,43 +15,11 @@ import cupy as cp
 import measure
 import numpy as np
 from direction import building
-from plane_elements import scan
-from spatialq.udfs import direction, plane_elements
+from plane_elements import scan, walls
 
 from spatialq.data.meshes import Meshes
 
 KINDS = {"relaxed": {}, "strict": {"strict": True}}
-CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
-FACES = np.array([
-    (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
-    (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3),
-])  # fmt: skip
-BAY, HEIGHT, THICKNESS = (6.0, 5.0), 3.0, 0.2
-"""Metres: of a room along x and y, of a storey, of a wall or slab."""
-
-
-def rooms(columns, rows, storeys):
-    """A building of walls and slabs, each a box, as meshes."""
-    made = []
-
-    def add(low, high):
-        low, high = np.array(low), np.array(high)
-        made.append((low + CORNERS * (high - low), FACES))
-
-    (a, b), t = BAY, THICKNESS
-    for storey in range(storeys):
-        bottom = storey * HEIGHT
-        top = bottom + HEIGHT - t
-        for i in range(columns):
-            for j in range(rows):
-                add((i * a, j * b, top), ((i + 1) * a, (j + 1) * b, top + t))
-        for i in range(columns + 1):
-            for j in range(rows):
-                add((i * a, j * b + t, bottom), (i * a + t, (j + 1) * b, top))
-        for i in range(columns):
-            for j in range(rows + 1):
-                add((i * a + t, j * b, bottom), ((i + 1) * a, j * b + t, top))
-    return Meshes.of(made)
 
 
 def figures(name, size, work, on_cpu, on_gpu, on_device, repeat):
@@ -87,17 +55,17 @@ def figures(name, size, work, on_cpu, on_gpu, on_device, repeat):
 
 def of_direction(elements, repeat):
     """Figures of `direction` for made-up buildings of several sizes."""
-    on_cpu, on_gpu = (direction.UDF.kernel(device) for device in ("cpu", "gpu"))
+    on_cpu, on_gpu = (measure.kernel("direction", device) for device in ("cpu", "gpu"))
     clouds = []
     for n in elements:
         meshes = Meshes.of(building(n))
         arrays = meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts
         there = Meshes(*map(cp.asarray, arrays))
         for kind, chosen in KINDS.items():
-            options = direction.Options(**chosen)
+            options = measure.options_of("direction", **chosen)
             found = figures(
                 f"{n} elements, {kind}", len(meshes.faces),
-                direction.UDF.work(len(meshes.faces), options),
+                measure.work_of("direction", len(meshes.faces), options),
                 lambda: on_cpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(meshes, options=options),  # noqa: B023
                 lambda: on_gpu(there, options=options),  # noqa: B023
@@ -105,14 +73,14 @@ def of_direction(elements, repeat):
             )  # fmt: skip
             clouds.append(found)
     small = Meshes.of(building(2))
-    call = measure.wall_ms(lambda: on_gpu(small, options=direction.Options()))
+    call = measure.wall_ms(lambda: on_gpu(small, options=measure.options_of("direction")))
     return {"small_call_ms": call, "clouds": clouds}
 
 
 def of_plane_elements(sizes, repeat):
     """Figures of `plane_elements` for scans of a building of several sizes."""
-    on_cpu, on_gpu = (plane_elements.UDF.kernel(device) for device in ("cpu", "gpu"))
-    options, elements = plane_elements.Options(), rooms(4, 3, 2)
+    on_cpu, on_gpu = (measure.kernel("plane_elements", device) for device in ("cpu", "gpu"))
+    options, elements = measure.options_of("plane_elements"), walls(4, 3, 2)
 
     def columns(n):
         (x, y, z), _ = scan(elements, n, np.random.default_rng(1))
@@ -123,7 +91,8 @@ def of_plane_elements(sizes, repeat):
         here = columns(n)
         there = {name: cp.asarray(values) for name, values in here.items()}
         found = figures(
-            f"scan of {len(elements)} walls and slabs", n, plane_elements.UDF.work(n, options),
+            f"scan of {len(elements)} walls and slabs", n,
+            measure.work_of("plane_elements", n, options),
             lambda: on_cpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**here, elements=elements, options=options),  # noqa: B023
             lambda: on_gpu(**there, elements=elements, options=options),  # noqa: B023
@@ -149,7 +118,9 @@ def main():
         "plane_elements": lambda: of_plane_elements(arguments.points, arguments.repeat),
     }
     for function, report in reports.items():
-        measure.write(arguments.out, measure.header(function, arguments.commit, **report()))
+        measure.write(
+            arguments.out, function, measure.header(function, arguments.commit, **report())
+        )
 
 
 if __name__ == "__main__":

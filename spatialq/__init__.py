@@ -42,7 +42,7 @@ LAZY = {
     "describe": "spatialq.functions.stubs",
     "install": "spatialq.database.connection",
     "load": "spatialq.database.loading",
-    "pops_method": "spatialq.udfs.pops_features.own",
+    "pops_method": "spatialq.udfs.pops_features.user_methods",
     "read_grid": "spatialq.io.grid.source",
     "read_ifc": "spatialq.database.readers.ifc_models",
     "read_las": "spatialq.io.las.source",

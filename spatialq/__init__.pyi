@@ -17,7 +17,7 @@ from spatialq.errors import SpatialqError as SpatialqError
 from spatialq.functions.stubs import describe as describe
 from spatialq.io.grid.source import read_grid as read_grid
 from spatialq.io.las.source import read_las as read_las
-from spatialq.udfs.pops_features.own import pops_method as pops_method
+from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
@@ -70,6 +70,7 @@ def run(
     seed: int = 0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["classify_ground"],
@@ -88,6 +89,7 @@ def run(
     unit: float = 1.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["detect_planes"],
@@ -110,6 +112,7 @@ def run(
     orientation_tolerance: float = 5.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["plane_points"],
@@ -132,6 +135,7 @@ def run(
     orientation_tolerance: float = 5.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["ground_surface"],
@@ -153,6 +157,7 @@ def run(
     thin: bool = False,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["owm_ground"],
@@ -168,6 +173,7 @@ def run(
     ties: Literal["lowest_id", "octree"] = "lowest_id",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["plane_elements"],
@@ -195,6 +201,7 @@ def run(
     unit: float = 1.0,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["pops_features"],
@@ -206,13 +213,14 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ("pca", "stat"),
+    methods: Sequence[str] = ('pca', 'stat'),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: Literal["pops_patches"],
@@ -224,13 +232,14 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ("pca", "stat"),
+    methods: Sequence[str] = ('pca', 'stat'),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run(
     function: list[str],
@@ -243,6 +252,7 @@ def run(
     device: Literal["auto", "cpu", "gpu"] = "auto",
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
+
 @overload
 def run_elements(
     function: Literal["direction"],
@@ -256,6 +266,7 @@ def run_elements(
     tolerance: float = 0.001,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run_elements(
     function: Literal["distance"],
@@ -266,6 +277,7 @@ def run_elements(
     k: int | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run_elements(
     function: Literal["intersects_with"],
@@ -278,6 +290,7 @@ def run_elements(
     relations: bool = False,
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run_grid(
     function: Literal["pops_features"],
@@ -291,13 +304,14 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ("pca", "stat"),
+    methods: Sequence[str] = ('pca', 'stat'),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run_grid(
     function: Literal["pops_patches"],
@@ -311,13 +325,14 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ("pca", "stat"),
+    methods: Sequence[str] = ('pca', 'stat'),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
     device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> dict[str, Any]: ...
+
 @overload
 def run_grid(
     function: list[str],

@@ -100,7 +100,8 @@ FROM (
             s.a, s.b, s.within,
             {
                 max_distance: NULL,
-                k: CASE WHEN k >= 1 THEN k + 1 ELSE coalesce(k, 0) END,
+                k: CASE WHEN k >= 1 THEN k + 1
+                    ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END,
                 device: device
             }
         ),

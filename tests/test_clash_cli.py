@@ -1,4 +1,4 @@
-"""`spatialq clash`, as a user's shell sees it; and the lengths that it reads."""
+"""`spatialq clash`, and the lengths that it reads."""
 
 import ifcopenshell.api.georeference
 import pytest
@@ -8,8 +8,8 @@ from spatialq.data.units import metres
 from spatialq.errors import CrsError, FileWarning
 from spatialq.workflows.clash import find_clashes
 
+from .command_line import rows, spatialq_command
 from .io.ifc_models import Builder
-from .test_cli import rows, spatialq_command
 
 
 def read(path):
@@ -117,7 +117,7 @@ def test_models_of_different_units_are_compared_in_metres(tmp_path):
     assert clashes([one, other], tolerance=0.11) == []
     assert clashes([one, other], broad_phase="grid", closer_than=0.01) == expected
     with pytest.raises(
-        ValueError, match="intersects_with: no option 'within'; there is broad_phas"
+        ValueError, match="intersects_with: no option 'within'; there is"
     ):
         clashes([one, other], within=0.01)
 

@@ -1,6 +1,5 @@
-"""The command line, as a user's shell sees it."""
+"""The command line: what it prints, says and leaves behind."""
 
-import json
 import os
 import re
 import signal
@@ -13,19 +12,8 @@ import pytest
 
 import spatialq
 
+from .command_line import rows, spatialq_command, spatialq_process
 from .test_load import write_las
-
-
-def spatialq_command(*arguments, **options):
-    words = (each if isinstance(each, bytes) else str(each) for each in arguments)
-    command = [sys.executable, "-m", "spatialq", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
-def rows(*arguments):
-    result = spatialq_command(*arguments, "--json")
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout, parse_constant=pytest.fail)
 
 
 def test_info(tmp_path):
@@ -34,7 +22,8 @@ def test_info(tmp_path):
     assert described["rows"] == 50
     assert described["crs"] == "ETRS89 / UTM zone 32N (EPSG:25832)"
     assert "gps_time" in described["columns"]
-    table = spatialq_command("info", path)
+    table = spatialq_process("info", path)  # as a user's shell calls it
+    assert (table.returncode, table.stderr) == (0, "")
     assert "ETRS89" in table.stdout
 
 

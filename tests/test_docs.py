@@ -16,14 +16,14 @@ import laspy
 import numpy as np
 import pytest
 import rasterio
-from spatialq.data.camera import Camera
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.database.connection import macros
+from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
@@ -170,53 +170,31 @@ def test_what_a_page_shows(con, page):
 
 def test_pages_quote_errors_in_blocks_only():
     """So that no page quotes a sentence that nobody checks."""
-    names = "|".join([*catalog(), *(macro.name for macro in macros())])
+    names = "|".join([*catalogue(), *(macro.name for macro in macros())])
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
 
 
-def parameters(name):
-    """The table of parameters of a macro, which is on one page."""
-    pattern = rf"<!-- parameters: {name} -->\n(.*?)<!-- end of parameters -->"
-    (found,) = (
-        table
-        for page in PAGES
-        for table in re.findall(pattern, (ROOT / page).read_text(), re.DOTALL)
-    )
-    return found
-
-
-TABLES = {
-    "detect_planes": ("detect_planes", "plane_points"),
-    "pops_features": ("pops_features", "pops_patches"),
-    "intersects_with": ("intersects_with",),
-    "distance": ("distance", "nearest"),
-    "above": ("direction",),
-    **{
-        name: (name,)
-        for name in ("owm_ground", "ground_surface", "classify_ground", "build_lod")
-    },
-    "plane_elements": ("plane_elements",),
-}  # fmt: skip
-"""The table of parameters that has the options of each function."""
 FIXED = {"relations", "k", "direction"}
-"""Options that a macro's name gives."""
+"""Parameters that a macro's name gives."""
 
 
-def test_every_option_is_in_a_table_of_parameters():
-    assert {name for names in TABLES.values() for name in names} - {"nearest"} == set(catalog())
-    for table, (name, *_) in TABLES.items():
-        text = parameters(table)
-        for option in {*catalog()[name].options.__dataclass_fields__, "device"} - FIXED:
-            assert f"| `{option}` |" in text, (table, option)
-    assert "| `k` |" in parameters("nearest")
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_every_parameter_is_in_a_table(name):
+    """Of the function's page, or of the page of the first output of its declaration."""
+    function = catalogue()[name]
+    page = (ROOT / f"docs/{function.declaration.outputs[0].name}.md").read_text()
+    table = r"<!-- parameters: \w+ -->\n(.*?)<!-- end of parameters -->"
+    tables = "".join(re.findall(table, page, re.DOTALL))
+    for parameter in {*(each.name for each in function.parameters), "device"} - FIXED:
+        assert f"| `{parameter}` |" in tables, parameter
 
 
-@pytest.mark.parametrize("name", sorted(catalog()))
+@pytest.mark.parametrize("name", sorted(catalogue()))
 def test_every_column_is_on_the_page(name):
     text = (ROOT / f"docs/{name}.md").read_text()
-    for column in catalog()[name].returns:
+    for column in catalogue()[name].output.columns:
         assert re.search(rf"`[^`]*\b{column}\b[^`]*`", text), column
 
 
@@ -227,19 +205,6 @@ def test_samples_and_cameras_are_on_their_pages():
     text = (ROOT / "docs/lod_select.md").read_text()
     for name in (*Camera.__dataclass_fields__, "pixels", "max_samples", "octants"):
         assert f"`{name}`" in text, name
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["detect_planes", "plane_points", "detect_planes_list", "plane_points_list", "build_lod",
-     "build_lod_list", "pops_features", "pops_patches"],
-)  # fmt: skip
-def test_a_macro_has_the_arguments_of_the_options(name):
-    (macro,) = (macro for macro in macros() if macro.name == name)
-    named = re.findall(r"(\w+) := ", macro.statement.split(") AS ")[0])
-    options = [*catalog()[name.removesuffix("_list")].options.__dataclass_fields__]
-    files = ["nodata", "band"] if name.startswith("pops") else []
-    assert named[-len(options) - len(files) - 1 :] == [*options, *files, "device"]
 
 
 def test_the_examples_of_the_macros(con):

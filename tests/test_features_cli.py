@@ -12,7 +12,7 @@ import pytest
 import rasterio
 from PIL import Image
 from spatialq.udfs.pops_features import Options
-from spatialq.udfs.pops_features.methods import OWN
+from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
 from spatialq.cli import main as cli
@@ -52,7 +52,7 @@ def command(tmp_path, monkeypatch, capsys):
         return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
 
     yield call
-    OWN.clear()  # methods of the user's last as long as the process
+    USER_METHODS.clear()  # methods of the user's last as long as the process
 
 
 def test_one_command_gives_tables_and_a_picture(tmp_path):

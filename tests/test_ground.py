@@ -14,7 +14,6 @@ from PIL import Image
 import spatialq
 from spatialq.functions.catalogue import Function
 from spatialq.planner import log
-from spatialq.planner.plan import Plan
 
 from .classify_ground.cases import hill, scene
 
@@ -162,11 +161,7 @@ def test_degrees_are_refused_before_anything_is_written(tmp_path):
         (["g.txt"], {}, "ground: output '.*g.txt' must end in one of .las, .laz, .tif"),
         (["t.tif"], {"resolution": 0.0}, "ground_surface: resolution must be > 0"),
         (["t.tif"], {"method": "kriging"}, "ground_surface: method must be 'tin' or 'idw'"),
-        (
-            ["g.las"],
-            {"max_distance": -1.0},
-            "classify_ground: max_distance must be >= 0 metres",
-        ),
+        (["g.las"], {"max_distance": -1.0}, "classify_ground: max_distance must be >= 0 metres"),
         (["g.las"], {"device": "tpu"}, "classify_ground: device must be 'auto', 'cpu' or 'gpu'"),
         (["g.copc.laz"], {}, "ground: output '.*' must be no COPC file, which cannot be written"),
         (["g.las"], {"resolution": 0.0}, "ground_surface: resolution must be > 0"),
@@ -230,15 +225,18 @@ def test_arrays_without_a_database(tmp_path):
 
 
 def test_what_does_not_fit_the_gpu_after_all_runs_on_the_cpu(monkeypatch):
+    from spatialq.planner.plan import Plan
+
     kernel = Function.kernel
 
     def full(**_):
         message = "out of memory"
         raise MemoryError(message)
 
-    monkeypatch.setattr(Function, "kernel", lambda f, d: full if d == "gpu" else kernel(f, d))
-    plan = Plan("gpu", 1.0, "faster", [])
-    monkeypatch.setattr("spatialq.execution.call.plan_call", lambda *_: plan)
+    monkeypatch.setattr(Function, "kernel", lambda u, d: full if d == "gpu" else kernel(u, d))
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "faster", [])
+    )
     rng = np.random.default_rng(2)
     columns = [rng.uniform(0, 30, 500) for _ in range(3)]
     assert spatialq.run("owm_ground", *columns)["point_id"].size > 0

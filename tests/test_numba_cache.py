@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KERNEL = """
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 from pack.other import (
     FACTOR,
     increase,
@@ -21,7 +21,7 @@ def kernel(value):
     return FACTOR * increase(value)
 """
 OTHER = """
-from spatialq.numba_cache import njit
+from spatialq.runtime.compile_cache import njit
 from . import far
 
 FACTOR = {factor} + far.NUMBER
@@ -113,10 +113,10 @@ for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
 """
 RUN = """
 import numpy as np
-from spatialq.udf import catalog
+from spatialq.functions.catalogue import catalogue
 from spatialq.udfs.owm_ground import Options
 x = np.arange(10.0)
-kernel = catalog()["owm_ground"].kernel("cpu")
+kernel = catalogue()["owm_ground"].kernel("cpu")
 print(kernel(x, x, x, np.arange(10), options=Options())["point_id"].size)
 """
 

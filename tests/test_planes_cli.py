@@ -1,8 +1,6 @@
 """From a file to its planes: the command and the Python call."""
 
 import json
-import subprocess
-import sys
 
 import laspy
 import numpy as np
@@ -14,6 +12,7 @@ from spatialq.udfs.detect_planes import ORIENTATIONS
 import spatialq
 from spatialq.planner import log
 
+from .command_line import spatialq_command, spatialq_process
 from .conftest import real_file
 from .plane_points.cases import ROOF, ROOM, surfaces
 
@@ -39,15 +38,11 @@ def write_scene(path, *, crs="EPSG:25832", turned=False, **fields):
     return path
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
 def test_one_command_gives_points_table_and_picture(tmp_path):
     source = write_scene(tmp_path / "a.las")
     targets = [tmp_path / name for name in ("p.laz", "p.parquet", "p.png", "p.csv", "p.json")]
-    result = run("planes", source, *(f"-o{each}" for each in targets), "--json", "--split")
+    outputs = (f"-o{each}" for each in targets)
+    result = spatialq_process("planes", source, *outputs, "--json", "--split")
     assert result.returncode == 0, result.stderr
     (done,) = json.loads(result.stdout, parse_constant=pytest.fail)
     assert done["outputs"] == list(map(str, targets))
@@ -96,7 +91,7 @@ def test_points_and_table_come_from_one_search(tmp_path):
 
 def test_without_outputs_it_prints_the_planes(tmp_path):
     source = write_scene(tmp_path / "a.las")
-    result = run("planes", source, "--limit", 3)
+    result = spatialq_command("planes", source, "--limit", 3)
     assert result.returncode == 0, result.stderr
     for word in ("plane_id", "orientation", "area", "point_count", "normal", "oblique"):
         assert word in result.stdout
@@ -106,7 +101,7 @@ def test_without_outputs_it_prints_the_planes(tmp_path):
 
 def test_with_outputs_it_says_what_it_did(tmp_path):
     write_scene(tmp_path / "a.las")
-    result = run("planes", "a.las", "-o", "p.csv", "--min-points", 200, cwd=tmp_path)
+    result = spatialq_command("planes", "a.las", "-o", "p.csv", "--min-points", 200, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     for word in ("plane_points", "noise_points", "device", "p.csv"):
         assert word in result.stdout
@@ -154,7 +149,7 @@ def test_a_cloud_without_planes(tmp_path):
     assert (done["planes"], done["plane_points"]) == ([], 0)
     assert np.count_nonzero(laspy.read(targets[0]).plane_id) == 0
     assert pq.read_table(targets[1]).num_rows == 0
-    assert run("planes", tmp_path / "line.las").stdout == "(no rows)\n"
+    assert spatialq_command("planes", tmp_path / "line.las").stdout == "(no rows)\n"
 
 
 def test_noise_alone_is_no_cloud(tmp_path):
@@ -251,7 +246,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, opt
 def test_errors_are_one_line(tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
     write_scene(tmp_path / "a.las")
-    result = run("planes", *arguments, cwd=tmp_path)
+    result = spatialq_command("planes", *arguments, cwd=tmp_path)
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Many triangle meshes, one after the other in the same arrays."""
+"""Many triangle meshes, stored one after the other in the same arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Meshes:
     vertices : float64[n, 3]
         Metres.
     faces : int32[m, 3]
-        Vertex indices, counted from the first vertex of the face's own mesh; seen from outside
-        counter-clockwise.
+        Vertex indices relative to the first vertex of the mesh; counter-clockwise seen from
+        outside.
     vertex_starts, face_starts : int64[k + 1]
-        Where each mesh begins; the last entry is the end.
+        First vertex and first face of each mesh; the last entry is the end.
     """
 
     vertices: Any
@@ -46,7 +46,7 @@ class Meshes:
 
     @classmethod
     def of(cls, meshes: Sequence[tuple[Any, Any]]) -> "Meshes":
-        """Put single meshes, vertices and faces, one after the other.
+        """Concatenate single meshes, given as vertices and faces.
 
         Examples
         --------
@@ -62,7 +62,7 @@ class Meshes:
         )
 
     def followed_by(self, other: "Meshes") -> "Meshes":
-        """Put other meshes behind these."""
+        """Append other meshes."""
         return Meshes(
             np.concatenate([self.vertices, other.vertices]),
             np.concatenate([self.faces, other.faces]),

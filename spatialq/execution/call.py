@@ -73,11 +73,11 @@ def call_outputs(
 def _run(
     functions: Sequence[Function], device: Device, arguments: dict[str, Any], options: Any
 ) -> dict[str, dict[str, Any]]:
-    kernel = functions[0].kernel(device)
-    if not functions[0].is_one_of_several:
-        return {functions[0].name: kernel(**arguments, options=options)}
+    first, *others = functions
+    if not others:
+        return {first.name: first.kernel(device)(**arguments, options=options)}
     names = tuple(each.name for each in functions)
-    return kernel(**arguments, options=options, outputs=names)
+    return first.kernel_of_all(device)(**arguments, options=options, outputs=names)
 
 
 @dataclass

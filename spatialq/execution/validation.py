@@ -75,9 +75,9 @@ def require_unmasked(function: str, name: str, values: Any) -> None:
 
 def require_one_length(function: str, columns: dict[str, Any]) -> None:
     """Reject columns of several lengths, or of more than one dimension."""
-    shapes = {name: values.shape for name, values in columns.items() if values is not None}
-    n = next(iter(shapes.values()), (0,))[0]
-    if set(shapes.values()) != {(n,)}:
+    given = {name: values for name, values in columns.items() if values is not None}
+    shapes = {name: values.shape for name, values in given.items()}
+    if set(shapes.values()) != {(next(iter(given.values())).size,)}:
         message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
         raise ValueError(message)
 

@@ -1,4 +1,4 @@
-"""A camera: what it sees of a scene, and how large."""
+"""A camera: its position, its view and the size of its picture."""
 
 import math
 from collections.abc import Mapping
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 DEFAULT_FOV = 60.0
 MIN_SINE = 1e-6
-"""Of the angle between `up` and the view: a smaller one leaves the picture's top to rounding."""
+"""Minimum sine of the angle between `up` and the view: with a smaller one, rounding would decide
+which side of the picture is up."""
 
 MIN, MAX = 1e-30, 1e30
-"""Of what a camera is made: products of several stay numbers."""
+"""Range of the numbers of a camera, so that products of several do not overflow."""
 PLACE = f"three numbers from {-MAX:g} to {MAX:g}"
 
 
@@ -76,18 +77,18 @@ class Camera(Parameters):
 
     @classmethod
     def of(cls, caller: str, given: Any) -> "Camera":
-        """Make a camera of named values.
+        """Make a camera from named values.
 
         Parameters
         ----------
         caller : str
-            Whose errors they are.
+            The function that was called, for the error sentence.
         given : mapping
 
         Raises
         ------
         ValueError
-            If there is none, one is missing or unknown, or its value is wrong.
+            If there are no values, a name is missing or unknown, or a value is wrong.
         """
         if not isinstance(given, Mapping):
             message = (
@@ -120,29 +121,29 @@ class Camera(Parameters):
 
     @property
     def is_parallel(self) -> bool:
-        """Whether things are as large far away as near."""
+        """Whether the projection is parallel, so that size does not depend on distance."""
         return self.view_height is not None
 
     @property
     def scale(self) -> float:
-        """Pixels that a length of 1 has at a distance of 1; in a parallel view at any."""
+        """Pixels of a length of 1 at a distance of 1, or at any distance in a parallel view."""
         if self.view_height is not None:
             return self.height / self.view_height
         return self.height / 2 / self._half_height
 
     @property
     def _half_height(self) -> float:
-        """Half of what the picture shows at a distance of 1."""
+        """Half the height of the scene in the picture at a distance of 1."""
         return math.tan(math.radians(DEFAULT_FOV if self.fov is None else self.fov) / 2)
 
     def axes(self) -> "FloatArray":
-        """Give the unit vectors to the right, up and away from the viewer, a row each."""
+        """Give the unit vectors to the right, up and away from the viewer, as rows."""
         forward = _unit(np.subtract(self.target, self.eye))
         right = _unit(np.cross(forward, self.up))
         return np.array([right, np.cross(right, forward), forward])
 
     def planes(self) -> "FloatArray":
-        """Give the planes around what it sees: a row each with the normal inwards and an offset.
+        """Give the planes around the visible space: rows of the inward normal and an offset.
 
         A point p is inside where ``normal @ (p - eye) + offset >= 0`` for all rows.
         """
@@ -161,13 +162,13 @@ class Camera(Parameters):
 
 
 def _unit(vector: "FloatArray") -> "FloatArray":
-    greatest = np.abs(vector).max()  # first: squares of far or near places leave the range
-    shorter = vector / greatest
+    largest = np.abs(vector).max()  # scaled first: squares may overflow or underflow
+    shorter = vector / largest
     return np.asarray(shorter / np.linalg.norm(shorter))
 
 
 def in_sql(value: Any) -> str:
-    """Write a value of JSON for a sentence."""
+    """Write a JSON value as SQL, for an error sentence."""
     if isinstance(value, list):
         return f"[{', '.join(map(in_sql, value))}]"
     return "NULL" if value is None else repr(value)

@@ -98,6 +98,18 @@ class Function:
         return importlib.util.find_spec(f"spatialq.udfs.{self.folder}.{device}") is not None
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
+        """Give the kernel for a device, whose result is the columns of this function."""
+        run = self.kernel_of_all(device)
+        if not self.is_one_of_several:
+            return run
+
+        def only(*arguments: Any, **named: Any) -> dict[str, Any]:
+            found: dict[str, Any] = run(*arguments, **named, outputs=(self.name,))[self.name]
+            return found
+
+        return only
+
+    def kernel_of_all(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Import the kernel for a device: the device is the module's name.
 
         A kernel that has several outputs gets the names of those wanted as `outputs`, and gives a

@@ -1,4 +1,4 @@
-"""Boxes of elements: float64[n, 6], xmin ymin zmin xmax ymax zmax; no extent: inf .. -inf."""
+"""Boxes of elements: float64[n, 6], xmin ymin zmin xmax ymax zmax; inf .. -inf if empty."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,15 @@ def of(meshes: Meshes) -> Boxes:
     Returns
     -------
     float64[k, 6]
-        xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf, which meets nothing, of a mesh without
-        faces. Vertices of no face do not count.
+        xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf for a mesh
+        without faces. Vertices that no face uses do not count.
     """
     found = np.empty((len(meshes), 6))
     _boxes(meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts, found)
     return found
 
 
-def somewhere(boxes: Boxes) -> NDArray[np.int64]:
+def not_empty(boxes: Boxes) -> NDArray[np.int64]:
     """Rows of the boxes that are not inf .. -inf."""
     west, south, bottom, east, north, top = boxes.T
     return np.flatnonzero((west <= east) & (south <= north) & (bottom <= top))

@@ -1,7 +1,7 @@
 """Eigenvalues and eigenvectors of symmetric 3 x 3 matrices, by sums, products and roots only.
 
-What a processor rounds the same on every device, so that CPU and GPU find the same planes; the
-closed form needs cosines. `eigen.cuh` has the same loop.
+Every device rounds these alike, so that CPU and GPU find the same planes; the closed form needs
+cosines. `eigen.cuh` has the same loop.
 """
 
 from math import sqrt
@@ -9,7 +9,7 @@ from math import sqrt
 from spatialq.runtime.compile_cache import njit
 
 SWEEPS = 8
-"""Of Jacobi rotations: off-diagonals vanish quadratically, mostly after four."""
+"""Of Jacobi rotations: convergence is quadratic, in most cases four are enough."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -66,7 +66,7 @@ def eigen(xx, xy, xz, yy, yz, zz, values, vectors):
         yy, zz, bx, by, bz, cx, cy, cz = zz, yy, cx, cy, cz, bx, by, bz
     if yy < xx:
         xx, yy, ax, ay, az, bx, by, bz = yy, xx, bx, by, bz, ax, ay, az
-    # rounding may leave a flat cloud with less than no thickness
+    # rounding may make the variance across a plane negative
     values[0] = xx if xx > 0.0 else 0.0
     values[1] = yy if yy > 0.0 else 0.0
     values[2] = zz if zz > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Pairs that several threads find, put together and in order."""
+"""Collects the pairs that several threads find, in ascending order."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from spatialq.runtime.threads import n_threads, spans
 Rows = NDArray[np.int64]
 Pairs = tuple[Rows, Rows]
 Search = Callable[[int, int, Rows, Rows], int]
-"""Look for the pairs of the queries start .. stop: write what fits, say how many there are."""
+"""Finds the pairs of the queries start .. stop: writes those that fit, returns their number."""
 
 QUERIES_PER_SPAN = 4096
 PAIRS_PER_QUERY = 4  # room at first; where there are more, the span is searched again
@@ -42,7 +42,7 @@ def gather(search: Search, queries: int) -> Pairs:
             room = n
 
     parts = spans(queries, max(1, -(-queries // QUERIES_PER_SPAN)))
-    if len(parts) == 1:  # done before a thread starts
+    if len(parts) == 1:  # faster than starting a thread
         return in_order(*part(parts[0]))
     with ThreadPoolExecutor(min(len(parts), n_threads())) as pool:
         found = list(pool.map(part, parts))

@@ -7,7 +7,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.boxes import Boxes
 from spatialq.geometry.clusters import cluster_boxes, starts_of
-from spatialq.geometry.solids import describe
+from spatialq.geometry.solids import Solids, describe
 from spatialq.runtime.threads import in_threads
 
 
@@ -50,6 +50,14 @@ class PreparedMeshes:
             describe(vertices, bits, *rest, boxes, *span, self.side, self.label, self.parts)
 
         in_threads(prepare, k)
+
+    @property
+    def solids(self) -> Solids:
+        """All arrays, as kernels take them."""
+        return Solids(
+            *self.arrays, self.boxes, self.side, self.label, self.parts,
+            self.cluster_starts, self.clusters,
+        )  # fmt: skip
 
     @property
     def arrays(self) -> tuple[Any, Any, Any, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry.clusters import CLUSTER
+from spatialq.geometry.solids import Solids
 
 SOURCE = Path(__file__).parent / "solids.cu"
 WARPS = 4  # of a block
@@ -64,6 +65,14 @@ class PreparedMeshes:
                 SOURCE, "cluster_boxes", (-(-count // 128),), 128,
                 *self.arrays, self.cluster_starts, k, count, self.clusters,
             )  # fmt: skip
+
+    @property
+    def solids(self) -> Solids:
+        """All arrays, in the order of `Solids` in the sources."""
+        return Solids(
+            *self.arrays, self.boxes, self.side, self.label, self.parts,
+            self.cluster_starts, self.clusters,
+        )  # fmt: skip
 
     @property
     def arrays(self) -> tuple[Any, Any, Any, Any]:

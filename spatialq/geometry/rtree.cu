@@ -1,5 +1,5 @@
-// Boxes of meshes, and the R-tree of rtree.py, built and searched. The same
-// comparisons of the same doubles; the order along the curve may differ, the pairs do not.
+// Boxes of meshes, and the R-tree of rtree.py: its construction and search. The comparisons are the
+// same; the order along the curve may differ, the pairs do not.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -7,8 +7,8 @@ typedef unsigned long long u64;
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define FAN_BITS 2
 #define FAN_OUT (1 << FAN_BITS)   // FAN_OUT of rtree.py
-#define MOST_STEPS 1024           // of a search in one thread; more than a tree has nodes that has
-                                  // no level PART
+#define MAX_STEPS 1024            // of a search in one thread; more than a tree without a level PART
+                                  // has nodes
 #define PART 4                    // level of the nodes among which long searches are divided
 #define PART_SIZE (1 << (PART * FAN_BITS))  // elements of such a node
 
@@ -17,11 +17,11 @@ struct alignas(16) Box {
     double west, south, bottom, east, north, top;
 };
 
-// Not farther apart along any axis. A node meets whatever one of its elements meets: rounding
-// a - b never reverses an order.
-__device__ bool meet(const Box& a, const Box& b, double grow) {
-    return b.west - a.east <= grow && a.west - b.east <= grow && b.south - a.north <= grow &&
-           a.south - b.north <= grow && b.bottom - a.top <= grow && a.bottom - b.top <= grow;
+// Whether boxes are at most the distance apart along every axis. A node is near whatever one of its
+// elements is near: rounding a - b never reverses an order.
+__device__ bool near(const Box& a, const Box& b, double distance) {
+    return b.west - a.east <= distance && a.west - b.east <= distance && b.south - a.north <= distance &&
+           a.south - b.north <= distance && b.bottom - a.top <= distance && a.bottom - b.top <= distance;
 }
 
 __device__ double lesser(double a, double b) { return a < b ? a : b; }
@@ -36,7 +36,7 @@ __device__ void widen(Box* box, const Box& by) {
     box->top = greater(box->top, by.top);
 }
 
-// The box of the boxes of a warp, in all its lanes.
+// The bounding box of the boxes of a warp, in all its lanes.
 __device__ void widen_by_warp(Box* box) {
     for (int away = 16; away > 0; away /= 2) {
         const Box other = {
@@ -161,7 +161,7 @@ extern "C" __global__ void rtree_nodes(const Box* children, long long n_children
     nodes[node] = box;
 }
 
-// Where pairs go: those beyond the room are only counted.
+// Where pairs are written; those beyond the room are only counted.
 struct Found {
     u64* count;
     u64 room;
@@ -180,11 +180,11 @@ __device__ void add(const Found& found, int query, int element) {
 // rtree_search: the elements that meet each query, or within one set those behind it in the tree.
 // thread   one query; they are in the order of their own curve, so those of a warp go similar ways
 // walk     down to the first child of a node that is met, else on; up from the last child of a node
-// writes   pairs, in any order; queries that take more than MOST_STEPS, and the first element that
+// writes   pairs, in any order; queries that take more than MAX_STEPS, and the first element that
 //          each has not yet looked at
 extern "C" __global__ void rtree_search(const Box* boxes, const long long* starts, int levels,
                                         const int* rows, const Box* queries,
-                                        const int* query_rows, long long n, double grow,
+                                        const int* query_rows, long long n, double distance,
                                         int swapped, u64* counts, long long room, long long* pairs,
                                         int* long_queries, int* long_firsts) {
     const long long query = thread_id();
@@ -205,14 +205,14 @@ extern "C" __global__ void rtree_search(const Box* boxes, const long long* start
             }
         }
         if (level >= levels) return;
-        if (step == MOST_STEPS) {
+        if (step == MAX_STEPS) {
             const u64 k = atomicAdd(counts + 1, 1ull);
             long_queries[k] = (int)query;
             long_firsts[k] = (int)(place << (level * FAN_BITS));
             return;
         }
         down = false;
-        if (!meet(boxes[starts[level] + place], box, grow)) continue;
+        if (!near(boxes[starts[level] + place], box, distance)) continue;
         if (level == 0) {
             add(found, query_rows[query], rows[place]);
         } else {
@@ -228,7 +228,7 @@ extern "C" __global__ void rtree_search(const Box* boxes, const long long* start
 // thread   elements of the node
 extern "C" __global__ void rtree_search_long(const Box* boxes, const long long* starts,
                                              const int* rows, const Box* queries,
-                                             const int* query_rows, double grow, int swapped,
+                                             const int* query_rows, double distance, int swapped,
                                              u64* counts, long long room, long long* pairs,
                                              const int* long_queries, const int* long_firsts) {
     const Found found = {counts, (u64)room, pairs, swapped};
@@ -238,11 +238,11 @@ extern "C" __global__ void rtree_search_long(const Box* boxes, const long long* 
         const int query = long_queries[k / parts];
         const long long part = k % parts, first = long_firsts[k / parts];
         const Box box = queries[query];
-        if (!meet(boxes[starts[PART] + part], box, grow)) continue;
+        if (!near(boxes[starts[PART] + part], box, distance)) continue;
         const long long stop = (part + 1) * PART_SIZE < n ? (part + 1) * PART_SIZE : n;
         for (long long element = part * PART_SIZE + threadIdx.x; element < stop;
              element += blockDim.x)
-            if (element >= first && meet(boxes[element], box, grow))
+            if (element >= first && near(boxes[element], box, distance))
                 add(found, query_rows[query], rows[element]);
     }
 }

@@ -1,8 +1,8 @@
-"""An R-tree in packed arrays: built in one go, searched with many boxes at once.
+"""An R-tree in packed arrays: bulk-loaded, and searched with many boxes at once.
 
-The boxes are put in the order of their centres along a space-filling curve. `FAN_OUT` of them in
-a row make a node, as many nodes a node of the next level, up to one root; so child and parent
-follow from the position alone, and a search needs neither pointers nor a stack.
+The boxes are sorted by their centres along a space-filling curve. `FAN_OUT` consecutive boxes make
+a node, `FAN_OUT` nodes a node of the next level, and so on up to one root. Child and parent follow
+from the position alone, so a search needs neither pointers nor a stack.
 """
 
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.geometry.boxes import Boxes, somewhere
+from spatialq.geometry.boxes import Boxes, not_empty
 from spatialq.geometry.pair_collection import Pairs, Rows, gather
 from spatialq.runtime.compile_cache import njit
 
 FAN_OUT = 4
-AXIS_BITS = 21  # of a place along the curve
-SURELY = 1.0 - 2.0**-49
-"""Times a lower bound, squared: more than the roundings of two bounds can move them apart."""
+AXIS_BITS = 21  # of a position along the curve
+SAFETY = 1.0 - 2.0**-49
+"""Factor on a squared lower bound that outweighs the rounding errors of two bounds."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Tree:
     starts : int64[levels + 1]
         Where each level begins; level 0 are the elements.
     rows : int64[n]
-        Rows of the elements, in the order of the tree; those that are nowhere are left out.
+        Rows of the elements, in the order of the tree; those without a box are left out.
     """
 
     boxes: Boxes
@@ -42,7 +42,7 @@ class Tree:
     @classmethod
     def of(cls, boxes: Boxes) -> "Tree":
         """Build the tree of float64[n, 6], n < 2^31."""
-        rows = somewhere(boxes)
+        rows = not_empty(boxes)
         rows = rows[_along_curve(boxes, rows)]
         starts = level_starts(rows.size)
         packed = np.empty((starts[-1], 6))
@@ -59,26 +59,26 @@ def level_starts(n: int) -> NDArray[np.int64]:
     return np.cumsum([0, *sizes])
 
 
-def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> Pairs:
-    """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
+def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float) -> Pairs:
+    """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
 
     Parameters
     ----------
     boxes_a, boxes_b : float64[n, 6], metres
         Without boxes_b pairs within boxes_a, i < j.
-    grow : float, metres
+    distance : float, metres
 
     Returns
     -------
     i, j : int64[m]
-        Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with a.min - b.max <= grow and
-        b.min - a.max <= grow along x, y and z, in doubles.
+        Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with
+        a.min - b.max <= distance and b.min - a.max <= distance along x, y and z, in doubles.
     """
     if boxes_b is None:
         tree = Tree.of(boxes_a)
 
         def within(start: int, stop: int, i: Rows, j: Rows) -> int:
-            return int(_within(tree.boxes, tree.starts, tree.rows, grow, start, stop, i, j))
+            return int(_within(tree.boxes, tree.starts, tree.rows, distance, start, stop, i, j))
 
         return gather(within, tree.rows.size)
     swapped = len(boxes_a) < len(boxes_b)
@@ -88,7 +88,9 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, grow: float) -> Pairs:
     def between(start: int, stop: int, i: Rows, j: Rows) -> int:
         query, element = (j, i) if swapped else (i, j)
         return int(
-            _between(tree.boxes, tree.starts, tree.rows, queries, grow, start, stop, query, element)
+            _between(
+                tree.boxes, tree.starts, tree.rows, queries, distance, start, stop, query, element
+            )
         )
 
     return gather(between, len(queries) if tree.rows.size else 0)
@@ -121,12 +123,12 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
 
 
 def _along_curve(boxes: Boxes, rows: Rows) -> Rows:
-    """Order rows by the place of their boxes' centres on a Morton curve."""
+    """Order rows by the centres of their boxes along a Morton curve."""
     row_bits = max(1, rows.size - 1).bit_length()
     bits = min(AXIS_BITS, (64 - row_bits) // 3)
     keys = np.empty(rows.size, np.uint64)
     _morton(boxes, rows, bits, row_bits, keys)
-    keys.sort()  # code and number in one key: all are different, and this sort is the fastest
+    keys.sort()  # code and row in one key: all keys differ, and this sort is the fastest
     return (keys & np.uint64((1 << row_bits) - 1)).astype(np.int64)
 
 
@@ -175,15 +177,15 @@ def _fill(boxes, starts):  # type: ignore[no-untyped-def]
                     boxes[node, 3 + axis] = max(boxes[node, 3 + axis], boxes[child, 3 + axis])
 
 
-# Every walk goes through (level, place) in the same way: down to the first child of a node that
-# meets the query, otherwise on to the next node; from the last child of a node up to its parent's
-# next. A node meets whatever one of its elements meets: rounding a - b never reverses an order.
-# Comparisons are joined by &: six of them take less time than a branch that was guessed wrong.
+# Every traversal visits (level, place) in the same way: down to the first child of a node that is
+# near the query, otherwise on to the next node; from the last child of a node to the node after its
+# parent. A node is near whatever one of its elements is near: rounding a - b never reverses an
+# order. Comparisons are joined by &: six of them take less time than a mispredicted branch.
 
 
 @njit(cache=True, nogil=True)
 def _onward(starts, level, place):  # type: ignore[no-untyped-def]
-    """Go to what follows a node and all below it; above the root there is the end."""
+    """Go to the node after a node and its descendants; the level above the root is the end."""
     place += 1
     while level < starts.size - 1 and (
         place % FAN_OUT == 0 or place == starts[level + 1] - starts[level]
@@ -194,8 +196,8 @@ def _onward(starts, level, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _within(boxes, starts, rows, grow, start, stop, i, j):  # type: ignore[no-untyped-def]
-    """Find the pairs of elements; each looks only at those behind it in the tree."""
+def _within(boxes, starts, rows, distance, start, stop, i, j):  # type: ignore[no-untyped-def]
+    """Find the pairs of elements; each is compared only with those after it in the tree."""
     n, levels = 0, starts.size - 1
     for query in range(start, stop):
         west, south, bottom = boxes[query, 0], boxes[query, 1], boxes[query, 2]
@@ -204,12 +206,12 @@ def _within(boxes, starts, rows, grow, start, stop, i, j):  # type: ignore[no-un
         while level < levels:
             node = starts[level] + place
             if (
-                (boxes[node, 0] - east <= grow)
-                & (west - boxes[node, 3] <= grow)
-                & (boxes[node, 1] - north <= grow)
-                & (south - boxes[node, 4] <= grow)
-                & (boxes[node, 2] - top <= grow)
-                & (bottom - boxes[node, 5] <= grow)
+                (boxes[node, 0] - east <= distance)
+                & (west - boxes[node, 3] <= distance)
+                & (boxes[node, 1] - north <= distance)
+                & (south - boxes[node, 4] <= distance)
+                & (boxes[node, 2] - top <= distance)
+                & (bottom - boxes[node, 5] <= distance)
             ):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
@@ -223,8 +225,8 @@ def _within(boxes, starts, rows, grow, start, stop, i, j):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _between(boxes, starts, rows, queries, grow, start, stop, i, j):  # type: ignore[no-untyped-def]
-    """Find the elements of the tree that meet each query."""
+def _between(boxes, starts, rows, queries, distance, start, stop, i, j):  # type: ignore[no-untyped-def]
+    """Find the elements of the tree near each query."""
     n, levels = 0, starts.size - 1
     for query in range(start, stop):
         west, south, bottom = queries[query, 0], queries[query, 1], queries[query, 2]
@@ -233,12 +235,12 @@ def _between(boxes, starts, rows, queries, grow, start, stop, i, j):  # type: ig
         while level < levels:
             node = starts[level] + place
             if (
-                (boxes[node, 0] - east <= grow)
-                & (west - boxes[node, 3] <= grow)
-                & (boxes[node, 1] - north <= grow)
-                & (south - boxes[node, 4] <= grow)
-                & (boxes[node, 2] - top <= grow)
-                & (bottom - boxes[node, 5] <= grow)
+                (boxes[node, 0] - east <= distance)
+                & (west - boxes[node, 3] <= distance)
+                & (boxes[node, 1] - north <= distance)
+                & (south - boxes[node, 4] <= distance)
+                & (boxes[node, 2] - top <= distance)
+                & (bottom - boxes[node, 5] <= distance)
             ):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
@@ -251,8 +253,8 @@ def _between(boxes, starts, rows, queries, grow, start, stop, i, j):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _least(boxes, node, west, south, bottom, east, north, top):  # type: ignore[no-untyped-def]
-    """Square of the least distance between a node's box and another."""
+def _min_square(boxes, node, west, south, bottom, east, north, top):  # type: ignore[no-untyped-def]
+    """Square of the minimum distance between a node's box and another."""
     x = max(0.0, boxes[node, 0] - east, west - boxes[node, 3])
     y = max(0.0, boxes[node, 1] - north, south - boxes[node, 4])
     z = max(0.0, boxes[node, 2] - top, bottom - boxes[node, 5])
@@ -260,8 +262,8 @@ def _least(boxes, node, west, south, bottom, east, north, top):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def _most(boxes, node, west, south, bottom, east, north, top):  # type: ignore[no-untyped-def]
-    """Square of the largest distance between a point of a box and one of another."""
+def _max_square(boxes, node, west, south, bottom, east, north, top):  # type: ignore[no-untyped-def]
+    """Square of the maximum distance between a point of a box and one of another."""
     x = max(boxes[node, 3] - west, east - boxes[node, 0])
     y = max(boxes[node, 4] - south, north - boxes[node, 1])
     z = max(boxes[node, 5] - bottom, top - boxes[node, 2])
@@ -270,7 +272,7 @@ def _most(boxes, node, west, south, bottom, east, north, top):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _keep(smallest, value):  # type: ignore[no-untyped-def]
-    """Put a value among the smallest, which are in order."""
+    """Insert a value into the smallest values so far, which are sorted."""
     k = smallest.size - 1
     if value >= smallest[k]:
         return
@@ -290,35 +292,35 @@ def _near(boxes, starts, rows, queries, own, k, start, stop, i, j):  # type: ign
         east, north, top = queries[query, 3], queries[query, 4], queries[query, 5]
         if not (west <= east and south <= north and bottom <= top):
             continue
-        # k elements around the one to which the nearest children lead: a first bound
+        # a first bound: k elements around the one that the nearest children lead to
         place = 0
         for level in range(levels - 2, -1, -1):
             first, nearest = starts[level] + place * FAN_OUT, np.inf
             for child in range(first, min(first + FAN_OUT, starts[level + 1])):
-                least = _least(boxes, child, west, south, bottom, east, north, top)
-                if least < nearest:
-                    nearest, place = least, child - starts[level]
+                low = _min_square(boxes, child, west, south, bottom, east, north, top)
+                if low < nearest:
+                    nearest, place = low, child - starts[level]
         smallest[:] = np.inf
         for element in range(max(0, place - k), min(rows.size, place + k + 1)):
             if not (own and rows[element] == query):
-                _keep(smallest, _most(boxes, element, west, south, bottom, east, north, top))
+                _keep(smallest, _max_square(boxes, element, west, south, bottom, east, north, top))
         bound = smallest[-1]
         smallest[:] = np.inf
         level, place = levels - 1, 0
         while level < levels:
             node = starts[level] + place
-            if _least(boxes, node, west, south, bottom, east, north, top) <= bound:
+            if _min_square(boxes, node, west, south, bottom, east, north, top) <= bound:
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
                     continue
                 if not (own and rows[place] == query):
-                    _keep(smallest, _most(boxes, node, west, south, bottom, east, north, top))
+                    _keep(smallest, _max_square(boxes, node, west, south, bottom, east, north, top))
                     bound = min(bound, smallest[-1])
             level, place = _onward(starts, level, place)
         level, place = levels - 1, 0
         while level < levels:
             node = starts[level] + place
-            if _least(boxes, node, west, south, bottom, east, north, top) * SURELY <= bound:
+            if _min_square(boxes, node, west, south, bottom, east, north, top) * SAFETY <= bound:
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
                     continue

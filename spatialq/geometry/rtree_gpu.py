@@ -11,8 +11,8 @@ from spatialq.geometry.rtree import AXIS_BITS, level_starts
 
 SOURCE = Path(__file__).parent / "rtree.cu"
 THREADS = 256
-BLOCKS = 8  # of loops over boxes or long searches, a multiprocessor
-PAIRS_PER_QUERY = 8  # room at first; where there are more, the search is made again
+BLOCKS = 8  # per multiprocessor, of loops over boxes and of long searches
+PAIRS_PER_QUERY = 8  # room at first; where there are more, the search is repeated
 ELEMENT_FIRST, LOWER_FIRST = 1, 2  # order of the rows in a pair
 
 
@@ -38,20 +38,20 @@ def boxes(device: Any, meshes: Meshes) -> Any:
     return found
 
 
-def pairs(device: Any, boxes_a: Any, boxes_b: Any, grow: float) -> tuple[Any, Any]:
-    """Find the pairs of boxes that are nowhere farther apart than `grow` along an axis.
+def pairs(device: Any, boxes_a: Any, boxes_b: Any, distance: float) -> tuple[Any, Any]:
+    """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
 
     Parameters
     ----------
     device : Device
     boxes_a, boxes_b : float64[n, 6], metres, contiguous, on the device; n < 2^31
         None as boxes_b: pairs within boxes_a, i < j.
-    grow : float, metres
+    distance : float, metres
 
     Returns
     -------
     i, j : int32[m], on the device
-        As from `broad_phase.pairs`, in the same order.
+        As from `broad_phase.pairs`.
     """
     xp = device.xp
     if boxes_b is None:
@@ -71,7 +71,7 @@ def pairs(device: Any, boxes_a: Any, boxes_b: Any, grow: float) -> tuple[Any, An
         left = xp.empty((2, queries.n), np.int32)
         both = tree, device.upload_small(starts)
         searched = queries.boxes, queries.rows
-        here = np.float64(grow), np.int32(order), counts, room, found, left[0], left[1]
+        here = np.float64(distance), np.int32(order), counts, room, found, left[0], left[1]
         _launch(
             device, "search", queries.n,
             *both, np.int32(starts.size - 1), elements.rows, *searched, queries.n, *here,
@@ -119,10 +119,10 @@ def _tree(device: Any, elements: _Ordered) -> tuple[Any, Any]:
     starts = level_starts(elements.n)
     tree = device.xp.empty((int(starts[-1]), 6))
     tree[: elements.n] = elements.boxes
-    for first, middle, end in zip(starts[:-2], starts[1:-1], starts[2:], strict=True):
-        n = int(end - middle)
-        children = tree[first:middle]
-        _launch(device, "nodes", n, children, len(children), n, tree[middle:end])
+    for first, stop, end in zip(starts[:-2], starts[1:-1], starts[2:], strict=True):
+        n = int(end - stop)
+        children = tree[first:stop]
+        _launch(device, "nodes", n, children, len(children), n, tree[stop:end])
     return tree, starts
 
 

@@ -1,5 +1,5 @@
-// What each mesh is as a solid, and the boxes of its clusters: the rules of solids.py and
-// clusters.py once more; what is a loop there is a warp here.
+// Meshes as solids, and the boxes of their clusters: the operations of solids.py and clusters.py; a
+// loop there is a warp here.
 #include "geometry/boxes.cuh"
 
 typedef unsigned long long u64;
@@ -31,7 +31,7 @@ __device__ inline u64 edge(u64 tail, u64 head) {
     return tail < head ? k : ~k + 1;
 }
 
-// A warp an element: closed or open, which side is out, connected parts.
+// One warp per element: closed or open, orientation, connected parts.
 extern "C" __global__ void describe(
     const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
     const double* boxes, i64 elements, signed char* side, int* label, int* parts) {
@@ -68,7 +68,7 @@ extern "C" __global__ void describe(
         volume += __shfl_xor_sync(ALL, volume, away);
     }
     __syncwarp();
-    // Each vertex takes the least number around it, until nothing changes.
+    // Each vertex takes the minimum label around it, until nothing changes.
     bool again = f1 > f0;
     while (again) {
         bool changed = false;
@@ -106,7 +106,7 @@ extern "C" __global__ void describe(
     }
 }
 
-// The boxes of the clusters, a thread each.
+// One thread per cluster: its box.
 extern "C" __global__ void cluster_boxes(
     const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
     const i64* cluster_starts, i64 elements, i64 clusters, double* boxes) {

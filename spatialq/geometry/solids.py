@@ -1,6 +1,6 @@
-"""What a mesh is as a body: closed or open, which side is out, and its connected parts."""
+"""Properties of meshes as solids: closed or open, orientation, connected parts."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,23 @@ THREE = np.uint64(0x165667B19E3779F9)
 HALF = np.uint64(32)
 SHORT = np.uint64(29)
 PARTS = float(1 << 36)
-"""Volumes are added as whole parts of the element's box: their order does not matter."""
+"""Units of the element's box in which volumes are added: the order of integers does not matter."""
 MINUS_ZERO = np.uint64(1 << 63)
+
+
+class Solids(NamedTuple):
+    """What kernels need to know of k elements, as plain arrays: see `PreparedMeshes`."""
+
+    vertices: Any
+    faces: Any
+    vertex_starts: Any
+    face_starts: Any
+    boxes: Any
+    side: Any
+    label: Any
+    parts: Any
+    cluster_starts: Any
+    clusters: Any
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -51,9 +66,9 @@ def describe(
 
     Notes
     -----
-    A mesh is closed if every edge is run through as often one way as the other. That needs no
-    sorting: each edge adds a number that depends on its ends, negative in one of the directions,
-    modulo 2**64. The ends are known by their coordinates, so that vertices need not be shared.
+    A mesh is closed if every edge is traversed equally often in both directions. Testing that needs
+    no sorting: each edge adds a number made of its ends, negated in one of the directions, modulo
+    2**64. The ends are identified by their coordinates, so that vertices need not be shared.
     """
     for e in range(first, stop):
         v0 = vertex_starts[e]
@@ -107,7 +122,7 @@ def describe(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def place(x, y, z):
-    """Give a number for a place; plus and minus zero are one."""
+    """Hash a position; plus and minus zero are equal."""
     if x == MINUS_ZERO:
         x = np.uint64(0)
     if y == MINUS_ZERO:
@@ -122,7 +137,7 @@ def place(x, y, z):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def edge(tail, head):
-    """Give a number for an edge; the edge in the other direction has its negative."""
+    """Hash an edge; the edge in the other direction has the negative of its hash."""
     if tail == head:
         return np.uint64(0)
     low = tail if tail < head else head
@@ -135,7 +150,7 @@ def edge(tail, head):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def root(label, v0, v):
-    """Give the first vertex of the part of v, and shorten the way there."""
+    """Find the first vertex of the part of v, and compress the path to it."""
     while label[v0 + v] != v:
         label[v0 + v] = label[v0 + label[v0 + v]]
         v = label[v0 + v]
@@ -144,7 +159,7 @@ def root(label, v0, v):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def join(label, v0, v, w):
-    """Make one part of those of two vertices."""
+    """Join the parts of two vertices."""
     if label[v0 + v] < 0:
         label[v0 + v] = v
     if label[v0 + w] < 0:

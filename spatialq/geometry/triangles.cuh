@@ -1,4 +1,4 @@
-// Exact distances of triangles: `triangles.py` once more, operation by operation.
+// Exact distances of triangles: the operations of triangles.py, in the same order.
 #pragma once
 
 struct Vec {
@@ -83,7 +83,7 @@ __device__ inline void over_face(Vec a0, Vec a1, Vec a2, Vec b0, Vec b1, Vec b2,
     if (!(n2 > 0.0)) return;
     double size2 = u.x * u.x + u.y * u.y + u.z * u.z + v.x * v.x + v.y * v.y + v.z * v.z;
     double h0 = dot(a0 - b0, n), h1 = dot(a1 - b0, n), h2 = dot(a2 - b0, n);
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int corner = 0; corner < 3; ++corner) {
         Vec r = a0 - b0, q;
         double d2 = foot(r, u, v, n, n2, q);
         if (d2 < best) {

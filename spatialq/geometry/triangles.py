@@ -1,13 +1,13 @@
 """Exact distance of two triangles, and of a point and a triangle, with the closest points.
 
 Two triangles in space are nearest at an edge of each, or at a corner of one and the face of the
-other, unless an edge of one goes through the other. The edges come first: where the third
-corners lie on the far sides of the two planes square to the shortest connection, nothing of
-either triangle lies between these planes, and the search is over (Larsen et al. 1999).
+other, unless an edge of one passes through the other. The edges come first: where the third
+corners lie on the far sides of the two planes perpendicular to the shortest connection, nothing of
+either triangle lies between these planes, and the search ends (Larsen et al. 1999).
 
-Every candidate is measured between two points that are on the triangles, so rounding may miss
-the least distance by some units in the last place but never makes it up, however thin a triangle
-is. Only + - * / and comparisons in a fixed order: `triangles.cuh` has the same, bit by bit.
+Every candidate is the distance of two points that are on the triangles, so rounding may miss the
+minimum by some units in the last place but never invents one, however thin a triangle is. Only
++ - * / and comparisons in a fixed order are used: `triangles.cuh` gives the same bits.
 
 References
 ----------
@@ -23,7 +23,7 @@ ROUNDING = 1e-24
 """Squared distances below this share of the squared edges may come from rounding alone."""
 
 THIN = 1e-10
-"""Squared sine of an angle between edges below which a triangle is more of a segment."""
+"""Squared sine of the angle between edges below which a triangle is treated as segments."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -45,7 +45,7 @@ def squared_distance(  # type: ignore[no-untyped-def]
     a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
 ):  # fmt: skip
-    """Measure the least distance of two triangles.
+    """Measure the minimum distance of two triangles.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def squared_distance(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def squared_distance_point_triangle(px, py, pz, b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z):  # type: ignore[no-untyped-def]
-    """Measure the least distance of a point and a triangle (Ericson 2005, section 5.1.5).
+    """Measure the minimum distance of a point and a triangle (Ericson 2005, section 5.1.5).
 
     Parameters
     ----------

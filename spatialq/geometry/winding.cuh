@@ -1,10 +1,10 @@
-// How often a mesh winds round a point: the rules of winding.py once more, face by face.
+// Winding numbers of meshes round points: the operations of winding.py, face by face.
 #pragma once
 #include "geometry/triangles.cuh"
 
 typedef long long i64;
 
-const double TURN = 17592186044416.0;  // parts of a full turn in which solid angles are added
+const double TURN = 17592186044416.0;  // units of a full turn in which solid angles are added
 
 __device__ inline int crossing(double px, double py, double ux, double uy, double vx, double vy) {
     if (uy < vy) return (vx - ux) * (py - uy) - (vy - uy) * (px - ux) > 0.0 ? 1 : 0;
@@ -20,7 +20,7 @@ __device__ inline double height(double px, double py, Vec a, Vec b, Vec c) {
     return z < low ? low : (z > high ? high : z);
 }
 
-// How often a face of a closed mesh is met by a ray upwards, with its sign.
+// How often a ray upwards crosses a face of a closed mesh, with its sign.
 __device__ inline int winding_of(Vec p, Vec a, Vec b, Vec c) {
     bool over_a = a.y > p.y, over_b = b.y > p.y, over_c = c.y > p.y;
     if (over_a == over_b && over_b == over_c) return 0;
@@ -51,7 +51,7 @@ __device__ inline double arc_tangent(double y, double x) {
     return y > 0.0 ? angle : -angle;
 }
 
-// The solid angle of a triangle seen from the origin, in parts of a full turn.
+// The solid angle of a triangle seen from the origin, in units of a full turn.
 __device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
     const double PI = 3.141592653589793;
     double la = sqrt(dot(a, a)), lb = sqrt(dot(b, b)), lc = sqrt(dot(c, c));

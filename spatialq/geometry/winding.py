@@ -1,9 +1,9 @@
-"""How often a mesh winds round a point: 0 outside, 1 inside.
+"""Winding numbers of meshes round points: 0 outside, 1 inside.
 
-A closed mesh is asked with a ray: the number is a whole one and exact, also where the ray meets
-edges and vertices, because the two faces of an edge evaluate the same expression on the same
-operands. An open mesh is asked with the solid angles of its faces (generalised winding number,
-Jacobson et al. 2013), which do without a closed surface.
+For a closed mesh the crossings of a ray are counted: the number is an integer and exact, also
+where the ray meets edges and vertices, because the two faces of an edge evaluate the same
+expression on the same operands. For an open mesh the solid angles of its faces are added, which
+needs no closed surface (generalised winding number, Jacobson et al. 2013).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from spatialq.geometry.triangles import max3, min3
 from spatialq.runtime.compile_cache import njit
 
 TURN = float(1 << 44)
-"""Solid angles are added as whole parts of a full turn: their order does not matter."""
+"""Units of a full turn in which solid angles are added: the order of integers does not matter."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -58,15 +58,15 @@ def winding(px: float, py: float, pz: float, vertices: Any, faces: Any, v0: int,
         cz = vertices[c, 2]
         if az < pz and bz < pz and cz < pz:
             continue
-        turn = 0
+        crossings = 0
         if above_a != above_b:
-            turn += crossing(px, py, ax, ay, bx, by)
+            crossings += crossing(px, py, ax, ay, bx, by)
         if above_b != above_c:
-            turn += crossing(px, py, bx, by, cx, cy)
+            crossings += crossing(px, py, bx, by, cx, cy)
         if above_c != above_a:
-            turn += crossing(px, py, cx, cy, ax, ay)
-        if turn != 0 and height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz) > pz:
-            total += turn
+            crossings += crossing(px, py, cx, cy, ax, ay)
+        if crossings != 0 and height(px, py, ax, ay, az, bx, by, bz, cx, cy, cz) > pz:
+            total += crossings
     return total
 
 
@@ -139,7 +139,7 @@ def solid_angle(ax, ay, az, bx, by, bz, cx, cy, cz):
     Returns
     -------
     int
-        Parts of a full turn, see `TURN`.
+        Units of a full turn, see `TURN`.
     """
     a = np.sqrt(ax * ax + ay * ay + az * az)
     b = np.sqrt(bx * bx + by * by + bz * bz)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import FileError
-from spatialq.export.features_picture import MOST_ROWS, Terrain, write_features_picture
+from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
 from spatialq.io.source import Progress
@@ -127,9 +127,9 @@ def write_features(
     chosen = catalogue()[FUNCTION].choose(options)
     there = label_features(chosen)
     asked = choose_features(COMMAND, there, show)
-    drawn = asked or default_features(there, MOST_ROWS)
-    if len(drawn) > MOST_ROWS and targets.ending_in(*PICTURE):
-        message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {', '.join(drawn)}"
+    drawn = asked or default_features(there, MAX_ROWS)
+    if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
+        message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
     nodata = None if nodata is None else float(nodata)
     grids = [_open_grid(path, chosen, nodata, band) for path in paths]

@@ -159,7 +159,7 @@ def _tiles(
     from spatialq.database.transport.clouds import batches_of_clouds
     from spatialq.execution.call import planned
     from spatialq.functions.catalogue import catalogue
-    from spatialq.udfs.build_lod.spool import rows_of
+    from spatialq.udfs.build_lod.external_partitioning import rows_of
 
     function = catalogue()[FUNCTION]
     points = sum(cloud.rows for cloud in clouds)
@@ -214,7 +214,7 @@ def _require_no_picture(targets: Outputs, points: int, budget: int, options: Any
 def _points_in(memory: float | None, points: int, options: Any) -> int:
     """Give the number of points that memory is enough for, at most what a tree may have."""
     from spatialq.udfs.build_lod.cost import bytes_host
-    from spatialq.udfs.build_lod.door import MOST_POINTS
+    from spatialq.udfs.build_lod.validation import MAX_POINTS
 
     if memory is None:
         memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
@@ -229,4 +229,4 @@ def _points_in(memory: float | None, points: int, options: Any) -> int:
             f">= {needed:.3g} GiB, got {memory}"
         )
         raise ValueError(message)
-    return int(min(memory * 2**30 / bytes_host(options), MOST_POINTS))
+    return int(min(memory * 2**30 / bytes_host(options), MAX_POINTS))

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from itertools import pairwise
 
 import laspy
@@ -11,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from spatialq.udfs.build_lod import Options, cpu, door, gpu
+from spatialq.udfs.build_lod import Options, cpu, gpu, validation
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
@@ -19,6 +17,7 @@ from spatialq.planner import log
 from spatialq.planner.plan import Plan
 from spatialq.workflows import lod, lod_table
 
+from ..command_line import spatialq_command, spatialq_process
 from ..conftest import real_file
 
 SMALL = {"max_points": 300, "grid_size": 8}
@@ -45,11 +44,6 @@ def write_scene(path, n=3000, *, crs="EPSG:25832", point_format=7, shift=0.0, se
     return path
 
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spatialq", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
 def in_sql(source, **options):
     named = "".join(f", {name} := {value!r}" for name, value in options.items())
     with spatialq.connect() as con:
@@ -60,7 +54,7 @@ def test_one_command_gives_table_and_picture(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     table, picture = tmp_path / "n.parquet", tmp_path / "n.png"
     small = ("--max-points", 300, "--grid-size", 8)
-    result = run("lod", source, "-o", table, "-o", picture, *small, "--json")
+    result = spatialq_process("lod", source, "-o", table, "-o", picture, *small, "--json")
     assert result.returncode == 0, result.stderr
     ((done,),) = (json.loads(result.stdout, parse_constant=pytest.fail),)
     rows = pq.read_table(table).to_pylist()
@@ -188,7 +182,7 @@ def test_a_cloud_without_colours_is_warned_about(tmp_path, without):
     expected = "lod: a.las has no colours: red, green and blue of all samples are 0"
     with pytest.warns(spatialq.FileWarning, match=expected):
         assert spatialq.write_lod(source)["brightest"] == 0
-    assert f"warning: {expected}\n" in run("lod", source).stderr
+    assert f"warning: {expected}\n" in spatialq_command("lod", source).stderr
 
 
 @pytest.mark.parametrize(("brightest", "full"), [(200, b"255"), (256, b"65535")])
@@ -271,7 +265,7 @@ def test_there_must_be_a_source(tmp_path):
 def test_errors_are_one_line(tmp_path, arguments, code, message):
     (tmp_path / "house.ifc").touch()
     write_scene(tmp_path / "a.las", 50)
-    result = run("lod", *arguments, cwd=tmp_path)
+    result = spatialq_command("lod", *arguments, cwd=tmp_path)
     assert result.returncode == code
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
@@ -355,7 +349,7 @@ def test_a_cloud_of_more_points_than_a_tree_may_have_at_once_goes_tile_by_tile(
     source, sizes, build = write_scene(tmp_path / "a.laz"), [], cpu.build
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
     lod.write_lod(source, tables[0], **SMALL)
-    monkeypatch.setattr(door, "MOST_POINTS", 1000)
+    monkeypatch.setattr(validation, "MAX_POINTS", 1000)
     monkeypatch.setattr(
         cpu, "build", lambda points, *rest: sizes.append(len(points.x)) or build(points, *rest)
     )
@@ -379,8 +373,9 @@ def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gpu, "build_and_bring", full)
     monkeypatch.setattr(gpu, "capacity", lambda _: 1000)
-    plan = Plan("gpu", 1.0, "it is there", [])
-    monkeypatch.setattr("spatialq.execution.call.plan_call", lambda *_: plan)
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "it is there", [])
+    )
     done = lod.write_lod(source, tables[1], memory=memory_for(1000), **SMALL)
     entry = log.entries()[-1]
     assert (done["device"], entry.device, entry.rows, entry.error) == ("cpu", "cpu", 3000, None)
@@ -454,7 +449,7 @@ def test_the_command_takes_memory(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     table = tmp_path / "n.parquet"
     small = ("--max-points", 300, "--grid-size", 8, "--memory", memory_for(1000))
-    result = run("lod", source, "-o", table, *small, "--json")
+    result = spatialq_command("lod", source, "-o", table, *small, "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)[0]["points"] == 3000
     assert pq.read_table(table)["node"].to_pylist()[-1] == "r"  # children come first

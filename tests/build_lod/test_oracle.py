@@ -3,12 +3,15 @@
 import laspy
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from spatialq.udfs.build_lod import UDF, Options, cpu
+from spatialq.udfs.build_lod import Options, cpu
 from spatialq.udfs.build_lod.tree import Points
 
+from spatialq.functions.catalogue import catalogue
+
 from ..conftest import real_file
+from ..examples import examples
 from . import oracle
 from .cases import CASES, CHANNELS, STRATEGIES, cloud, cube_of, points_of
 
@@ -61,8 +64,8 @@ def within(found, expected, columns):
 def test_tables_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
-    found = UDF.kernel("cpu")(**columns, options=options)
-    assert list(found) == list(UDF.returns)
+    found = catalogue()["build_lod"].kernel("cpu")(**columns, options=options)
+    assert list(found) == list(catalogue()["build_lod"].output.columns)
     expected = oracle.rows(
         columns, strategy=strategy, max_points=options.max_points, grid_size=options.grid_size,
         seed=options.seed, full_precision=options.full_precision,
@@ -89,7 +92,9 @@ def test_tables_are_as_by_brute_force(case, strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_points_of_leaves_and_of_full_precision_are_not_rounded(strategy):
     columns, chosen = CASES["random, places of points"]
-    found = UDF.kernel("cpu")(**columns, options=Options(strategy=strategy, **chosen))
+    found = catalogue()["build_lod"].kernel("cpu")(
+        **columns, options=Options(strategy=strategy, **chosen)
+    )
     samples = found["samples"].columns
     at = np.searchsorted(columns["point_id"], samples["point_id"])
     for axis in "xyz":
@@ -115,7 +120,7 @@ chosen_options = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(rows, min_size=1, max_size=50), st.integers(1, 4), chosen_options)
 def test_any_small_cloud(several, times, options):
     x, y, z, *colours = zip(*(row for row in several for _ in range(times)), strict=True)

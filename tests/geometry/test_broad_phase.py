@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spatialq.data.meshes import Meshes
@@ -17,11 +17,11 @@ def gaps(a, b):
     return np.maximum(a[:, None, :3] - b[None, :, 3:], b[None, :, :3] - a[:, None, 3:])
 
 
-def meeting(a, b, grow):
+def meeting(a, b, distance):
     """Rows of all pairs of boxes that meet, by the definition."""
     if b is not None:
-        return np.argwhere((gaps(a, b) <= grow).all(axis=2))
-    i, j = meeting(a, a, grow).T
+        return np.argwhere((gaps(a, b) <= distance).all(axis=2))
+    i, j = meeting(a, a, distance).T
     return np.column_stack([i, j])[i < j]
 
 
@@ -29,15 +29,15 @@ def near(a, b, k):
     """Pairs that may be among the k nearest of each box of a, by the definition."""
     other = a if b is None else b
     with np.errstate(invalid="ignore"):
-        least = (np.maximum(gaps(a, other), 0.0) ** 2).sum(axis=2)
+        low = (np.maximum(gaps(a, other), 0.0) ** 2).sum(axis=2)
         spans = np.maximum(a[:, None, 3:] - other[None, :, :3], other[None, :, 3:] - a[:, None, :3])
-        most = (spans**2).sum(axis=2)
-    nobody = np.isnan(most) | (a[:, 0] > a[:, 3])[:, None] | (other[:, 0] > other[:, 3])
+        high = (spans**2).sum(axis=2)
+    nobody = np.isnan(high) | (a[:, 0] > a[:, 3])[:, None] | (other[:, 0] > other[:, 3])
     if b is None:
         np.fill_diagonal(nobody, val=True)
-    least[nobody] = most[nobody] = np.inf
-    bound = np.sort(np.pad(most, ((0, 0), (0, k)), constant_values=np.inf), axis=1)[:, k - 1]
-    return np.argwhere((least < np.inf) & (least * rtree.SURELY <= bound[:, None]))
+    low[nobody] = high[nobody] = np.inf
+    bound = np.sort(np.pad(high, ((0, 0), (0, k)), constant_values=np.inf), axis=1)[:, k - 1]
+    return np.argwhere((low < np.inf) & (low * rtree.SAFETY <= bound[:, None]))
 
 
 def assert_pairs(found, expected):
@@ -72,7 +72,7 @@ def powers():
 MANY = scattered(700)
 CASES = {
     "scattered": (MANY, None, 0.0),
-    "scattered, grown": (MANY, None, 0.25),
+    "scattered, at a distance": (MANY, None, 0.25),
     "scattered, shrunk": (MANY, None, -0.25),
     "far from the origin": (scattered(300, at=5e6), None, 0.001),
     "side by side": (lattice(6), None, 0.0),
@@ -109,8 +109,8 @@ CASES = {
 @pytest.mark.parametrize("pairs", METHODS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_is_as_by_brute_force(case, pairs):
-    a, b, grow = CASES[case]
-    assert_pairs(pairs(a, b, grow), meeting(a, b, grow))
+    a, b, distance = CASES[case]
+    assert_pairs(pairs(a, b, distance), meeting(a, b, distance))
 
 
 @pytest.mark.parametrize("k", [1, 3, 1000])
@@ -131,17 +131,15 @@ extents = st.one_of(st.sampled_from([0.0, 1e-9, 0.1, 1.0, 1e7]), st.floats(0, 3)
 some_boxes = st.lists(
     st.tuples(st.tuples(places, places, places), st.tuples(extents, extents, extents)), max_size=40
 ).map(lambda rows: boxes_of(*np.array(rows).reshape(-1, 2, 3).swapaxes(0, 1)))
-grows = st.one_of(st.sampled_from([0.0, 0.001, 0.1, 1.0, 1e6]), st.floats(0, 2))
+distances_between = st.one_of(st.sampled_from([0.0, 0.001, 0.1, 1.0, 1e6]), st.floats(0, 2))
 
 
 @pytest.mark.parametrize("pairs", METHODS)
-@settings(deadline=None)
-@given(a=some_boxes, b=st.one_of(st.none(), some_boxes), grow=grows)
-def test_any_boxes_are_as_by_brute_force(pairs, a, b, grow):
-    assert_pairs(pairs(a, b, grow), meeting(a, b, grow))
+@given(a=some_boxes, b=st.one_of(st.none(), some_boxes), distance=distances_between)
+def test_any_boxes_are_as_by_brute_force(pairs, a, b, distance):
+    assert_pairs(pairs(a, b, distance), meeting(a, b, distance))
 
 
-@settings(deadline=None)
 @given(a=some_boxes, b=st.one_of(st.none(), some_boxes), k=st.integers(1, 5))
 def test_any_candidates_are_as_by_brute_force(a, b, k):
     assert_pairs(rtree.nearest(a, b, k), near(a, b, k))
@@ -187,9 +185,9 @@ def test_many_boxes_are_the_same_with_any_number_of_threads(pairs, monkeypatch):
     assert_pairs((i[some], j[some]), later(many, 300, 0.01))
 
 
-def later(many, first, grow):
+def later(many, first, distance):
     """Pairs of the first boxes with those behind them."""
-    found = meeting(many[:first], many, grow)
+    found = meeting(many[:first], many, distance)
     return found[found[:, 0] < found[:, 1]]
 
 

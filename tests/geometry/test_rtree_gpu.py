@@ -9,14 +9,14 @@ from spatialq.geometry import boxes, rtree, rtree_gpu
 from .test_broad_phase import CASES, MANY, boxes_of, scattered
 
 
-def found_there(device, a, b, grow):
+def found_there(device, a, b, distance):
     there = [None if each is None else device.upload_small(each) for each in (a, b)]
-    return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, grow)]
+    return [device.download(rows) for rows in rtree_gpu.pairs(device, *there, distance)]
 
 
-def assert_as_on_the_cpu(device, a, b, grow):
+def assert_as_on_the_cpu(device, a, b, distance):
     for found, expected in zip(
-        found_there(device, a, b, grow), rtree.pairs(a, b, grow), strict=True
+        found_there(device, a, b, distance), rtree.pairs(a, b, distance), strict=True
     ):
         assert found.dtype == np.int32
         np.testing.assert_array_equal(found, expected)

@@ -4,7 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from spatialq.udfs.intersects_with import RELATIONS, gpu, narrow, pair, point_in_solid
+from spatialq.udfs.intersects_with import (
+    RELATIONS,
+    gpu,
+    inscribed_ball,
+    narrow_phase,
+    triangle_pair,
+)
 
 TEXT = Path(gpu.SOURCE).read_text()
 
@@ -13,11 +19,11 @@ TEXT = Path(gpu.SOURCE).read_text()
     ("name", "value"),
     [
         ("WARPS", gpu.WARPS),
-        ("GRAZES", narrow.GRAZES),
-        ("TRIES", point_in_solid.TRIES),
-        ("SURFACES", point_in_solid.SURFACES),
-        ("NOISE", pair.NOISE),
-        ("PARALLEL", pair.PARALLEL),
+        ("MAX_SHALLOW", narrow_phase.MAX_SHALLOW),
+        ("MAX_STEPS", inscribed_ball.MAX_STEPS),
+        ("MAX_SURFACES", inscribed_ball.MAX_SURFACES),
+        ("NOISE", triangle_pair.NOISE),
+        ("PARALLEL", triangle_pair.PARALLEL),
     ],
 )
 def test_numbers(name, value):
@@ -29,9 +35,10 @@ def test_numbers(name, value):
     ("names", "values"),
     [
         ([name.upper() for name in RELATIONS], range(len(RELATIONS))),
-        (["APART", "CROSS", "GRAZE", "FLUSH", "NEAR"],
-         [pair.APART, pair.CROSS, pair.GRAZE, pair.FLUSH, pair.NEAR]),
-        (["EVIDENCE", "DISTANCE", "CLOSEST"], [gpu.EVIDENCE, gpu.DISTANCE, gpu.CLOSEST]),
+        (["APART", "CROSS", "SHALLOW", "COPLANAR", "NEAR"],
+         [triangle_pair.APART, triangle_pair.CROSS, triangle_pair.SHALLOW,
+          triangle_pair.COPLANAR, triangle_pair.NEAR]),
+        (["CLASSIFY", "DISTANCE", "CLOSEST"], [gpu.CLASSIFY, gpu.DISTANCE, gpu.CLOSEST]),
     ],
 )  # fmt: skip
 def test_codes(names, values):
@@ -40,4 +47,6 @@ def test_codes(names, values):
 
 
 def test_the_codes_of_the_relations():
-    assert [getattr(narrow, name.upper()) for name in RELATIONS] == list(range(len(RELATIONS)))
+    assert [getattr(narrow_phase, name.upper()) for name in RELATIONS] == list(
+        range(len(RELATIONS))
+    )

@@ -5,7 +5,7 @@ from functools import cache
 import ifcopenshell
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from spatialq.udfs.intersects_with import RELATIONS, Options, cpu
 
@@ -13,6 +13,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.database.readers.ifc_models import read_model
 
 from ..conftest import real_file
+from ..examples import examples
 from ..io.ifc_models import Builder
 from . import oracle, shapes
 from .cases import CASES, CLOSE_CALLS
@@ -305,7 +306,7 @@ def blocks(draw):
     return oracle.mesh_of(made)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(boxes(), min_size=2, max_size=12))
 def test_random_boxes(sides):
     result = run([shapes.box(each[:3], each[3:]) for each in sides])
@@ -319,7 +320,7 @@ def test_random_boxes(sides):
             assert depths.get((i, j), 0.0) == pytest.approx(depth, rel=0.1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(turned_boxes(), turned_boxes())
 def test_random_turned_boxes(a, b):
     found = relation(a, b)
@@ -331,7 +332,7 @@ def test_random_turned_boxes(a, b):
     assert oracle.relation(a, b) in (found, None)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(turned_boxes(), turned_boxes())
 def test_the_depth_of_random_turned_boxes(a, b):
     """A ball is found in both, and no other is much larger."""
@@ -340,13 +341,13 @@ def test_the_depth_of_random_turned_boxes(a, b):
         assert result["depth"][0] == pytest.approx(oracle.convex_depth(a, b), rel=0.1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(blocks(), blocks())
 def test_random_blocks(a, b):
     assert relation(a, b) == oracle.relation(a, b)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(blocks(), blocks())
 def test_the_depth_of_random_blocks(a, b):
     result = run([a], [b], relations=False)
@@ -459,7 +460,7 @@ def test_bodies_of_one_element_that_overlap():
     assert relation(both, shapes.cube(1.0, (-1, 0, 0))) == "overlap"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.lists(st.lists(quarters, min_size=9, max_size=9), max_size=6), max_size=5))
 def test_any_triangles_at_all(soups):
     """Whatever a mesh is like, the answer is one relation a pair, with finite numbers."""

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spatialq.udfs.owm_ground import Options, cpu, windows
 
 from ..conftest import real_file
+from ..examples import examples
 from .cases import CASES
 from .oracle import owm_ground
 
@@ -88,7 +89,7 @@ def clouds(draw):
     return [(i, x + dx, y + dy, z) for i, x, y, z in zip(ids, xs, ys, zs, strict=True)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     points=clouds(),
     window_size=st.sampled_from([3.0, 4.0, 5.5, 10.0]),

@@ -8,8 +8,8 @@ from .split import Leaves
 from .tree import Nodes
 
 
-def grow(leaves: Leaves, root_level: int) -> Nodes:
-    """Find the cells above leaves, up to the root."""
+def build_nodes(leaves: Leaves, root_level: int) -> Nodes:
+    """Build all nodes from the leaves, up to the root."""
     levels: list[tuple[Any, ...]] = []
     cell, first, points = leaves.cell[:0], leaves.first[:0], leaves.points[:0]
     for at in range(int(leaves.level.max()), root_level - 1, -1):
@@ -41,7 +41,7 @@ def grow(leaves: Leaves, root_level: int) -> Nodes:
 
 
 def _parents(cell: Any, first: Any, points: Any) -> tuple[Any, Any, Any, Any]:
-    """Join the neighbours that have one parent."""
+    """Merge neighbouring cells that have the same parent."""
     if not len(cell):
         return cell, first, points, np.empty(0, np.uint8)
     above = cell >> 1

@@ -1,4 +1,4 @@
-"""`distance` on the CPU: near boxes, then the triangles of each pair in threads."""
+"""`distance` on the CPU: near boxes, then the triangles of each pair, in threads."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def run(
         of `a` and all others.
     options : Options
     pairs : int64[], int64[], optional
-        Rows of the pairs that are asked for, without `k`.
+        Rows of the pairs to measure, without `k`.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def run(
 
     Notes
     -----
-    An element without triangles takes no part. An open mesh is a surface: nothing is inside.
+    An element without triangles is in no pair. An open mesh is a surface: nothing is inside it.
     """
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)

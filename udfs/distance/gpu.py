@@ -1,4 +1,4 @@
-"""`distance` on the GPU: near boxes, then a warp for each pair."""
+"""`distance` on the GPU: near boxes, then one warp per pair."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda
 
 from . import Options
-from .candidates import candidates, grown, table
+from .candidates import box_distance, candidates, table
 from .search import BEYOND, ROUNDING
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -46,9 +46,9 @@ def run(
         if pairs is not None:
             rows_a, rows_b = pairs[0], pairs[1] + shift
         elif options.k is None and options.max_distance is not None:
-            reach = grown(device.download(limits), options.max_distance)
+            distance = box_distance(device.download(limits), options.max_distance)
             others = None if b is None else limits[split:]
-            found = rtree_gpu.pairs(device, limits[:split], others, reach)
+            found = rtree_gpu.pairs(device, limits[:split], others, distance)
             rows_a, rows_b = (device.download(rows).astype(np.int64) for rows in found)
             rows_b += shift
         else:

@@ -23,7 +23,8 @@ A = Argument(
 )
 SETS = (A, Argument("b", "Another one; NULL stands for all pairs within a."))
 LIMIT = Argument("d", "Metres.")
-NEAREST = "CASE WHEN k >= 1 THEN k + 1 ELSE coalesce(k, 0) END"
+NEAREST = """CASE WHEN k >= 1 THEN k + 1
+        ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
 
 
 def of_sets(name: str, **fixed: object) -> str:

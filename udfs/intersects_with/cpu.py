@@ -10,10 +10,10 @@ from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime.threads import in_threads
 
 from . import Options, pairmesh
-from .narrow import relate
+from .narrow_phase import relate
 
-FINEST = 1e-6
-"""Metres: the least tolerance."""
+MIN_TOLERANCE = 1e-6
+"""Metres."""
 
 
 def run(
@@ -27,25 +27,25 @@ def run(
         Pairs of an element of each; without `b` all pairs within `a`.
     options : Options
     pairs : int64[], int64[], optional
-        Rows of the pairs that are asked for, instead of all whose boxes meet.
+        Rows of the pairs to relate, instead of all whose boxes meet.
 
     Returns
     -------
     dict of arrays
         `a b` (int64, the rows), `relation` (int8, see `RELATIONS`), `depth` (float64: the
         diameter of the largest ball found in both; 0 for touch, NaN where a mesh is open),
-        `distance` (float64), `x y z` (float64: the middle of the ball, or of the contact),
+        `distance` (float64), `x y z` (float64: the centre of the ball, or of the contact),
         `a_open b_open` (bool). Sorted by a, then b. The method 'pairmesh' gives no depth, no
         distance and no point: NaN.
     """
-    t = max(options.tolerance, FINEST)
+    t = max(options.tolerance, MIN_TOLERANCE)
     # the outer meshes of two elements meet at up to twice the tolerance
-    reach = t if options.method == "exact" else 2.0 * t
+    margin = t if options.method == "exact" else 2.0 * t
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
     split = len(a)
     rows_a, rows_b = pairs or broad_phase.pairs(
-        limits[:split], None if b is None else limits[split:], reach, options.broad_phase
+        limits[:split], None if b is None else limits[split:], margin, options.broad_phase
     )
     if b is not None:
         rows_b = rows_b + split
@@ -75,15 +75,14 @@ def run(
 def relate_pairs(
     meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
 ) -> tuple[Any, Any]:
-    """Find the relations of pairs of elements, see `narrow.relate`."""
+    """Find the relations of pairs of elements, see `narrow_phase.relate`."""
     relation = np.empty(len(rows_a), np.int8)
     measures = np.empty((len(rows_a), 5))
+    solids = meshes.solids
 
     def some(span: tuple[int, int]) -> None:
         relate(
-            rows_a, rows_b, *span, *meshes.arrays,
-            meshes.boxes, meshes.side, meshes.label, meshes.parts,
-            meshes.cluster_starts, meshes.clusters,
+            rows_a, rows_b, *span, solids,
             t, touches, meshes.max_faces, meshes.max_vertices, relation, measures,
         )  # fmt: skip
 

@@ -11,15 +11,15 @@ from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda
 
 from . import Options
-from .cpu import FINEST
+from .cpu import MIN_TOLERANCE
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 WARPS = 4  # of a block
-BLOCKS = 8  # of `judge`, a multiprocessor
-EVIDENCE, DISTANCE, CLOSEST = range(3)  # passes of `examine`
-ASKED_LATER = 2
+BLOCKS = 8  # of `relate` per multiprocessor
+CLASSIFY, DISTANCE, CLOSEST = range(3)  # passes of `compare_triangles`
+DEFERRED = 2  # a pair whose distance `relate` needs after all
 MAX_SCRATCH = 1 << 30  # bytes
-EVENTS = 1 << 20  # places in the list of events, at first
+CONTACTS = 1 << 20  # places in the list of contacts, at first
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
-        t = max(options.tolerance, FINEST)
+        t = max(options.tolerance, MIN_TOLERANCE)
         both = to_device(device, a if b is None else a.followed_by(b))
         limits = rtree_gpu.boxes(device, both)
         split = len(a)
@@ -82,74 +82,72 @@ def run(
 def relate_pairs(
     device: Any, meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
 ) -> tuple[Any, Any]:
-    """Find the relations of pairs of elements, see `narrow.relate`."""
+    """Find the relations of pairs of elements, see `narrow_phase.relate`."""
     xp = device.xp
-    words = _words(
-        device,
-        *meshes.arrays, meshes.boxes, meshes.side, meshes.label, meshes.parts,
-        meshes.cluster_starts, meshes.clusters,
-    )  # fmt: skip
+    words = _words(device, *meshes.solids)
     n = len(rows_a)
     relation = xp.zeros(n, np.int8)
     measures = xp.empty((n, 5))
     if n == 0:
         return relation, measures
     crossing, d2, closest = (device.filled(0xFF, 8 * n).view(np.uint64) for _ in range(3))
-    ask = xp.empty(n, np.int8)
-    evidence = (rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest, ask)
-    room = max(EVENTS, 2 * n)
-    events = xp.empty(room, np.int32), xp.empty(room, np.uint64), xp.empty(room, np.int32)
+    needs_distance = xp.empty(n, np.int8)
+    results = (
+        rows_a, rows_b, np.float64(t), int(touches), crossing, d2, closest, needs_distance,
+    )  # fmt: skip
+    room = max(CONTACTS, 2 * n)
+    contacts = xp.empty(room, np.int32), xp.empty(room, np.uint64), xp.empty(room, np.int32)
     count = xp.zeros(1, np.uint64)
-    examination = _words(device, *evidence, room, count, *events)
+    batch = _words(device, *results, room, count, *contacts)
 
     counts = xp.empty(n, np.int64)
-    everything = -(-n // 128), 128, words, examination, n
+    everything = -(-n // 128), 128, words, batch, n
     _launch(device, "list_tasks", *everything, 0, counts, 0, 0)
     ends = xp.cumsum(counts)
     total = int(ends[-1])
     tasks = xp.empty(total, np.int32), xp.empty(total, np.int32)
     _launch(device, "list_tasks", *everything, ends - counts, 0, *tasks)
 
-    def examine(step: int) -> None:
+    def compare(step: int) -> None:
         blocks = -(-total // WARPS), 32 * WARPS
-        _launch(device, "examine", *blocks, words, examination, *tasks, total, step)
+        _launch(device, "compare_triangles", *blocks, words, batch, *tasks, total, step)
 
-    examine(EVIDENCE)
+    compare(CLASSIFY)
     found = int(count[0])
-    if found > room:  # seldom: once more, with room for all
-        events = tuple(xp.empty(found, values.dtype) for values in events)
+    if found > room:  # rare: once more, with room for all
+        contacts = tuple(xp.empty(found, values.dtype) for values in contacts)
         count[:] = 0
-        examination = _words(device, *evidence, found, count, *events)
-        examine(EVIDENCE)
-        found = int(count[0])  # fewer: what comes after a crossing is known by now
+        batch = _words(device, *results, found, count, *contacts)
+        compare(CLASSIFY)
+        found = int(count[0])  # fewer: triangles after a crossing are skipped by now
     if touches:
-        examine(CLOSEST)
-    event_pair, event_key, event_kind = (values[:found] for values in events)
-    order = xp.lexsort(xp.stack([event_key, event_pair.astype(np.uint64)]))
-    event_starts = xp.searchsorted(event_pair[order], xp.arange(n + 1, dtype=np.int32))
-    event_starts = event_starts.astype(np.int64)
-    event_key, event_kind = event_key[order], event_kind[order]
-    listed = _words(device, event_starts, event_key, event_kind)
-    chosen = xp.empty(n, np.int8)
-    _launch(device, "choose", -(-n // 128), 128, words, examination, listed, n, chosen)
-    chosen = xp.flatnonzero(chosen)
-    # a byte a vertex for each warp that judges
+        compare(CLOSEST)
+    contact_pair, contact_key, contact_kind = (values[:found] for values in contacts)
+    order = xp.lexsort(xp.stack([contact_key, contact_pair.astype(np.uint64)]))
+    contact_starts = xp.searchsorted(contact_pair[order], xp.arange(n + 1, dtype=np.int32))
+    contact_starts = contact_starts.astype(np.int64)
+    contact_key, contact_kind = contact_key[order], contact_kind[order]
+    listed = _words(device, contact_starts, contact_key, contact_kind)
+    selected = xp.empty(n, np.int8)
+    _launch(device, "select_pairs", -(-n // 128), 128, words, batch, listed, n, selected)
+    selected = xp.flatnonzero(selected)
+    # one byte per vertex for each warp of `relate`
     warps = max(WARPS, MAX_SCRATCH // max(meshes.max_vertices, 1))
-    blocks = min(device.multiprocessors * BLOCKS, -(-len(chosen) // WARPS), warps // WARPS)
+    blocks = min(device.multiprocessors * BLOCKS, -(-len(selected) // WARPS), warps // WARPS)
     scratch = xp.empty(blocks * WARPS * max(meshes.max_vertices, 1), np.int8)
 
-    def judge(chosen: Any) -> None:
+    def relate(rows: Any) -> None:
         _launch(
-            device, "judge", blocks, 32 * WARPS, words, examination, listed, chosen,
-            len(chosen), xp.zeros(1, np.uint64), scratch, meshes.max_vertices,
+            device, "relate", blocks, 32 * WARPS, words, batch, listed, rows,
+            len(rows), xp.zeros(1, np.uint64), scratch, meshes.max_vertices,
             relation, measures,
         )  # fmt: skip
 
-    judge(chosen)
-    open_verdicts = xp.flatnonzero(ask == ASKED_LATER)
-    if len(open_verdicts):
-        examine(DISTANCE)
-        judge(open_verdicts)
+    relate(selected)
+    deferred = xp.flatnonzero(needs_distance == DEFERRED)
+    if len(deferred):
+        compare(DISTANCE)
+        relate(deferred)
     return relation, measures
 
 
@@ -159,8 +157,8 @@ def _launch(device: Any, name: str, blocks: int, threads: int, *arguments: Any) 
 
 
 def _words(device: Any, *values: Any) -> Any:
-    """Make a struct of 8-byte members on the device; its arrays are the caller's to keep."""
-    # What is freed here is used again only behind the kernels launched before: one stream.
+    """Make a struct of 8-byte members on the device; the caller keeps its arrays alive."""
+    # Memory that is freed here is reused only after the kernels launched before: one stream.
     words = [
         value.view(np.int64) if isinstance(value, np.float64)
         else value if isinstance(value, int)

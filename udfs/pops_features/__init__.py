@@ -15,10 +15,10 @@ from spatialq.functions.declaration import (
 )
 
 from .cost import work, work_of_patches
-from .methods import OWN, STATISTICS, cpu_only, features_of
+from .methods import STATISTICS, USER_METHODS, cpu_only, features_of
 
 if TYPE_CHECKING:
-    from .own import Own
+    from .user_methods import UserMethod
 
 Quantiles = Literal["median_unbiased", "linear"]
 
@@ -86,17 +86,17 @@ class Options(Parameters):
         if self.steps is not None and len(self.steps) != len(self.scales):
             self.reject("steps", f"as many as scales ({len(self.scales)}), or NULL")
         for method in self.methods:
-            features_of(method, self.own)
+            features_of(method, self.user_methods)
 
     @cached_property
     def features(self) -> Mapping[str, Sequence[str]]:
         """The features of each method, in the order of the methods."""
-        return {name: features_of(name, self.own) for name in self.methods}
+        return {name: features_of(name, self.user_methods) for name in self.methods}
 
     @cached_property
-    def own(self) -> "Mapping[str, Own]":
+    def user_methods(self) -> "Mapping[str, UserMethod]":
         """The user's own methods as the call began: their names may be given again meanwhile."""
-        known = OWN.copy()
+        known = USER_METHODS.copy()
         return {name: known[name] for name in self.methods if name in known}
 
 

@@ -1,4 +1,4 @@
-"""`pops_features` on the CPU: examples in runs along x, all scales of a run while it is cached."""
+"""`pops_features` on the CPU: runs of examples along x; all scales of a run while it is cached."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from .aggregation import NINE, aggregate
 from .division import Division, divide
 from .methods import BUILT_IN, first_rows
 from .order import exchanges
-from .own import fill_cpu
 from .patches import fill_patches
 from .table import features_table, patches_table, room_for_patches, series_of
+from .user_methods import fill_cpu
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from . import Options
 
 RUN = 4096
-"""Columns of a run of examples, more or less: enough for a task to be worth its start, few enough
-for its sums and features to stay near the processor."""
+"""Approximate number of columns of a run of examples: enough to be worth starting a task, and few
+enough for its sums and features to stay in the cache."""
 
 
 def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str, dict[str, Any]]:
@@ -34,7 +34,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
     Parameters
     ----------
     grid : Grid
-        In the memory of the host; of a band of rows the examples that lie in it wholly.
+        In main memory. If it is a band of rows, the examples that lie completely in it are used.
     options : Options
     outputs : sequence of 'pops_features', 'pops_patches'
         Several come from one pass over the grid.
@@ -99,7 +99,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
 
 @dataclass(frozen=True)
 class Run:
-    """Examples side by side: columns [first, stop) of a row of examples of the whole grid."""
+    """Adjacent examples: columns [first, stop) of a row of examples of the whole grid."""
 
     row: int
     first: int
@@ -107,10 +107,10 @@ class Run:
 
 
 def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) -> None:
-    """Call work with every run of examples and scale, in several threads.
+    """Call work with every run of examples and every scale, in several threads.
 
-    A thread goes through the scales of a run while its cells are in the cache. Where an example is
-    larger than a run, `raw_features` has the threads.
+    A thread processes the scales of a run while its cells are in the cache. If an example is larger
+    than a run, `raw_features` uses the threads instead.
     """
     n = max(1, RUN // division.x.step)
     columns, scales = division.x.count, range(len(division.scales))
@@ -130,7 +130,7 @@ def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) 
 def raw_features(
     grid: "Grid", division: Division, options: "Options", piece: Run, k: int
 ) -> "NDArray[np.float64]":
-    """Give the features of all patches of the k-th scale in a run of examples.
+    """Compute the features of all patches of the k-th scale in a run of examples.
 
     Returns
     -------
@@ -139,30 +139,30 @@ def raw_features(
     """
     scale, (starts, total) = division.scales[k], first_rows(options)
     z = grid.z.view()
-    z.flags.writeable = False  # of any grid, so that the code is compiled for one kind of array
+    z.flags.writeable = False  # so that code is compiled for one type of array only
     row = piece.row * division.y.step - grid.first_row
     examples, step = piece.stop - piece.first, division.x.step
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
-    linear, least = options.quantiles == "linear", scale.least(options)
+    linear, min_cells = options.quantiles == "linear", scale.min_cells(options)
 
     def fill(first: int, stop: int) -> "NDArray[np.float64]":
-        """Take the features of some of the columns of patches."""
+        """Compute the features of some columns of patches."""
         n = examples * (stop - first) * scale.y.count
         left = piece.first * step + first * scale.x.step
         raw, counts = np.empty((total, n)), np.empty(n, np.int64)
         fill_patches(
             z, row, left, examples, step, scale.x.size, scale.y.size, scale.x.step, scale.y.step,
-            stop - first, scale.y.count, grid.dx, grid.dy, least, rows,
+            stop - first, scale.y.count, grid.dx, grid.dy, min_cells, rows,
             *exchanges(scale.cells, linear), linear, raw, counts,
         )  # fmt: skip
-        for name, own in options.own.items():
+        for name, method in options.user_methods.items():
             x = left + step * np.arange(examples)[:, None, None]
             x = x + scale.x.step * np.arange(stop - first)[:, None]
             y = row + scale.y.step * np.arange(scale.y.count)
             x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
             fill_cpu(
-                own, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
-                raw[starts[name] : starts[name] + len(own.features)],
+                method, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= min_cells,
+                raw[starts[name] : starts[name] + len(method.features)],
             )  # fmt: skip
         return raw
 

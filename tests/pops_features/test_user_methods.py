@@ -1,4 +1,4 @@
-"""Methods of the user's own: what they give, on either device, and how they are refused."""
+"""User-defined methods: their results on both devices, and how they are rejected."""
 
 import inspect
 import math
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spatialq.udfs.pops_features import cpu, own_gpu
-from spatialq.udfs.pops_features.methods import OWN
+from spatialq.udfs.pops_features import cpu, user_methods_gpu
+from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
 from spatialq import pops_method
 from spatialq.data.grid import Grid
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 from ..host.device import HostDevice
 from . import oracle
@@ -30,21 +30,21 @@ OPTIONS = {"scales": (4.0, 7.0), "example_scale": 12.0, "min_valid": 0.8}
 
 @pytest.fixture(autouse=True)
 def no_methods_of_another_test():
-    OWN.clear()
+    USER_METHODS.clear()
     yield
-    OWN.clear()
+    USER_METHODS.clear()
 
 
 @pytest.fixture(scope="module")
 def compiled_slope():
     pops_method("slope", features=["mean_slope", "max_slope"])(slope)
-    return OWN["slope"]
+    return USER_METHODS["slope"]
 
 
 @pytest.fixture
 def of_slope(compiled_slope):
     """The method 'slope', compiled once for all tests."""
-    OWN["slope"] = compiled_slope
+    USER_METHODS["slope"] = compiled_slope
 
 
 uses_slope = pytest.mark.usefixtures("of_slope")
@@ -315,39 +315,39 @@ def test_functions_that_cannot_be_methods(function, sentence):
     with pytest.raises(ValueError, match=f"^pops_method: m {sentence}$") as caught:
         pops_method("m", features=["a"])(function)
     assert caught.value.__cause__ is None
-    assert "m" not in OWN
+    assert "m" not in USER_METHODS
 
 
 @uses_slope
 def test_a_name_that_is_none():
     with pytest.raises(ValueError, match=r"no method 'aspect'; there is pca, .*, slope$"):
-        catalog()["pops_features"].choose({"methods": ["aspect"]})
+        catalogue()["pops_features"].choose({"methods": ["aspect"]})
 
 
 @uses_slope
 def test_what_has_no_place_on_the_gpu_says_why(monkeypatch):
     sentence = "no GPU has this"
 
-    def refuse(*_, **__):
+    def fail(*_, **__):
         raise TypeError(sentence)
 
-    udf = catalog()["pops_features"]
-    assert udf.cpu_only(udf.choose({})) == ""
+    udf = catalogue()["pops_features"]
+    assert udf.declaration.cpu_only(udf.choose({})) == ""
     options = udf.choose({"methods": ["pca", "slope"]})
-    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: False)
-    own_gpu.problem.cache_clear()
-    assert udf.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
-    monkeypatch.setattr(own_gpu.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(own_gpu.cuda, "compile_ptx_for_current_device", refuse)
-    own_gpu.problem.cache_clear()
+    monkeypatch.setattr(user_methods_gpu.cuda, "is_available", lambda: False)
+    user_methods_gpu.problem.cache_clear()
+    assert udf.declaration.cpu_only(options) == "the method 'slope' without numba-cuda and a GPU"
+    monkeypatch.setattr(user_methods_gpu.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(user_methods_gpu.cuda, "compile_ptx_for_current_device", fail)
+    user_methods_gpu.problem.cache_clear()
     why = f"the method 'slope', which does not compile for it: {sentence}"
-    assert udf.cpu_only(options) == why
-    own_gpu.problem.cache_clear()
+    assert udf.declaration.cpu_only(options) == why
+    user_methods_gpu.problem.cache_clear()
 
 
 @uses_slope
 def test_a_name_that_is_given_again_during_a_call():
-    udf = catalog()["pops_features"]
+    udf = catalogue()["pops_features"]
     options = udf.choose({**OPTIONS, "methods": ("slope",)})
     pops_method("slope", features=list("abcde"))(corners)
     result = udf.kernel("cpu")(terrain(holes=0), options)
@@ -376,10 +376,12 @@ def test_an_index_beyond_is_null(beyond):
 ON_GPU = """
 import math, sys
 import numba, numpy as np
-from spatialq import cuda, pops_method
-from spatialq.grid import Grid
-from spatialq.udf import Text, catalog
-from spatialq.udfs.pops_features import own_gpu
+from spatialq import pops_method
+from spatialq.data.grid import Grid
+from spatialq.functions.catalogue import catalogue
+from spatialq.data.columns import Text
+from spatialq.runtime import cuda
+from spatialq.udfs.pops_features import user_methods_gpu
 sys.path.insert(0, {host!r})
 from device import HostDevice
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
@@ -397,16 +399,17 @@ def low(z, dx, dy, out):
 
 if SIMULATED:
     cuda.device = HostDevice
-    own_gpu.THREADS, own_gpu.FEWEST_BLOCKS = 8, 1  # each is a thread of Python
+    user_methods_gpu.THREADS, user_methods_gpu.MIN_BLOCKS = 8, 1  # each is a thread of Python
 rng = np.random.default_rng(4)
 z = rng.normal(size=(17, 27))
 z[rng.random(z.shape) < 0.15] = np.nan
 for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
     grid = Grid(z.astype(dtype), dx=1.0, dy=2.0)
     for function in ("pops_features", "pops_patches"):
-        udf = catalog()[function]
-        options = udf.options(
-            scales=(6.0, 8.0), example_scale=13.0, methods=("slope", "stat", "low"), min_valid=0.8
+        udf = catalogue()[function]
+        options = udf.choose(
+            {"scales": (6, 8), "example_scale": 13, "methods": ("slope", "stat", "low"),
+             "min_valid": 0.8}
         )
         expected, found = (udf.kernel(device)(grid, options) for device in ("cpu", "gpu"))
         for name, values in expected.items():

@@ -1,4 +1,8 @@
-"""Points in files: clouds larger than memory on their way to the tiles of their octree."""
+"""External partitioning of clouds larger than memory: points move through files to their tiles.
+
+The points are written to a file, counted in grids of octree cells, and moved once into a second
+file in the order of the tiles, each of which fits into memory.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,11 +13,11 @@ import numpy as np
 
 from . import CHANNELS, cpu
 from .colours import colours
-from .door import box, cube_around, refuse
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
 from .tiles import Rows, Tiler
 from .tree import BITS, Cube, Points, Root, Tree
+from .validation import box, cube_around, reject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,20 +34,20 @@ RECORD = np.dtype(
         ("classification", np.uint8),
     ]
 )
-"""A point in a file."""
+"""One point in a file."""
 BLOCK = 1 << 18
-"""Points that are moved at once."""
+"""Points that are read or moved at a time."""
 
 
 @dataclass(frozen=True)
-class Spool:
-    """Points that lie one after the other in a file, in the order of their ids.
+class PointFile:
+    """A run of points in a file, in the order of their ids.
 
     Parameters
     ----------
     path : Path
     first, points : int
-        Where they begin, and how many they are.
+        Number of the first point of the run, and how many points it has.
     """
 
     path: Path
@@ -51,29 +55,29 @@ class Spool:
     points: int
 
     def read(self) -> "NDArray[np.void]":
-        """Read all of them."""
+        """Read all points of the run."""
         offset = self.first * RECORD.itemsize
         return np.fromfile(self.path, RECORD, self.points, offset=offset)
 
     def blocks(self) -> "Iterator[NDArray[np.void]]":
-        """Read so many at a time."""
+        """Read the points in blocks of `BLOCK`."""
         for done in range(0, self.points, BLOCK):
-            yield Spool(self.path, self.first + done, min(BLOCK, self.points - done)).read()
+            yield PointFile(self.path, self.first + done, min(BLOCK, self.points - done)).read()
 
 
-def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube]:
-    """Write points to a file.
+def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[PointFile, Cube]:
+    """Write the points of a cloud to a file.
 
     Parameters
     ----------
     batches : iterable of mappings
         x, y, z (float64), red, green, blue, intensity (uint16) and classification (uint8), of
-        which all but coordinates may be None. Point ids are their places, 0, 1, 2 ...
+        which all but the coordinates may be None. The ids of the points are 0, 1, 2 ...
     path : Path
 
     Returns
     -------
-    Spool
+    PointFile
     Cube
         Around the points.
 
@@ -82,14 +86,14 @@ def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube
     ValueError
         If a coordinate is not finite, or the points are farther apart than a float64 says.
     """
-    least, greatest = np.full(3, np.inf), np.full(3, -np.inf)
+    minimum, maximum = np.full(3, np.inf), np.full(3, -np.inf)
     points = 0
     with path.open("wb") as file:
         for batch in batches:
             n = len(batch["x"])
             ids = np.arange(points, points + n)
             low, high = box(batch["x"], batch["y"], batch["z"], ids)
-            least, greatest = np.minimum(least, low), np.maximum(greatest, high)
+            minimum, maximum = np.minimum(minimum, low), np.maximum(maximum, high)
             records = np.empty(n, RECORD)
             for axis in "xyz":
                 records[axis] = batch[axis]
@@ -100,7 +104,7 @@ def spool(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Spool, Cube
             records["classification"] = 0 if classes is None else classes
             file.write(records.data)
             points += n
-    return Spool(path, 0, points), cube_around(least, greatest)
+    return PointFile(path, 0, points), cube_around(minimum, maximum)
 
 
 def rows_of(
@@ -110,26 +114,27 @@ def rows_of(
     execution: "Execution",
     budget: int,
 ) -> Rows:
-    """Give the rows of all nodes of a cloud that goes through files.
+    """Give the rows of all nodes of a cloud that is partitioned through files.
 
     Parameters
     ----------
     batches : iterable of mappings
-        As for `spool`.
+        As for `write_points`.
     folder : Path
-        For files, of twice 41 bytes a point at most; none is left.
+        For temporary files of at most 82 bytes per point; none is left behind.
     options : Options
     execution : Execution
-        The device; what is too much for the GPU's memory goes to the CPU, if that is left open.
+        The device. A tile too large for the GPU's memory is built on the CPU, unless the GPU was
+        requested.
     budget : int
-        Points that main memory is enough for, not fewer than a leaf may have.
+        Number of points that fit into main memory; at least as many as a leaf may have.
 
     Raises
     ------
     ValueError
-        As from `spool` and `rows`.
+        As from `write_points` and `rows`.
     MemoryError
-        If memory is not enough all the same.
+        If memory does not suffice in spite of the budget.
     """
 
     def build(*given: Any) -> Tree:
@@ -144,45 +149,45 @@ def rows_of(
         from . import gpu
 
         budget = min(budget, max(gpu.capacity(options), options.max_points))
-    points, cube = spool(batches, folder / "points")
+    points, cube = write_points(batches, folder / "points")
     return (yield from rows(Tiler(cube, options, build, budget), points))
 
 
-def rows(tiler: Tiler, spool: Spool) -> Rows:
+def rows(tiler: Tiler, source: PointFile) -> Rows:
     """Give the rows of all nodes of a cloud in a file.
 
-    Its points are moved once, into a file beside it in the order of their tiles, however deep these
-    lie; the first file is then removed, the other at the end.
+    The points are moved once, into a second file in the order of their tiles, whatever the depth of
+    the tiles. The first file is removed after that, the second at the end.
 
     Parameters
     ----------
     tiler : Tiler
-    spool : Spool
+    source : PointFile
 
     Raises
     ------
     ValueError
-        If more points than `tiler.budget` lie in one place.
+        If more than `tiler.budget` points have one position.
     """
-    path = spool.path.with_name(f"{spool.path.name}.tiles")
+    path = source.path.with_name(f"{source.path.name}.tiles")
     try:
-        if spool.points <= tiler.budget:
-            return (yield from _tile(tiler, Root(), spool))
-        tiles = _divide(tiler, spool, path)
-        spool.path.unlink()
+        if source.points <= tiler.budget:
+            return (yield from _tile(tiler, Root(), source))
+        tiles = _partition(tiler, source, path)
+        source.path.unlink()
 
         def tile(k: int) -> Rows:
-            inside = Spool(path, int(tiles.first[k]), int(tiles.points[k]))
+            inside = PointFile(path, int(tiles.first[k]), int(tiles.points[k]))
             return _tile(tiler, tiles.root(k), inside)
 
         return (yield from tiler.of_tiles(tiles, Root(), tile))
     finally:
-        spool.path.unlink(missing_ok=True)
+        source.path.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
 
-def _tile(tiler: Tiler, root: Root, spool: Spool) -> Rows:
-    records = spool.read()
+def _tile(tiler: Tiler, root: Root, source: PointFile) -> Rows:
+    records = source.read()
     points = Points(*_columns(records, *"xyz", "colour", "point_id"))
     (classification,) = _columns(records, "classification")
     del records
@@ -190,36 +195,36 @@ def _tile(tiler: Tiler, root: Root, spool: Spool) -> Rows:
 
 
 class _Grid:
-    """The cells of some levels below a cell, and grids in those of them that are too full."""
+    """Counts of the cells some levels below a cell, with finer grids in cells that are too full."""
 
     def __init__(self, cube: Cube, root: Root) -> None:
         self.cube, self.root = cube, root
         self.depth = min(DEPTH, BITS - root.level)
         self.counts: NDArray[np.int64] | None = np.zeros((1, 1 << 3 * self.depth), np.int64)
-        """Points of each cell; None once they are all counted."""
+        """Points of each cell; None once all points are counted."""
         self.group_of = np.empty(1 << 3 * self.depth, np.uint32)
-        """The group that a cell is in: a tile, or a cell with a grid of its own."""
+        """The group of each cell: a tile, or a cell that has a finer grid."""
         self.groups: Leaves
         self.finer: dict[int, _Grid] = {}
-        """By group."""
+        """The finer grid of each group that has one."""
 
-    def is_open(self) -> bool:
-        """Whether there are cells to be counted, here or below."""
-        return self.counts is not None or any(grid.is_open() for grid in self.finer.values())
+    def is_incomplete(self) -> bool:
+        """Whether this grid or a finer one has not been counted yet."""
+        return self.counts is not None or any(grid.is_incomplete() for grid in self.finer.values())
 
     def count(self, block: "NDArray[np.void]") -> None:
-        """Count points in the grids that are open."""
+        """Count points in the grids that are not complete."""
         codes = _codes(self.cube, block, self.root, self.depth)
         if self.counts is not None:
             count_codes(codes, 0, len(codes), self.counts[0])
             return
         group = self.group_of[codes]
         for k, grid in self.finer.items():
-            if grid.is_open() and (inside := group == k).any():
+            if grid.is_incomplete() and (inside := group == k).any():
                 grid.count(block[inside])
 
     def close(self, budget: int) -> None:
-        """Find the groups of what was counted, and lay grids in those that are too full."""
+        """Make groups of the counted cells, and finer grids in the groups that are too full."""
         if self.counts is None:
             for grid in self.finer.values():
                 grid.close(budget)
@@ -227,13 +232,13 @@ class _Grid:
         most = min(int(self.counts.sum()), self.counts.size)
         groups = np.empty((4, most), np.int64)
         found = cut(pyramid(self.counts, self.depth), self.depth, budget, self.group_of, groups)
-        deep, code, points, _ = groups[:, :found].copy()  # most of it is not used
+        deep, code, points, _ = groups[:, :found].copy()  # a copy, so that the unused rest is freed
         self.counts = None
         cell = cells_below(np.array(self.root.cell), deep, code)
         self.groups = Leaves(self.root.level + deep, cell, np.cumsum(points) - points, points)
         for k in np.flatnonzero(points > budget).tolist():
             if self.groups.level[k] == BITS:
-                refuse(
+                reject(
                     f"{points[k]} points lie in one place, at {self._place(cell[k])}: memory must "
                     f"be enough for all of them, it is for {budget}"
                 )
@@ -262,7 +267,7 @@ class _Grid:
                 found.append(tile)
 
     def tile_of(self, block: "NDArray[np.void]") -> "NDArray[np.int64]":
-        """Give the number of each point's tile."""
+        """Give the tile number of each point."""
         group = self.group_of[_codes(self.cube, block, self.root, self.depth)]
         tile = self.tile_of_group[group]
         for k, grid in self.finer.items():
@@ -271,17 +276,17 @@ class _Grid:
         return tile
 
 
-def _divide(tiler: Tiler, spool: Spool, path: Path) -> Leaves:
-    """Move points into the order of tiles, in another file."""
+def _partition(tiler: Tiler, source: PointFile, path: Path) -> Leaves:
+    """Move the points of a file into another one, in the order of their tiles."""
     top = _Grid(tiler.cube, Root())
-    while top.is_open():
-        for block in spool.blocks():
+    while top.is_incomplete():
+        for block in source.blocks():
             top.count(block)
         top.close(tiler.budget)
     tiles = top.tiles()
     slot = tiles.first.tolist()
     with path.open("wb") as file:
-        for block in spool.blocks():
+        for block in source.blocks():
             tile = top.tile_of(block)
             ranked = np.argsort(tile, kind="stable")
             here, begin = np.unique(tile[ranked], return_index=True)

@@ -1,7 +1,7 @@
 """How two triangles meet at a tolerance: the rules on which the relations of elements rest.
 
-All lengths are metres, all normals of length 1. The rules are written once more in `kernels.cu`,
-operation by operation.
+All lengths are metres, all normals have length 1. `kernels.cu` has the same rules, operation by
+operation.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ from spatialq.runtime.compile_cache import njit
 
 APART = 0
 CROSS = 1
-"""Each goes through the other, and sticks out on both sides, by more than the tolerance."""
-GRAZE = 2
-"""Each reaches behind the other, by no more than the tolerance or beginning at its face."""
-FLUSH = 3
+"""Each passes through the other and sticks out on both sides by more than the tolerance."""
+SHALLOW = 2
+"""Each reaches behind the other, but by no more than the tolerance, or starting at its face."""
+COPLANAR = 3
 """In one plane within the tolerance, and overlapping in it by more."""
 NEAR = 4
-"""None of these, but not surely farther than the tolerance from each other."""
+"""None of these, but possibly within the tolerance of each other."""
 
 PARALLEL = 0.999
-"""Cosine of the angle between planes that count as one: 2.6 degrees."""
+"""Cosine of the angle below which planes count as parallel: 2.6 degrees."""
 NOISE = 0.05
-"""What is nearer to a plane than this share of the tolerance lies in it."""
+"""Share of the tolerance within which a point lies in a plane."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -41,12 +41,12 @@ def classify(
     t : float
         The tolerance.
     closely : bool
-        Whether `NEAR` is told from `APART` for faces that have their bodies on opposite sides.
+        Whether `NEAR` and `APART` are distinguished for faces with bodies on opposite sides.
 
     Returns
     -------
     int
-        `APART`, `CROSS`, `GRAZE`, `FLUSH` or `NEAR`.
+        `APART`, `CROSS`, `SHALLOW`, `COPLANAR` or `NEAR`.
     """
     # distances of b's corners from a's plane, and the other way round
     d0 = anx * (b0x - a0x) + any_ * (b0y - a0y) + anz * (b0z - a0z)
@@ -69,28 +69,28 @@ def classify(
     ):
         if not closely and cosine * side * other_side < 0.0:
             return NEAR
-        # Overlap in the plane: the least over the six edges as separating axes.
-        w = beside(a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
-                   b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z)  # fmt: skip
+        # Overlap in the plane: the minimum over the six edges as separating axes.
+        w = overlap(a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z, anx, any_, anz,
+                    b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z)  # fmt: skip
         if w < -t:
             return APART
-        w = min3(w, w, beside(a1x, a1y, a1z, a2x, a2y, a2z, a0x, a0y, a0z, anx, any_, anz,
+        w = min3(w, w, overlap(a1x, a1y, a1z, a2x, a2y, a2z, a0x, a0y, a0z, anx, any_, anz,
                                b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z))  # fmt: skip
-        w = min3(w, w, beside(a2x, a2y, a2z, a0x, a0y, a0z, a1x, a1y, a1z, anx, any_, anz,
+        w = min3(w, w, overlap(a2x, a2y, a2z, a0x, a0y, a0z, a1x, a1y, a1z, anx, any_, anz,
                                b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z))  # fmt: skip
         if w < -t:
             return APART
-        w = min3(w, w, beside(b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
+        w = min3(w, w, overlap(b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
-        w = min3(w, w, beside(b1x, b1y, b1z, b2x, b2y, b2z, b0x, b0y, b0z, bnx, bny, bnz,
+        w = min3(w, w, overlap(b1x, b1y, b1z, b2x, b2y, b2z, b0x, b0y, b0z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
-        w = min3(w, w, beside(b2x, b2y, b2z, b0x, b0y, b0z, b1x, b1y, b1z, bnx, bny, bnz,
+        w = min3(w, w, overlap(b2x, b2y, b2z, b0x, b0y, b0z, b1x, b1y, b1z, bnx, bny, bnz,
                                a0x, a0y, a0z, a1x, a1y, a1z, a2x, a2y, a2z))  # fmt: skip
         if w < -t:
             return APART
-        return FLUSH if w > t else NEAR
-    # What goes through a face reaches behind it. It need not reach before it: another triangle
-    # of the same surface may, where an edge happens to lie in the face.
+        return COPLANAR if w > t else NEAR
+    # What passes through a face reaches behind it. It need not reach in front of it: another
+    # triangle of the same surface may, where an edge happens to lie in the face.
     noise = NOISE * t
     e0 = behind(e0, other_side, noise)
     e1 = behind(e1, other_side, noise)
@@ -105,7 +105,7 @@ def classify(
         or max3(d0, d1, d2) < 0.0
     ):
         return NEAR
-    # Where the planes meet, each triangle covers an interval of the line (Moeller 1997).
+    # On the line of both planes each triangle covers an interval (Moeller 1997).
     ux = any_ * bnz - anz * bny
     uy = anz * bnx - anx * bnz
     uz = anx * bny - any_ * bnx
@@ -126,27 +126,27 @@ def classify(
         d0, d1, d2,
     )  # fmt: skip
     length = min3(ahi, ahi, bhi) - max3(alo, alo, blo)
-    if length <= noise:  # a gap on this line says nothing of the gap beside it
+    if length <= noise:  # a gap on this line says nothing about the gap beside it
         return NEAR
     if length > t and alow < -t and ahigh > t and blow < -t and bhigh > t:
         return CROSS
-    return GRAZE
+    return SHALLOW
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def behind(d, side, noise):
-    """Turn a distance from a face so that it is negative behind it; noise is none at all."""
+    """Give a distance from a face the sign that is negative behind it; within the noise it is 0."""
     if -noise <= d <= noise:
         return 0.0
     return -d if side < 0 else d
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def beside(
+def overlap(
     ux, uy, uz, vx, vy, vz, wx, wy, wz, nx, ny, nz,
     b0x, b0y, b0z, b1x, b1y, b1z, b2x, b2y, b2z,
 ):  # fmt: skip
-    """Overlap of triangles u, v, w and b across the edge u, v; negative is a gap."""
+    """Measure how far triangles u, v, w and b overlap across the edge u, v; negative is a gap."""
     mx = (vy - uy) * nz - (vz - uz) * ny
     my = (vz - uz) * nx - (vx - ux) * nz
     mz = (vx - ux) * ny - (vy - uy) * nx
@@ -165,14 +165,14 @@ def beside(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def interval(p0, p1, p2, d0, d1, d2):
-    """Give the ends of what a plane cuts out of a triangle, of which it has corners on both sides.
+    """Give the ends of the section of a triangle that has corners on both sides of a plane.
 
     Parameters
     ----------
     p0, p1, p2 : float
         Where the corners lie along the line of the cut.
     d0, d1, d2 : float
-        Their distances from the plane; the least is < 0, the greatest >= 0.
+        Their distances from the plane; the minimum is < 0, the maximum >= 0.
     """
     low = np.inf
     high = -np.inf
@@ -192,8 +192,8 @@ def interval(p0, p1, p2, d0, d1, d2):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def flush_middle(one, i, other, j, polygon, spare):
-    """Give a point inside the overlap of two triangles of one plane.
+def coplanar_centre(one, i, other, j, polygon, spare):
+    """Give a point inside the overlap of two coplanar triangles.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def flush_middle(one, i, other, j, polygon, spare):
     Returns
     -------
     x, y, z : float
-        Mean of the corners of what is left of the second triangle within the edges of the first.
+        Mean of the corners of the second triangle clipped by the edges of the first.
     """
     n = 3
     for corner in range(3):
@@ -260,8 +260,8 @@ def flush_middle(one, i, other, j, polygon, spare):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def cross_middle(one, i, other, j, side, other_side, t):
-    """Give the middle of the line along which two triangles cross.
+def crossing_centre(one, i, other, j, side, other_side, t):
+    """Give the centre of the line along which two triangles cross.
 
     Parameters
     ----------
@@ -278,10 +278,10 @@ def cross_middle(one, i, other, j, side, other_side, t):
     uz = one[i, 9] * other[j, 10] - one[i, 10] * other[j, 9]
     low = -np.inf
     high = np.inf
-    for turn in range(2):
-        cut, m = (one, i) if turn == 0 else (other, j)
-        by, n = (other, j) if turn == 0 else (one, i)
-        out = other_side if turn == 0 else side
+    for which in range(2):
+        cut, m = (one, i) if which == 0 else (other, j)
+        by, n = (other, j) if which == 0 else (one, i)
+        out = other_side if which == 0 else side
         first = np.inf
         last = -np.inf
         for corner in range(3):
@@ -329,24 +329,24 @@ def side_of(plane, n, points, m, k):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def below(one, i, other, j, side, other_side, t, polygon, spare):
-    """Give a point that is in both bodies if they have their flush faces on the same side.
+def point_below(one, i, other, j, side, other_side, t, polygon, spare):
+    """Give a point that is in both bodies if these lie on the same side of coplanar faces.
 
-    It lies t below the lower one of the faces, under the middle of their overlap; NaN, which is
+    It lies t below the lower one of the faces, under the centre of their overlap; NaN, which is
     in no body, where the bodies lie on opposite sides.
     """
     cosine = one[i, 9] * other[j, 9] + one[i, 10] * other[j, 10] + one[i, 11] * other[j, 11]
     if cosine * side * other_side < 0.0:
         return np.nan, np.nan, np.nan
-    x, y, z = flush_middle(one, i, other, j, polygon, spare)
+    x, y, z = coplanar_centre(one, i, other, j, polygon, spare)
     d = one[i, 9] * (x - one[i, 0]) + one[i, 10] * (y - one[i, 1]) + one[i, 11] * (z - one[i, 2])
     down = -side * (t + abs(d))
     return x + down * one[i, 9], y + down * one[i, 10], z + down * one[i, 11]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def between(x, y, z, one, i, other, j, side, other_side, step):
-    """Go from a point of the line in which two faces cross into what is behind both."""
+def point_behind(x, y, z, one, i, other, j, side, other_side, step):
+    """Step from a point of the line in which two faces cross to a point behind both."""
     ux = -side * one[i, 9] - other_side * other[j, 9]
     uy = -side * one[i, 10] - other_side * other[j, 10]
     uz = -side * one[i, 11] - other_side * other[j, 11]

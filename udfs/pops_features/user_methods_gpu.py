@@ -1,7 +1,7 @@
-"""Methods of the user's own on the GPU: a thread a patch, by numba-cuda.
+"""User-defined methods on the GPU: one thread per patch, compiled by numba-cuda.
 
-`cuda` is a name of this module, not of a function: Numba's simulator, with which this is tested
-where there is no GPU, puts its own in its place.
+`cuda` is imported at the top of the module because Numba's simulator, with which this is tested
+without a GPU, replaces it there.
 """
 
 from functools import lru_cache
@@ -11,58 +11,58 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
-from .own import Function, reason
+from .user_methods import Function, reason
 
 if TYPE_CHECKING:
     from .division import Division, Scale
-    from .own import Own
+    from .user_methods import UserMethod
 
 THREADS = 128
-"""Of a block."""
+"""Threads per block."""
 
-FEWEST_BLOCKS = 128
-"""Numba warns of fewer; one without a patch ends at once."""
+MIN_BLOCKS = 128
+"""Numba warns of fewer blocks; a block without a patch ends at once."""
 
 SIGNATURE = "void(float32[:, :], float64, float64, float64[::1])"
 
 
 def fill_gpu(
-    own: "Own", z: Any, division: "Division", scale: "Scale", first: int, least: int, dx: float,
-    dy: float, out: Any,
+    method: "UserMethod", z: Any, division: "Division", scale: "Scale", first: int, min_cells: int,
+    dx: float, dy: float, out: Any,
 ) -> None:  # fmt: skip
-    """Fill in the features of all patches of one scale, in a band of whole rows of examples.
+    """Compute the features of all patches of one scale, in a band of complete rows of examples.
 
     Parameters
     ----------
-    own : Own
+    method : UserMethod
     z : float32 or float64 [rows, columns]
-        The first example starts in its south-western cell.
+        Its south-western cell is that of the first example.
     division : Division
     scale : Scale
     first : int
         The scale's first patch in `out`.
-    least : int
-        Cells of a patch that must have a value.
+    min_cells : int
+        Minimum number of cells of a patch that have a value.
     dx, dy : float
         Spacing of the cells.
     out : float64[features, columns of examples, rows of examples, patches of all scales]
-        Out, for this scale: y of the patches is fastest; NaN where there is none.
+        Out, for this scale: y of the patches varies fastest; NaN where there is no feature.
     """
     blocks = -(-out.shape[1] * out.shape[2] * scale.patches // THREADS)
-    _kernel(own.function, len(own.features))[max(blocks, FEWEST_BLOCKS), THREADS](
+    _kernel(method.function, len(method.features))[max(blocks, MIN_BLOCKS), THREADS](
         z, division.x.step, division.y.step, scale.x.size, scale.y.size, scale.x.step,
-        scale.y.step, scale.x.count, scale.y.count, first, least, dx, dy, out,
+        scale.y.step, scale.x.count, scale.y.count, first, min_cells, dx, dy, out,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
 def problem(function: Function) -> str:
-    """Say why a function cannot run on the GPU, after its name, or nothing."""
+    """Say why a function cannot run on the GPU, to follow its name; empty if it can."""
     if not cuda.is_available():
         return " without numba-cuda and a GPU"
     try:
         cuda.compile_ptx_for_current_device(function, SIGNATURE, device=True)
-    except Exception as error:  # Numba raises all kinds of them
+    except Exception as error:  # Numba raises many types of exceptions
         return f", which does not compile for it: {reason(error)}"
     return ""
 
@@ -74,9 +74,9 @@ def _kernel(function: Function, features: int) -> Any:
     @cuda.jit
     def fill(
         z: Any, step_x: int, step_y: int, sx: int, sy: int, tx: int, ty: int, nx: int, ny: int,
-        first: int, least: int, dx: float, dy: float, out: Any,
+        first: int, min_cells: int, dx: float, dy: float, out: Any,
     ) -> None:  # fmt: skip
-        at = cuda.grid(1)  # neighbours along x, which read the same cells, side by side
+        at = cuda.grid(1)  # consecutive threads are neighbours along x, which read the same cells
         columns, rows = out.shape[1], out.shape[2]
         if at >= columns * rows * nx * ny:
             return
@@ -84,7 +84,9 @@ def _kernel(function: Function, features: int) -> Any:
         column, row = at // (nx * ny) % columns, at // (nx * ny * columns)
         place = first + px * ny + py
         for k in range(features):
-            out[k, column, row, place] = nan  # also for a function that raises: its thread ends
+            out[k, column, row, place] = (
+                nan  # in case that the function raises, which ends the thread
+            )
         west, south = column * step_x + px * tx, row * step_y + py * ty
         patch = z[south : south + sy, west : west + sx]
         count = 0
@@ -92,7 +94,7 @@ def _kernel(function: Function, features: int) -> Any:
             for x in range(sx):
                 if patch[y, x] == patch[y, x]:
                     count += 1
-        if count < least:
+        if count < min_cells:
             return
         found = cuda.local.array(features, np.float64)
         for k in range(features):

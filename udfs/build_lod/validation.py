@@ -1,33 +1,34 @@
-"""What `build_lod` lets in: finite points in the order of their ids, with their colours."""
+"""Validation of the points of `build_lod`: finite, in the order of their ids, with colours."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from spatialq.data.points import ascends, not_finite, read_only
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from .colours import colours, read_only
+from .colours import colours
 from .tree import Cube, Points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_POINTS = 2**32 - 1
-"""Of a tree: positions are 32 bits."""
+MAX_POINTS = 2**32 - 1
+"""Points of one tree at most: a position has 32 bits."""
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points as kernels take them, their classes (uint8[n]) and the cube around them."""
+    """Validated points, their classes (uint8[n]) and the cube around them."""
 
     points: Points
     classification: "NDArray[np.uint8]"
     cube: Cube
 
 
-def enter(
+def validate(
     x: Any,
     y: Any,
     z: Any,
@@ -38,16 +39,16 @@ def enter(
     intensity: Any,
     classification: Any,
 ) -> Cloud:
-    """Check points and put them in order.
+    """Check points and sort them by their ids.
 
     Parameters
     ----------
     x, y, z : float64[n], n >= 1
     point_id : int64[n]
     red, green, blue, intensity : uint16[n] or None
-        None, or masked, where there is no value: see `colours`.
+        None or masked where there is no value; see `colours`.
     classification : uint8[n] or None
-        0 (never classified) where there is none.
+        Points without a class get 0 (never classified).
 
     Returns
     -------
@@ -60,18 +61,18 @@ def enter(
         farther apart than a float64 says, or a `point_id` is not unique.
     """
     n = x.size
-    if n > MOST_POINTS:
-        refuse(f"points must be at most {MOST_POINTS} in one tree, got {n}")
+    if n > MAX_POINTS:
+        reject(f"points must be at most {MAX_POINTS} in one tree, got {n}")
     cube = cube_around(*box(x, y, z, point_id))
-    carried = [red, green, blue, intensity, classification]
-    if not ascends(read_only(point_id)):
-        order = np.argsort(point_id, kind="stable")  # of runs that ascend: they are merged
+    attributes = [red, green, blue, intensity, classification]
+    if not ascends(point_id):
+        order = np.argsort(point_id, kind="stable")  # the ids are ascending runs, which this merges
         x, y, z, point_id = (values[order] for values in (x, y, z, point_id))
-        carried = [None if values is None else values[order] for values in carried]
+        attributes = [None if values is None else values[order] for values in attributes]
         again = np.flatnonzero(point_id[1:] == point_id[:-1])
         if again.size:
-            refuse(f"point_id must be unique, got {point_id[again[0]]} more than once")
-    red, green, blue, intensity, classification = carried
+            reject(f"point_id must be unique, got {point_id[again[0]]} more than once")
+    red, green, blue, intensity, classification = attributes
     colour = colours(red, green, blue, intensity, n)
     if classification is None:
         classification = np.zeros(n, np.uint8)
@@ -82,47 +83,39 @@ def enter(
     )
 
 
-def refuse(sentence: str) -> NoReturn:
-    """Raise the sentence about the points."""
+def reject(sentence: str) -> NoReturn:
+    """Raise a ValueError with a sentence about the points."""
     message = f"build_lod: {sentence}"
     raise ValueError(message)
 
 
 def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
-    """Find the least and the greatest x, y, z of points, which must be finite."""
+    """Find the minimum and maximum x, y, z of points, which must be finite."""
     views = tuple(map(read_only, (x, y, z)))
     boxes: list[tuple[float, ...]] = []
     in_threads(lambda span: boxes.append(_box(*views, *span)), x.size)
-    least, greatest = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
-    if not np.isfinite([least, greatest]).all():
-        refuse(_not_finite(x, y, z, point_id))
-    return least, greatest
+    low, high = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
+    if not np.isfinite([low, high]).all():
+        raise ValueError(not_finite("build_lod", x, y, z, point_id))
+    return low, high
 
 
-def cube_around(least: Any, greatest: Any) -> Cube:
-    """Lay the cube around a box, unless that is too large."""
+def cube_around(low: Any, high: Any) -> Cube:
+    """Make the cube around a box; reject a box that is too large."""
     with np.errstate(over="ignore"):
-        cube = Cube.around(least, greatest)
+        cube = Cube.around(low, high)
     if not np.isfinite(cube.size):
-        axis = int(np.argmax(greatest / 2 - least / 2))
-        refuse(
-            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.2g}, got {least[axis]} "
-            f"to {greatest[axis]}"
+        axis = int(np.argmax(high / 2 - low / 2))
+        reject(
+            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.2g}, got {low[axis]} "
+            f"to {high[axis]}"
         )
     return cube
 
 
-def _not_finite(x: Any, y: Any, z: Any, point_id: Any) -> str:
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    return (
-        f"x, y and z must be finite, got {np.count_nonzero(bad)} points with NaN or infinity, "
-        f"the first with point_id {point_id[np.argmax(bad)]}"
-    )
-
-
 @njit(cache=True, nogil=True)
 def _box(x: Any, y: Any, z: Any, first: int, stop: int) -> tuple[float, ...]:
-    """Give least and greatest x, y, z; the first is NaN if a point is not finite."""
+    """Give minimum and maximum x, y, z; the first is NaN if a coordinate is not finite."""
     x0, y0, z0 = x[first], y[first], z[first]
     x1, y1, z1 = x0, y0, z0
     finite = True
@@ -133,12 +126,3 @@ def _box(x: Any, y: Any, z: Any, first: int, stop: int) -> tuple[float, ...]:
         z0, z1 = min(z0, c), max(z1, c)
         finite &= abs(a) < np.inf and abs(b) < np.inf and abs(c) < np.inf
     return x0 if finite else np.nan, y0, z0, x1, y1, z1
-
-
-@njit(cache=True, nogil=True)
-def ascends(point_id: Any) -> bool:
-    """Whether each id is greater than the one before."""
-    so_far = True
-    for i in range(1, point_id.size):
-        so_far &= point_id[i] > point_id[i - 1]
-    return so_far

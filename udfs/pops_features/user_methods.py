@@ -1,4 +1,4 @@
-"""Methods of the user's own: one function of a patch, compiled by Numba."""
+"""User-defined methods: one function of a patch, compiled by Numba."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba import types
 
-from .methods import FEATURES, OWN
+from .methods import FEATURES, USER_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,26 +25,27 @@ Function = Callable[..., None]
 
 
 def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Function]:
-    """Make a function of a patch a method of `pops_features` and `pops_patches`.
+    """Register a function of a patch as a method of `pops_features` and `pops_patches`.
 
-    From then on its name can be among their `methods`, in SQL, in Python and on the command line,
-    as long as the process lasts. A name of one's own can be given again, to a better function.
+    Its name is then accepted in their `methods`, in SQL, in Python and on the command line, until
+    the process ends. Registering a name again replaces the function.
 
     Parameters
     ----------
     name : str
         An identifier, and none of 'pca', 'stat', 'pca_ternary', 'stat_centred'.
     features : sequence of str
-        What the method is to be asked for: identifiers, one or more, all different.
+        Names of the features that the method computes: identifiers, one or more, all different.
 
     Returns
     -------
     decorator
-        Of a function `f(z, dx, dy, out)` that Numba can compile, which stays as it is: `z` is
-        float32 or float64 [rows, columns], the patch with its south-western cell first, NaN where
-        there is no value, not to be written to; `dx` and `dy` are the spacing of the cells in map
-        units; `out` is float64[features], to be filled in. A feature that is left out, NaN or
-        infinite is NULL, and so are all of a patch for which the function raises.
+        For a function `f(z, dx, dy, out)` that Numba can compile; the function is returned
+        unchanged. `z` is float32 or float64 [rows, columns], the patch with its south-western cell
+        first, NaN where there is no value, read-only; `dx` and `dy` are the spacing of the cells in
+        map units; `out` is float64[features], to which the function writes. A feature that is not
+        written, NaN or infinite becomes NULL, and so do all features of a patch for which the
+        function raises.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Func
     Notes
     -----
     The function is called only for patches with enough values (`min_valid`, `min_points`). An
-    index beyond the patch, or `out`, raises on the CPU; on the GPU it is not checked.
+    index outside the patch or `out` raises on the CPU; on the GPU it is not checked.
 
     Examples
     --------
@@ -80,24 +81,24 @@ def pops_method(name: str, features: Sequence[str]) -> Callable[[Function], Func
         raise ValueError(message)
 
     def register(function: Function) -> Function:
-        own = Own(name, tuple(listed), getattr(function, "py_func", function))
-        own.check()
-        OWN[name] = own
+        method = UserMethod(name, tuple(listed), getattr(function, "py_func", function))
+        method.check()
+        USER_METHODS[name] = method
         return function
 
     return register
 
 
 @dataclass(frozen=True)
-class Own:
-    """A method of the user's own."""
+class UserMethod:
+    """A user-defined method."""
 
     name: str
     features: Sequence[str]
     function: Function
 
     def check(self) -> None:
-        """Compile the function for the CPU; a ValueError says in a sentence why it cannot be."""
+        """Compile the function for the CPU; a ValueError says in one sentence why that fails."""
         if not isfunction(self.function):
             message = f"pops_method: {self.name} must be a plain function, got {self.function!r}"
             raise ValueError(message)
@@ -117,31 +118,32 @@ class Own:
 
     @cached_property
     def on_cpu(self) -> Any:
-        """The function for the CPU."""
+        """The function, compiled for the CPU."""
         return numba.njit(error_model="numpy", boundscheck=True)(self.function)
 
     @contextmanager
     def _compiling(self) -> "Iterator[None]":
         try:
             yield
-        except Exception as error:  # Numba raises all kinds of them
+        except Exception as error:  # Numba raises many types of exceptions
             message = f"pops_method: {self.name} does not compile: {reason(error)}"
             raise ValueError(message) from None
 
 
 def fill_cpu(
-    own: Own, z: "NDArray[Any]", x_starts: "NDArray[np.int64]", y_starts: "NDArray[np.int64]",
-    sx: int, sy: int, dx: float, dy: float, valid: "NDArray[np.bool_]", out: "NDArray[np.float64]",
+    method: UserMethod, z: "NDArray[Any]", x_starts: "NDArray[np.int64]",
+    y_starts: "NDArray[np.int64]", sx: int, sy: int, dx: float, dy: float,
+    valid: "NDArray[np.bool_]", out: "NDArray[np.float64]",
 ) -> None:  # fmt: skip
-    """Fill in the features of patches of one size.
+    """Compute the features of patches of one size.
 
     Parameters
     ----------
-    own : Own
+    method : UserMethod
     z : float32 or float64 [rows, columns], contiguous
-        Not writeable: Numba then refuses functions that write to it.
+        Read-only, so that Numba rejects functions that write to it.
     x_starts, y_starts : int64[patches]
-        South-western cell of each.
+        South-western cell of each patch.
     sx, sy : int
         Cells of a patch along x and y.
     dx, dy : float
@@ -149,10 +151,10 @@ def fill_cpu(
     valid : bool[patches]
         Whether a patch has enough values.
     out : float64[features, patches]
-        Out: NaN where there is none.
+        Out: NaN where there is no feature.
     """
-    found = np.empty(len(own.features))
-    _fill(own.on_cpu, z, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
+    found = np.empty(len(method.features))
+    _fill(method.on_cpu, z, x_starts, y_starts, sx, sy, dx, dy, valid, found, out)
 
 
 @numba.njit(nogil=True)
@@ -180,7 +182,7 @@ def _is_name(value: Any) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """Find the sentence that matters in what Numba says."""
+    """Extract the relevant sentence from an error of Numba."""
     text = re.sub(r"\x1b\[\d*m|^Failed in .* mode pipeline .*\n", "", str(error))
     text = re.sub(r"^Untyped global name ('.*'): .*", r"Numba cannot call \1", text)
     call = re.search(r">>> (.+)", text)
