@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
-from spatialq.functions.catalogue import catalogue
+from spatialq.functions.catalogue import catalogue, folders
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,8 +21,8 @@ LAYERS = (
     "export",
     "io",
     "functions",
-    "data",
     "geometry",
+    "data",
     "runtime",
 )
 """From top to bottom. A module may import from its own layer and from those below.
@@ -33,12 +33,11 @@ TOP, BOTTOM = ("spatialq", "spatialq.__init__", "spatialq.__main__"), ("spatialq
 KERNELS_USE = ("functions", "data", "geometry", "runtime")
 """The layers that the folders of `udfs` may import."""
 COMPOSED_OF = {
-    "classify_ground": {"owm_ground"},
-    "ground_surface": {"owm_ground"},
-    "plane_elements": {"detect_planes"},
-    "write_ground": {"classify_ground", "ground_surface"},
+    name: set(module.DECLARATION.uses if hasattr(module, "DECLARATION") else module.USES)
+    for name, module in folders().items()
+    if hasattr(module, "DECLARATION") or hasattr(module, "USES")
 }
-"""Functions that are compositions: their folder -> the folders that it may import."""
+"""Functions that are compositions, as declared: their folder -> the folders that it may import."""
 MAY_NAME_FUNCTIONS = ("cli", "demo", "workflows")
 """The layers that may name single functions; those below treat all of them alike."""
 
