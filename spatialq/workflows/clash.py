@@ -106,7 +106,10 @@ def find_clashes(
         element meets.
     """
     from spatialq.database.connection import connect_quietly
+    from spatialq.functions.catalogue import catalogue
 
+    chosen = catalogue()["intersects_with"].choose(options).values()
+    del chosen["relations"]  # follows from `closer_than`
     con = connect_quietly()
     _read(con, models)
     for side, condition in (("a", a), ("b", b)):
@@ -115,7 +118,7 @@ def find_clashes(
             message = f"{COMMAND}: no element of the models matches {side}: {condition}"
             warnings.warn(message, FileWarning, stacklevel=2)
     within_a = b is None
-    named = {**options, "device": device}
+    named = {**chosen, "device": device}
     pairs = PAIRS["clash" if closer_than is None else "clearance"].format(
         b="NULL" if within_a else "'clash_b'",
         closer_than=closer_than,

@@ -1,4 +1,4 @@
-"""Paths that workflows get: inputs found, outputs checked before any work and told apart."""
+"""Paths that workflows get: inputs found, outputs checked before any work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
