@@ -93,7 +93,7 @@ ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
 ON r.a = p.a AND r.b = p.b;
 
 -- The pairs of which a touches b: they are in contact, and have no common interior.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -111,7 +111,7 @@ WHERE p.relation = 'touch';
 
 -- The pairs of which a and b overlap: they have a common interior, and each has a part outside the
 -- other. (OVERLAPS is a word of SQL.)
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -129,7 +129,7 @@ WHERE p.relation = 'overlap';
 
 -- The pairs of which b lies inside a, without contact with its surface. (contains is a function of
 -- DuckDB.)
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -146,7 +146,7 @@ SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device
 WHERE p.relation = 'contains';
 
 -- The pairs of which a lies inside b, without contact with its surface.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -163,7 +163,7 @@ SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device
 WHERE p.relation = 'inside';
 
 -- The pairs of which b lies inside a, in contact with its surface.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -180,7 +180,7 @@ SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device
 WHERE p.relation = 'covers';
 
 -- The pairs of which a lies inside b, in contact with its surface.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -197,7 +197,7 @@ SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device
 WHERE p.relation = 'covered_by';
 
 -- The pairs of which a and b are the same body.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
@@ -214,7 +214,7 @@ SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device
 WHERE p.relation = 'equals';
 
 -- The pairs that are disjoint: of all pairs of a and b, those without any other relation.
--- a: Name of a table or view of elements, as for intersects_with.
+-- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
 -- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
 --     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)

@@ -17,12 +17,11 @@ ROOT = Path(__file__).parents[1]
 
 def test_every_function_has_all_its_places():
     assert "owm_ground" in catalogue()
-    for name, udf in catalogue().items():
-        assert udf.name == name
+    for name, function in catalogue().items():
+        assert function.name == name
         for place in (
-            f"udfs/{name}/cpu.py",
-            f"udfs/{name}/cost.py",
-            f"udfs/{name}/README.md",
+            f"udfs/{function.folder}/cpu.py",
+            f"udfs/{function.folder}/README.md",
             f"sql/{name}.sql",
             f"tests/{name}/cases.py",
             f"tests/{name}/oracle.py",

@@ -1,5 +1,6 @@
 """Type stubs of the package and help on a function: what Python shows of the declarations."""
 
+import sys
 import textwrap
 from collections.abc import Iterable
 
@@ -110,9 +111,8 @@ def _of_several(caller: str, arguments: Iterable[str], more: Iterable[str]) -> s
 
 def stubs() -> dict[str, str]:
     """Give the stub of the package: its public names, and an overload for each function."""
-    import spatialq
-
-    lazy: dict[str, str] = vars(spatialq)["LAZY"]
+    package = sys.modules[__name__.partition(".")[0]]  # which is above this module
+    lazy: dict[str, str] = vars(package)["LAZY"]
     typed = {"run", "run_grid", "run_elements"}
     imports = [
         f"from {module} import {name} as {name}\n"
@@ -134,6 +134,6 @@ def stubs() -> dict[str, str]:
     overloads.append(_of_several("run", POINT_ARRAYS, ("elements: Any = None",)))
     overloads.append(_of_several("run_grid", ("z: Any",), GRID_FRAME))
     overloads.sort(key=lambda text: text.split("(")[0])
-    names = "".join(f'    "{name}",\n' for name in spatialq.__all__)
+    names = "".join(f'    "{name}",\n' for name in vars(package)["__all__"])
     head = f"{HEAD}{''.join(imports)}\n__version__: str\n\n__all__ = [\n{names}]\n\n"
     return {"spatialq/__init__.pyi": head + "\n".join(overloads)}

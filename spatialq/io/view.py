@@ -26,6 +26,9 @@ EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
 MAX_WAIT = 0.3
 """Seconds after which rows that passed a filter are no longer held back."""
 AXES = ("x", "y", "z")
+# The texts of expressions are parsed because pyarrow (26) has no interface to the fields and
+# arguments of an expression: https://github.com/apache/arrow/issues/50031. Substrait, the other
+# way out, needs a decoder of its protocol buffers.
 COMPARISON = re.compile(r"\(([xyz]) (<|<=|==|>|>=) (-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\)")
 
 

@@ -7,9 +7,11 @@ file in the order of the tiles, each of which fits into memory.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from spatialq.functions.declaration import Device
 
 from . import CHANNELS, cpu
 from .colours import colours
@@ -22,9 +24,17 @@ from .validation import box, cube_around, reject
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.execution.call import Execution
-
     from . import Options
+
+
+class Execution(Protocol):
+    """Where a call runs, which may change on the way."""
+
+    device: Device
+
+    def fall_back(self, full: MemoryError) -> None:
+        """Go on on the CPU, or raise the error if that may not be."""
+
 
 RECORD = np.dtype(
     [
@@ -111,7 +121,7 @@ def rows_of(
     batches: Iterable[Mapping[str, Any]],
     folder: Path,
     options: "Options",
-    execution: "Execution",
+    execution: Execution,
     budget: int,
 ) -> Rows:
     """Give the rows of all nodes of a cloud that is partitioned through files.

@@ -1,8 +1,7 @@
 """The macros of directions: one table macro and one predicate for each."""
 
-from spatialq.udfs.intersects_with.macros import MESHES
-
 from spatialq.functions.declaration import parameters_of
+from spatialq.functions.element_macros import FIRST, MESHES
 from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
 
 from . import DIRECTIONS, Options
@@ -13,11 +12,7 @@ CHOSEN = arguments_of(PARAMETERS, *OWN)
 NAMES = {d: d if d in ("above", "below") else f"{d}_of" for d in DIRECTIONS}
 WORDS = {d: name.replace("_", " ") for d, name in NAMES.items()}
 SETS = (
-    Argument(
-        "a",
-        "Name of a table or view with global_id and mesh, the reference; spatial_elements says "
-        "which elements are considered.",
-    ),
+    FIRST,
     Argument(
         "b",
         "Another one, or the same; NULL stands for all pairs within a, every pair in both orders.",

@@ -1,8 +1,7 @@
 """The macros of distances: compositions of the one kernel."""
 
-from spatialq.udfs.intersects_with.macros import BOTH, MESHES, RELATED, WITHOUT_RELATED
-
 from spatialq.functions.declaration import parameters_of
+from spatialq.functions.element_macros import FIRST, MESHES, RELATED, TWO_SETS, WITHOUT_RELATED
 from spatialq.functions.macros import (
     DEVICE,
     Argument,
@@ -16,12 +15,7 @@ from spatialq.functions.macros import (
 from . import DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
-A = Argument(
-    "a",
-    "Name of a table or view with global_id and mesh; spatial_elements says which elements are "
-    "considered.",
-)
-SETS = (A, Argument("b", "Another one; NULL stands for all pairs within a."))
+SETS = (FIRST, Argument("b", "Another one; NULL stands for all pairs within a."))
 LIMIT = Argument("d", "Metres.")
 NEAREST = """CASE WHEN k >= 1 THEN k + 1
         ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
@@ -72,7 +66,7 @@ FROM distance(
         "farther_than",
         "The pairs that are more than d apart: of all pairs of a and b, those that are not "
         "closer_than.",
-        (*BOTH, LIMIT, DEVICE),
+        (*TWO_SETS, LIMIT, DEVICE),
         """SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
 ANTI JOIN closer_than(a, b, d, device := device) AS p
@@ -84,7 +78,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "nearest",
         "The k nearest elements of b for every element of a.",
         (
-            A,
+            FIRST,
             Argument("b", "Another one; a itself, or NULL, stands for the nearest others."),
             Argument("k", "How many, >= 1.", "1"),
             DEVICE,

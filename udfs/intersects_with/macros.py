@@ -1,7 +1,8 @@
 """The macros of topological relations: compositions of the one kernel."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.element_macros import MESHES, RELATED, SETS, TWO_SETS, WITHOUT_RELATED
+from spatialq.functions.macros import DEVICE, Macro, arguments_of, indent, struct
 
 from . import DECLARATION, RELATIONS, Options
 
@@ -9,34 +10,6 @@ PARAMETERS = parameters_of(Options)
 OWN = ("tolerance", "method", "broad_phase")
 CHOSEN = arguments_of(PARAMETERS, *OWN)
 TOLERANCE = arguments_of(PARAMETERS, "tolerance")
-
-SETS = (
-    Argument(
-        "a",
-        "Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces, "
-        "openings and the like are not considered, unless there is nothing else: see "
-        "spatial_elements.",
-    ),
-    Argument("b", "Another one; NULL stands for all pairs within a.", "NULL"),
-)
-BOTH = (
-    Argument("a", "Name of a table or view of elements, as for intersects_with."),
-    Argument("b", "Another one, or the same; every pair is given in both orders."),
-)
-RELATED = (
-    Argument("exclude_related", "Whether to leave out the pairs of related_elements.", "false"),
-    Argument(
-        "relations",
-        "Name of the table of relations; by default relations for elements, else <a>_relations.",
-        "NULL",
-    ),
-)
-MESHES = (
-    Argument("one", "STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres."),
-    Argument("other", "Another one."),
-)
-WITHOUT_RELATED = """ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
-ON r.a = p.a AND r.b = p.b"""
 
 
 def of_sets(name: str, columns: str, **fixed: object) -> str:
@@ -66,7 +39,7 @@ def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro
     return Macro(
         name,
         summary,
-        (*BOTH, *TOLERANCE, DEVICE),
+        (*TWO_SETS, *TOLERANCE, DEVICE),
         "SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p\n"
         f"WHERE p.relation = '{relation}'",
         (f"FROM {name}({example})",),
@@ -154,7 +127,7 @@ MACROS = (
     Macro(
         "disjoint",
         "The pairs that are disjoint: of all pairs of a and b, those without any other relation.",
-        (*BOTH, *TOLERANCE, DEVICE),
+        (*TWO_SETS, *TOLERANCE, DEVICE),
         """SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
 ANTI JOIN spatial_relations(a, b, tolerance := tolerance, device := device) AS p

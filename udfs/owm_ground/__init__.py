@@ -13,6 +13,7 @@ from spatialq.functions.declaration import (
 )
 
 from .cost import work
+from .rounding import window_step
 
 MAX_SIZE = 1e9
 """Larger than any cloud in millimetres: the arithmetic of windows stays far from overflow."""
@@ -57,8 +58,6 @@ class WindowOptions(Parameters):
 
     def check(self) -> None:
         """Reject windows that overlap so much that the next one is the same."""
-        from .windows import window_step
-
         if window_step(self.window_size, self.overlap) <= 0:
             must = f"small enough for a step of 0.01 at window_size {self.window_size}"
             self.reject("overlap", must)

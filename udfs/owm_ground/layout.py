@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .windows import Box, SlotAxis, default_min_points, octree_root, window_step
+from .rounding import window_step
+from .windows import Box, SlotAxis, default_min_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .rounding import round_half_away, window_step
+
 if TYPE_CHECKING:
     from . import Options
 
@@ -97,11 +99,6 @@ class SlotAxis:
         return int(self.order.size)
 
 
-def round_half_away(value: float) -> float:
-    """Round a number >= 0 as C's round does; Python's rounds halves to even."""
-    return float(floor(value + 0.5))
-
-
 def hundredths(value: float) -> float:
     """Round to hundredths of a unit, as the reference rounds lengths."""
     return round_half_away(100.0 * value) / 100.0
@@ -114,11 +111,6 @@ def whole_half(size: float) -> float:
     fraction, and size 1, do not occur there and are halved exactly.
     """
     return float(size // 2) if size >= 2 and size == floor(size) else size / 2
-
-
-def window_step(window_size: float, overlap: float) -> float:
-    """Distance between two windows, rounded to hundredths of a unit as in the reference."""
-    return round_half_away(100.0 * window_size * (1.0 - overlap)) / 100.0
 
 
 def window_count(extent: float, window_size: float, overlap: float) -> int:

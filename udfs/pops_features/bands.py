@@ -10,8 +10,8 @@ from .table import series_of
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
     from .division import Division
+    from .options import Options
 
 
 def feature_windows(grid: "Grid", options: "Options") -> Windows:

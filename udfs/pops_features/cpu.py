@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spatialq.data.grid import Grid
 
-    from . import Options
+    from .options import Options
 
 RUN = 4096
 """Approximate number of columns of a run of examples: enough to be worth starting a task, and few
@@ -137,7 +137,7 @@ def raw_features(
     float64[features of all methods, examples, patches]
         NaN for a patch with too few values.
     """
-    scale, (starts, total) = division.scales[k], first_rows(options)
+    scale, (starts, total) = division.scales[k], first_rows(options.features)
     z = grid.z.view()
     z.flags.writeable = False  # so that code is compiled for one type of array only
     row = piece.row * division.y.step - grid.first_row

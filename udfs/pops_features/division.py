@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
+    from .options import Options
 
 NEAR = 0.02
 """Tolerance in cells within which a length is a whole or half number of cells: coordinates are

@@ -19,7 +19,7 @@ from .table import features_table, patches_table, room_for_patches, series_of
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
+    from .options import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 RAW_BYTES = 1 << 30
@@ -108,7 +108,7 @@ class Kernels:
     @cached_property
     def starts(self) -> dict[str, int]:
         """First raw feature of each method."""
-        return first_rows(self.options)[0]
+        return first_rows(self.options.features)[0]
 
     @cached_property
     def firsts(self) -> list[int]:
@@ -149,7 +149,7 @@ class Kernels:
         raw : float64[features of all methods, columns of examples, rows of examples, patches]
             On the device; patches are ordered by scale, then with y varying fastest.
         """
-        _, features = first_rows(self.options)
+        _, features = first_rows(self.options.features)
         columns, y = self.division.x.count, self.division.y
         n = max(1, RAW_BYTES // (8 * features * columns * self.patches))
         for start in range(0, len(self.rows), n):

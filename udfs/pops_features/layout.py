@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from spatialq.data.grid import Grid
 
-    from . import Options
+    from .options import Options
 
 # the same values as in kernels.cu
 SIDE, SCALES, ROOM = 33, 16, 4800

@@ -13,8 +13,8 @@ from .methods import STATISTICS, first_rows
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
-    from . import Options
     from .division import Division, WindowAxis
+    from .options import Options
 
 
 class Series(NamedTuple):
@@ -28,7 +28,7 @@ class Series(NamedTuple):
 
 def series_of(division: "Division", options: "Options") -> list[Series]:
     """List the series of an example: by method, then by scale, then by feature."""
-    starts, total = first_rows(options)
+    starts, total = first_rows(options.features)
     return [
         Series(m, k, f)
         for m, (start, stop) in enumerate(pairwise([*starts.values(), total]))
@@ -91,7 +91,7 @@ def room_for_patches(
     parts : list of float64[features of all methods, columns of examples, rows of examples, patches]
         Views of `value`, one per scale; y of the patches varies fastest.
     """
-    _, features = first_rows(options)
+    _, features = first_rows(options.features)
     shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)]).tolist()
     value = xp.empty(ends[-1])

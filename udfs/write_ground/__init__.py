@@ -27,6 +27,8 @@ class Options(GroundOptions):
     )
 
 
+USES = ("classify_ground", "ground_surface")
+
 RESULT = {
     "points": "BIGINT",
     "ground_points": "BIGINT",

@@ -38,12 +38,12 @@ def load(
     as_json: Json = False,
 ) -> None:
     """Load files into tables, in one transaction per file."""
-    import spatialq
+    from spatialq.database import loading
     from spatialq.database.connection import connect_quietly
 
     con = connect_quietly(database)
     with progress() as update:
-        records = spatialq.load(con, list(files), table, crs=crs, progress=update)
+        records = loading.load(con, list(files), table, crs=crs, progress=update)
     con.close()
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
