@@ -5,7 +5,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo check test test-gpu lint wheel bench lock
+.PHONY: demo generate check test test-gpu lint wheel bench lock
 
 ## the village, its house, the README's queries and four pictures, in demo/
 demo: .venv/.ready
@@ -22,6 +22,10 @@ test: .venv/.ready
 ## every kernel on this machine's GPU
 test-gpu: .venv/.ready
 	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
+
+## SQL macros, tables of parameters and type stubs from the declarations
+generate: .venv/.ready
+	$(BIN)/python -m spatialq.functions.generator
 
 ## style and types
 lint: .venv/.ready

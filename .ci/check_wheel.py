@@ -22,15 +22,18 @@ print("the wheel works:", spatialq.__version__)
 """
 
 
-def tracked(pattern: str) -> set[str]:
-    """Files of the repository that the wheel must have, under their names in it."""
-    listed = subprocess.run(
-        ["git", "ls-files", pattern], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split()
+def tracked() -> set[str]:
+    """List the files of the repository that the wheel must have, under their names in it.
+
+    Whatever is under version control in the packages' folders belongs to the wheel, but for the
+    READMEs, which are for readers of the repository.
+    """
+    command = ["git", "ls-files", "spatialq", "sql", "udfs"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return {
         name if name.startswith("spatialq/") else f"spatialq/{name}"
-        for name in listed
-        if name.startswith(("spatialq/", "sql/", "udfs/"))
+        for name in listed.splitlines()
+        if not name.endswith(".md")
     }
 
 
@@ -45,7 +48,7 @@ def main() -> None:
             names = {name for name in archive.namelist() if ".dist-info/" not in name}
         outside = {name for name in names if not name.startswith("spatialq/")}
         assert not outside, f"the wheel puts more than spatialq into site-packages: {outside}"
-        wanted = set().union(*(tracked(f"*.{end}") for end in ("py", "sql", "cu", "json")))
+        wanted = set().union(*(tracked(f"*.{end}") for end in ("py", "sql", "cu", "cuh", "json")))
         assert names >= wanted, f"the wheel lacks {sorted(wanted - names)}"
 
         clean = Path(folder) / "clean"

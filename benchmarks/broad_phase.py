@@ -8,21 +8,21 @@ that of n log n since the line before.
 """
 
 import argparse
-import time
 from math import log
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from measure import in_turns
 from numba import njit
-from spatialq.udfs.intersects_with import grid, rtree
 
 import spatialq
+from spatialq.geometry import hash_grid, rtree
 from spatialq.runtime.threads import n_threads
 
-GROW = 0.001
-MOST_OF_JOIN = 8_000  # elements; the join looks at all pairs
-MOST_OF_SWEEP = 40_000
+DISTANCE = 0.001
+MAX_FOR_JOIN = 8_000  # elements; the join looks at all pairs
+MAX_FOR_SWEEP = 40_000
 
 
 def of_model(path):
@@ -60,18 +60,18 @@ def copies(boxes, n):
 
 
 @njit(cache=True)
-def sweep(boxes, grow):
+def sweep(boxes, distance):
     """Count pairs of boxes, sorted by xmin, by looking ahead as far as they reach."""
     n = 0
     for a in range(boxes.shape[0]):
         for b in range(a + 1, boxes.shape[0]):
-            if boxes[b, 0] - boxes[a, 3] > grow:
+            if boxes[b, 0] - boxes[a, 3] > distance:
                 break
             n += (
-                (boxes[b, 1] - boxes[a, 4] <= grow)
-                & (boxes[a, 1] - boxes[b, 4] <= grow)
-                & (boxes[b, 2] - boxes[a, 5] <= grow)
-                & (boxes[a, 2] - boxes[b, 5] <= grow)
+                (boxes[b, 1] - boxes[a, 4] <= distance)
+                & (boxes[a, 1] - boxes[b, 4] <= distance)
+                & (boxes[b, 2] - boxes[a, 5] <= distance)
+                & (boxes[a, 2] - boxes[b, 5] <= distance)
             )
     return n
 
@@ -83,21 +83,11 @@ def join(boxes):
     with duckdb.connect() as con:
         con.register("boxes", table)
         apart = " AND ".join(
-            f"b.{axis}0 - a.{axis}1 <= {GROW} AND a.{axis}0 - b.{axis}1 <= {GROW}" for axis in "xyz"
+            f"b.{axis}0 - a.{axis}1 <= {DISTANCE} AND a.{axis}0 - b.{axis}1 <= {DISTANCE}"
+            for axis in "xyz"
         )
         query = f"SELECT count(*) FROM boxes a JOIN boxes b ON a.id < b.id AND {apart}"
         return con.sql(query).fetchall()[0][0]
-
-
-def best(repeat, tasks):
-    """Least time of each task, and what each found; the tasks take turns."""
-    times, found = {name: [] for name in tasks}, {}
-    for _ in range(repeat):
-        for name, task in tasks.items():
-            clock = time.perf_counter()
-            found[name] = task()
-            times[name].append(time.perf_counter() - clock)
-    return {name: min(seen) for name, seen in times.items()}, found
 
 
 def main():
@@ -107,9 +97,9 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     building = of_model(arguments.model) if arguments.model else random_building()
-    for search in (rtree.pairs, grid.pairs):  # compiles
-        search(building[:9], None, GROW)
-    sweep(building[:9], GROW)
+    for search in (rtree.pairs, hash_grid.pairs):  # compiles
+        search(building[:9], None, DISTANCE)
+    sweep(building[:9], DISTANCE)
     print(f"{n_threads()} threads; grid, sweep and join as multiples of the R-tree")
     print(
         f"{'elements':>9} {'pairs':>9} {'R-tree':>10} {'grid':>7} {'sweep':>7} {'join':>7} growth"
@@ -118,14 +108,16 @@ def main():
     for n in arguments.elements:
         boxes = copies(building, n)
         tasks = {
-            "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, GROW)[0]),
-            "grid": lambda boxes=boxes: len(grid.pairs(boxes, None, GROW)[0]),
+            "rtree": lambda boxes=boxes: len(rtree.pairs(boxes, None, DISTANCE)[0]),
+            "grid": lambda boxes=boxes: len(hash_grid.pairs(boxes, None, DISTANCE)[0]),
         }
-        if n <= MOST_OF_SWEEP:
-            tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], GROW)
-        if n <= MOST_OF_JOIN:
+        if n <= MAX_FOR_SWEEP:
+            tasks["sweep"] = lambda boxes=boxes: sweep(boxes[np.argsort(boxes[:, 0])], DISTANCE)
+        if n <= MAX_FOR_JOIN:
             tasks["join"] = lambda boxes=boxes: join(boxes)
-        seconds, found = best(arguments.repeat, tasks)
+        timed = in_turns(tasks, arguments.repeat, warm_up=False, keep=True)
+        seconds = {name: each.best for name, each in timed.items()}
+        found = {name: each.results[-1] for name, each in timed.items()}
         assert len(set(found.values())) == 1, found
         own = seconds.pop("rtree")
         cost = own / (n * log(n))

@@ -17,6 +17,7 @@ from typing import get_args
 
 import numpy as np
 from lod_cloud import cloud
+from measure import in_turns
 from spatialq.udfs.build_lod import CHANNELS, Options, Strategy, cpu
 from spatialq.udfs.build_lod.tree import Cube, Points
 
@@ -99,18 +100,6 @@ def copy(points, threads):
     return run
 
 
-def best_of(repeat, clock, calls):
-    """Best time of each, in turns; the first round compiles."""
-    best = dict.fromkeys(calls, np.inf)
-    for turn in range(repeat + 1):
-        for name, call in calls.items():
-            start = clock()
-            call()
-            if turn:
-                best[name] = min(best[name], clock() - start)
-    return best
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -135,7 +124,8 @@ def main():
     }
     calls["NumPy"] = lambda: in_numpy(points, cube, options["average"])
     calls["copy"] = copy(points, n_threads())
-    best = best_of(arguments.repeat, clock, calls)
+    timed = in_turns(calls, arguments.repeat)
+    best = {name: min(each.seconds(clock)) for name, each in timed.items()}
     n = len(points.x)
     tree = cpu.build(points, cube, options["average"])
     found = in_numpy(points, cube, options["average"])

@@ -23,12 +23,13 @@ import laspy
 import numpy as np
 import pyarrow as pa
 from read_las import write_cloud
-from spatialq.udfs.build_lod import UDF, Options, Strategy
+from spatialq.udfs.build_lod import Options, Strategy
 
 import spatialq
 from spatialq.database.transport.arrow import structs
 from spatialq.database.transport.clouds import read_clouds
 from spatialq.execution.call import call
+from spatialq.functions.catalogue import find
 from spatialq.io.las.source import open_las
 from spatialq.runtime.threads import n_threads
 
@@ -44,9 +45,10 @@ def table_of(source, folder):
 
 
 def arrow_in_python(file, strategy):
-    columns = read_clouds(UDF, [open_las(file)])
-    nodes, _ = call(UDF, columns, Options(strategy=strategy), "cpu")
-    return pa.Table.from_struct_array(structs(UDF, nodes))
+    function = find("benchmark", "build_lod")
+    columns = read_clouds(function, [open_las(file)])
+    nodes, _ = call(function, columns, Options(strategy=strategy), "cpu")
+    return pa.Table.from_struct_array(structs(function, nodes))
 
 
 def arrow_in_sql(source):

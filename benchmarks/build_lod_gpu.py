@@ -1,6 +1,6 @@
 """`build_lod` on the GPU: parity with the CPU, time by stage and kernel, memory; a JSON file.
 
-python benchmarks/build_lod_gpu.py --commit HASH [--json FOLDER] [--sizes N ...]
+python benchmarks/build_lod_gpu.py --commit HASH [--out FOLDER] [--sizes N ...]
     [--orders strips random] [--check N] [--columns N] [--repeat N]
 
 The cloud of lod_cloud.py as packed points of 16 bytes that are on the device. Times are medians
@@ -13,15 +13,11 @@ and as a table of the host from columns there, which is what the planner wants t
 """
 
 import argparse
-import json
-import statistics
-import time
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import get_args
 
 import cupy as cp
+import measure
 import numpy as np
 from lod_cloud import SIDE, cloud
 from spatialq.udfs import build_lod
@@ -31,57 +27,8 @@ from spatialq.udfs.build_lod.tree import Cube, Points
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from spatialq.runtime import cuda
-from spatialq.runtime.threads import n_threads
 
 CUBE = Cube(0.0, 0.0, 0.0, SIDE)
-
-
-def timed(work, repeat):
-    """Median milliseconds between events, after a turn that is not counted."""
-    work()
-    times = []
-    for _ in range(repeat):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        work()
-        stop.record()
-        stop.synchronize()
-        times.append(cp.cuda.get_elapsed_time(start, stop))
-    return statistics.median(times)
-
-
-def wall(work, repeat):
-    """Median milliseconds on the host's clock, after a turn that is not counted."""
-    work()
-    times = []
-    for _ in range(repeat):
-        clock = time.perf_counter()
-        work()
-        cp.cuda.Device().synchronize()
-        times.append(1e3 * (time.perf_counter() - clock))
-    return statistics.median(times)
-
-
-def by_kernel(work):
-    """Milliseconds and launches of the CUDA kernels, by name."""
-    device, spent = cuda.device(), {}
-    launch = device.launch
-
-    def alone(source, kernel, *arguments):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        launch(source, kernel, *arguments)
-        stop.record()
-        stop.synchronize()
-        ms, launches = spent.get(kernel, (0.0, 0))
-        spent[kernel] = ms + cp.cuda.get_elapsed_time(start, stop), launches + 1
-
-    device.launch = alone
-    try:
-        work()
-    finally:
-        device.launch = launch
-    return dict(sorted(spent.items(), key=lambda item: -item[1][0]))
 
 
 class Peak(cp.cuda.MemoryHook):
@@ -106,6 +53,11 @@ def peak(work):
         result = work()
         del result
     return hook.bytes
+
+
+def by_kernel(work):
+    """Milliseconds and launches of the CUDA kernels, by name."""
+    return {name: (sum(ms), len(ms)) for name, ms in measure.launches(work).items()}
 
 
 def split(records, options):
@@ -142,7 +94,7 @@ def assert_as_on_the_cpu(records, options):
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
-def measure(n, order, repeat, check):
+def packed_figures(n, order, repeat, check):
     """Figures of a cloud, for each strategy."""
     if check:
         some = cloud(min(n, check), order, cp)
@@ -150,9 +102,9 @@ def measure(n, order, repeat, check):
             assert_as_on_the_cpu(some, Options(strategy=strategy))
         del some
     records = cloud(n, order, cp)
-    copy_ms = timed(partial(cp.copyto, cp.empty_like(records), records), repeat)
+    copy_ms = measure.device_ms(partial(cp.copyto, cp.empty_like(records), records), repeat)
     tree, found = build(records, Options()), split(records, Options())
-    split_ms = timed(lambda: split(records, Options()), repeat)
+    split_ms = measure.device_ms(lambda: split(records, Options()), repeat)
     report = {
         "cloud": f"lod_cloud, {order} order",
         "points": n,
@@ -167,31 +119,31 @@ def measure(n, order, repeat, check):
         "split_copied_bytes": 32 * split_ms / copy_ms,
         "split_peak_bytes_a_point": peak(partial(split, records, Options())) / n,
         "split_kernels": by_kernel(partial(split, records, Options())),
-        "canonical_ms": timed(partial(gpu.ascending, tree), repeat),
+        "canonical_ms": measure.device_ms(partial(gpu.ascending, tree), repeat),
         "strategies": {},
     }
     del tree
-    print(json.dumps(report, indent=1), flush=True)
+    measure.show(report)
     for strategy in get_args(Strategy):
         options = Options(strategy=strategy)
-        total_ms = timed(partial(build, records, options), repeat)
+        total_ms = measure.device_ms(partial(build, records, options), repeat)
         figures = {
             "total_ms": total_ms,
-            "with_representatives_ms": timed(
+            "with_representatives_ms": measure.device_ms(
                 partial(build, records, options, representatives=True), repeat
             ),
-            "voxels_ms": timed(partial(fill, records, found, options), repeat),
+            "voxels_ms": measure.device_ms(partial(fill, records, found, options), repeat),
             "M_points_per_s": n / total_ms / 1e3,
             "copied_bytes": 32 * total_ms / copy_ms,
             "peak_bytes_a_point": peak(partial(build, records, options)) / n,
             "kernels": by_kernel(partial(fill, records, found, options)),
         }
         report["strategies"][strategy] = figures
-        print(strategy, json.dumps(figures, indent=1), flush=True)
+        measure.show({"strategy": strategy, **figures})
     return report
 
 
-def measure_columns(n, strategy, repeat):
+def column_figures(n, strategy, repeat):
     """Figures of the function from columns to columns."""
     points = points_of(cp.asnumpy(cloud(n, "strips", cp)))
     red, green, blue, intensity = points.colour.T.copy()
@@ -202,15 +154,10 @@ def measure_columns(n, strategy, repeat):
     }  # fmt: skip
     there = Points(*(cp.asarray(values) for values in vars(points).values()))
     options = Options(strategy=strategy)
-    on_cpu, on_gpu = (build_lod.UDF.kernel(device) for device in ("cpu", "gpu"))
-    clock = time.perf_counter()
-    on_cpu(**columns, options=options)
-    cpu_first = time.perf_counter() - clock
-    clock = time.perf_counter()
-    on_cpu(**columns, options=options)
-    cpu_ms = 1e3 * (time.perf_counter() - clock)
-    work = build_lod.UDF.work(n, options)
-    device_ms = timed(lambda: gpu.build(there, CUBE, options), repeat)
+    on_cpu, on_gpu = (measure.kernel("build_lod", device) for device in ("cpu", "gpu"))
+    cpu_first, cpu_ms, _ = measure.first_and_next(lambda: on_cpu(**columns, options=options))
+    work = measure.work_of("build_lod", n, options)
+    device_ms = measure.device_ms(lambda: gpu.build(there, CUBE, options), repeat)
     report = {
         "cloud": f"lod_cloud, {strategy}",
         "points": n,
@@ -220,10 +167,9 @@ def measure_columns(n, strategy, repeat):
         "cpu_ms": cpu_ms,
         "device_ms": device_ms,
         "M_points_per_s": n / device_ms / 1e3,
-        "host_to_host_ms": wall(lambda: on_gpu(**columns, options=options), repeat),
+        "host_to_host_ms": measure.wall_ms(lambda: on_gpu(**columns, options=options), repeat),
     }
-    print(json.dumps(report, indent=1), flush=True)
-    return report
+    return measure.show(report)
 
 
 def small_call(repeat):
@@ -231,16 +177,15 @@ def small_call(repeat):
     columns = dict(zip("xyz", rng.random((3, 1000)), strict=True))
     columns["point_id"] = np.arange(1000)
     absent = dict.fromkeys([*build_lod.CHANNELS, "classification"])
-    kernel, options = build_lod.UDF.kernel("gpu"), Options(max_points=100)
-    return wall(lambda: kernel(**columns, **absent, options=options), repeat)
+    kernel, options = measure.kernel("build_lod", "gpu"), Options(max_points=100)
+    return measure.wall_ms(lambda: kernel(**columns, **absent, options=options), repeat)
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--json", type=Path, help="folder for build_lod.json")
+    measure.add_arguments(parser)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000_000, 500_000_000])
     parser.add_argument("--orders", nargs="+", default=["strips", "random"])
     parser.add_argument("--check", type=int, default=10_000_000, help="points to compare; 0: none")
@@ -248,31 +193,16 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()
     repeat = arguments.repeat
-    report = {
-        "function": "build_lod",
-        "device": cp.cuda.runtime.getDeviceProperties(0)["name"].decode(),
-        "cupy": cp.__version__,
-        "commit": arguments.commit,
-        "date": datetime.now(UTC).date().isoformat(),
-        "cpu_threads": n_threads(),
-        "packed": [],
-        "clouds": [],
-    }
-
-    def save():
-        if arguments.json:
-            target = arguments.json / "build_lod.json"
-            target.write_text(json.dumps(report, indent=1) + "\n")
-
+    report = measure.header("build_lod", arguments.commit, packed=[], clouds=[])
     for n in arguments.sizes:
         for order in arguments.orders:
-            report["packed"].append(measure(n, order, repeat, arguments.check))
-            save()
+            report["packed"].append(packed_figures(n, order, repeat, arguments.check))
+            measure.write(arguments.out, report["function"], report)
     if arguments.columns:
         report["small_call_ms"] = small_call(repeat)
         for strategy in get_args(Strategy):
-            report["clouds"].append(measure_columns(arguments.columns, strategy, repeat))
-            save()
+            report["clouds"].append(column_figures(arguments.columns, strategy, repeat))
+            measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

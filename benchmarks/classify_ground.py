@@ -9,12 +9,11 @@ that figures are per core whatever else the machine does; ratios are of wall tim
 
 import argparse
 import os
-import time
 from pathlib import Path
 
+import measure
 import numpy as np
 from clouds import make_cloud
-from spatialq.udfs import classify_ground, owm_ground
 
 from spatialq.runtime.threads import n_threads
 
@@ -39,25 +38,27 @@ def dense(n_points):
     return [x, np.tile(y, copies)[:n_points], np.tile(z, copies)[:n_points]]
 
 
-def measure(name, clouds, repeat):
+def compare(name, clouds, repeat):
     """Best processor and wall time of each function over all clouds."""
-    best = {}
-    for _ in range(repeat + 1):  # the first round compiles
-        for function in (owm_ground, classify_ground):
-            kernel, options = function.UDF.kernel("cpu"), function.Options()
-            wall, processor = time.perf_counter(), time.process_time()
+
+    def over_all_clouds(name):
+        kernel, options = measure.kernel(name, "cpu"), measure.options_of(name)
+
+        def work():
             for cloud in clouds:
                 kernel(*cloud, np.arange(cloud[0].size), options)
-            spent = time.perf_counter() - wall, time.process_time() - processor
-            best[function] = [
-                min(pair) for pair in zip(best.get(function, spent), spent, strict=True)
-            ]
+
+        return work
+
+    names = "owm_ground", "classify_ground"
+    timed = measure.in_turns({each: over_all_clouds(each) for each in names}, repeat)
     n_points = sum(cloud[0].size for cloud in clouds)
-    wall, processor = best[classify_ground]
+    ours, simple = timed["classify_ground"], timed["owm_ground"]
+    wall, processor = ours.best, ours.best_processor
     print(
         f"{name:16} {n_points:>10} points  {n_points / processor / 1e6:6.2f} M points/s a core  "
         f"{n_points / wall / 1e6:6.2f} on {n_threads()} threads  "
-        f"{wall / best[owm_ground][0]:6.1f} x the time of owm_ground",
+        f"{wall / simple.best:6.1f} x the time of owm_ground",
         flush=True,
     )
 
@@ -70,10 +71,10 @@ def main():
     arguments = parser.parse_args()
     samples = list(read_samples(arguments.samples))
     if samples:
-        measure("ISPRS samples", samples, arguments.repeat)
+        compare("ISPRS samples", samples, arguments.repeat)
     clouds = {"sparse": make_cloud("sparse", n=SPARSE), "dense": dense(arguments.points)}
     for name, cloud in clouds.items():
-        measure(name, [cloud], arguments.repeat)
+        compare(name, [cloud], arguments.repeat)
 
 
 if __name__ == "__main__":

@@ -2,28 +2,26 @@
 
 python benchmarks/detect_planes.py [--sizes N ...] [--repeat N] [--processor] [--open3d PYTHON]
 
-The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass take
-turns; the ratio is of the best of each. Finding is all that comes before points are told by their
-planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py), in random
-order. With --processor all times are those of the processors, all threads together, which other
-processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in the
-same run, normals included (open3d_rival.py).
+The pass is Numba code on as many threads that finds the bounds of x, y and z. Kernel and pass
+alternate; the ratio is that of the best of each. Finding is all that comes before points are
+assigned to planes: bounds, octree, votes, peaks and refit. Clouds are generated rooms (rooms.py),
+in random order. With --processor all times are those of the processors, all threads together, which
+other processes disturb less. With --open3d, Open3D's detect_planar_patches on a million points in
+the same run, normals included (open3d_rival.py).
 """
 
 import argparse
 import subprocess
 import tempfile
 import time
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
+from measure import in_turns, kernel, stages
 from numba import njit
 from rooms import room
-from spatialq.udfs import detect_planes, plane_points
+from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import cpu, detection
 
 from spatialq.runtime.threads import n_threads, spans
@@ -63,55 +61,28 @@ def bounds(x, y, z):
     return np.min(parts, axis=0), np.max(parts, axis=0)
 
 
-def best_of(repeat, clock, *calls):
-    """Best time of each, in turns, and what it gave then; the first round compiles."""
-    rounds = []
-    for _ in range(repeat + 1):
-        row = []
-        for call in calls:
-            start = clock()
-            given = call()
-            row.append((clock() - start, given))
-        rounds.append(row)
-    return [min(each, key=lambda pair: pair[0]) for each in zip(*rounds[1:], strict=True)]
-
-
-@contextmanager
-def stages(clock):
-    """Time the parts of all calls within: gives a table of seconds."""
-    spent = defaultdict(float)
-
-    def timed(name, inner):
-        def outer(*arguments, **options):
-            start = clock()
-            try:
-                return inner(*arguments, **options)
-            finally:
-                spent[name] += clock() - start
-
-        return outer
-
-    with ExitStack() as patches:
-        for name, (owner, function) in STAGES.items():
-            inner = getattr(owner, function)
-            patches.enter_context(patch.object(owner, function, timed(name, inner)))
-        yield spent
-
-
 def report(n, repeat, clock):
     scene = room(n)
     cloud = scene.x, scene.y, scene.z
     del scene
     ids = np.arange(n)
 
-    def planes():
-        with stages(clock) as spent:
-            return spent, cpu.run(*cloud, ids, detect_planes.Options())["plane_id"].size
+    of_planes, of_points = (kernel(name, "cpu") for name in ("detect_planes", "plane_points"))
+    options = detect_planes.Options()
 
-    kernel, options = plane_points.UDF.kernel("cpu"), plane_points.Options()
-    (whole, (spent, found)), (points, _), (read, _) = best_of(
-        repeat, clock, planes, lambda: kernel(*cloud, ids, options), lambda: bounds(*cloud)
-    )
+    def planes():
+        with stages(STAGES, clock) as spent:
+            return spent, of_planes(*cloud, ids, options)["plane_id"].size
+
+    tasks = {
+        "planes": planes,
+        "points": lambda: len(of_points(*cloud, ids, options)["plane_id"]),
+        "bounds": lambda: bounds(*cloud),
+    }
+    timed = in_turns(tasks, repeat, keep=True)
+    seconds = {name: each.seconds(clock) for name, each in timed.items()}
+    whole, points, read = (min(each) for each in seconds.values())
+    spent, found = timed["planes"].results[seconds["planes"].index(whole)]
     nodes_to_planes = sum(spent[name] for name in FINDING)
     print(
         f"{n:>10} points: pass {1000 * read:.1f} ms ({24e-9 * n / read:.0f} GB/s); "

@@ -7,10 +7,9 @@ footprints meet is intersected, until one part is wide enough and higher. It sto
 """
 
 import argparse
-import time
 
 import numpy as np
-import shapely
+from measure import in_turns
 from spatialq.udfs.direction import Options, cpu
 
 from spatialq.data.meshes import Meshes
@@ -48,6 +47,8 @@ def building(n):
 
 def rival(meshes):
     """Pairs (a, b) of which b is above a somewhere, with Shapely."""
+    import shapely
+
     triangles = [vertices[faces] for vertices, faces in meshes]
     shapes = []
     for each in triangles:
@@ -67,6 +68,8 @@ def rival(meshes):
 
 
 def some_over(a, b):
+    import shapely
+
     corners_a, flat_a, wide_a = a
     corners_b, flat_b, wide_b = b
     of_b = np.flatnonzero(wide_b)
@@ -112,20 +115,16 @@ def main():
         task()
     if arguments.rival:
         tasks["Shapely, relaxed"] = lambda: rival(made)
-    seconds, answers = {name: [] for name in tasks}, {}
-    for _ in range(arguments.repeat):
-        for name, task in tasks.items():  # they take turns, so that all meet the same machine
-            clock = time.perf_counter()
-            answers[name] = task()
-            seconds[name].append(time.perf_counter() - clock)
+    timed = in_turns(tasks, arguments.repeat, warm_up=False, keep=True)
     if arguments.rival:
-        ours, theirs = ({*map(tuple, answers[k].tolist())} for k in ("relaxed", "Shapely, relaxed"))
+        ours, theirs = (
+            {*map(tuple, timed[k].results[-1].tolist())} for k in ("relaxed", "Shapely, relaxed")
+        )
         print(f"{len(ours ^ theirs)} pairs differ from Shapely's: it takes narrow parts as well")
     print(f"{len(made):,} elements, {len(meshes.faces):,} triangles, {n_threads()} threads")
-    least = {name: min(each) for name, each in seconds.items()}
-    for name, each in least.items():
-        ratio = each / least["relaxed"]
-        print(f"{name:20} {each:9.4f} s  {ratio:8.2f} of relaxed  {len(answers[name]):10,} pairs")
+    for name, each in timed.items():
+        ratio, pairs = each.best / timed["relaxed"].best, len(each.results[-1])
+        print(f"{name:20} {each.best:9.4f} s  {ratio:8.2f} of relaxed  {pairs:10,} pairs")
 
 
 if __name__ == "__main__":

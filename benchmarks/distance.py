@@ -12,14 +12,15 @@ import tempfile
 from pathlib import Path
 
 from buildings import copies, elements
-from intersects_with import Rival, best
+from intersects_with import Rival
+from measure import in_turns
 from spatialq.udfs.distance import Options, cpu
 
 from spatialq.demo.house import write_house
 from spatialq.runtime.threads import n_threads
 
 
-def measure(name, meshes, limit, repeat):
+def compare(name, meshes, limit, repeat):
     rival = Rival(meshes)
 
     def clearance():
@@ -34,7 +35,10 @@ def measure(name, meshes, limit, repeat):
 
     near()
     nearest()
-    (theirs, ours, first), (clashes, pairs, _) = best(repeat, clearance, near, nearest)
+    tasks = {"clearance": clearance, "near": near, "nearest": nearest}
+    timed = in_turns(tasks, repeat, warm_up=False, keep=True)
+    theirs, ours, first = (each.best for each in timed.values())
+    clashes, pairs = (timed[name].results[-1] for name in ("clearance", "near"))
     found = {frozenset((clash.a.id(), clash.b.id())) for clash in clashes}
     print(
         f"{name:24} {len(meshes):7} {len(meshes.faces):9} {theirs:11.3f} {len(found):7} "
@@ -62,7 +66,7 @@ def main():
         for model in chosen.models:
             meshes = elements(model)
             for n in chosen.copies:
-                measure(f"{model.stem} x {n}", copies(meshes, n), chosen.limit, chosen.repeat)
+                compare(f"{model.stem} x {n}", copies(meshes, n), chosen.limit, chosen.repeat)
 
 
 if __name__ == "__main__":

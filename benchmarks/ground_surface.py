@@ -4,11 +4,11 @@ python benchmarks/ground_surface.py [--points 50000] [--side 2000] [--repeat 3] 
 """
 
 import argparse
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
+from measure import in_turns
 from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import cKDTree
 from spatialq.udfs.ground_surface import Options, cpu, grid, triangles
@@ -23,17 +23,6 @@ def make_ground(n, side):
     x, y = (np.round(rng.random(n) * side, 2) for _ in range(2))
     z = np.round(30 * np.sin(x / 210) * np.cos(y / 170) + 0.02 * x + rng.normal(0, 0.05, n), 2)
     return x + 500_000, y + 5_800_000, z
-
-
-def best(repeat, *tasks):
-    """Least time of each task; the tasks take turns, so that all meet the same machine."""
-    times = [[] for _ in tasks]
-    for _ in range(repeat):
-        for task, seen in zip(tasks, times, strict=True):
-            clock = time.perf_counter()
-            task()
-            seen.append(time.perf_counter() - clock)
-    return [min(seen) for seen in times]
 
 
 def main():
@@ -78,24 +67,23 @@ def main():
     con.register("cloud", pa.table({"point_id": point_id, "x": x, "y": y, "z": z}))
     con.execute("SET enable_progress_bar = false; CREATE TABLE points AS FROM cloud")
     query = "SELECT count(z) FROM ground_surface('points', source := 'points')"
-    names = ["tin", "tin, thin", "idw", "arrange", "triangulate", "rasterise", "SQL, tin"]
-    tasks = [
-        kernel(),
-        kernel(thin=True),
-        kernel(method="idw", extrapolate=True),
-        lambda: triangles.arrange(x, y, z, cells, thin=False),
-        lambda: triangles.triangulate(*points[:2]),
-        rasterise,
-        lambda: con.sql(query).fetchall(),
-    ]
+    tasks = {
+        "tin": kernel(),
+        "tin, thin": kernel(thin=True),
+        "idw": kernel(method="idw", extrapolate=True),
+        "arrange": lambda: triangles.arrange(x, y, z, cells, thin=False),
+        "triangulate": lambda: triangles.triangulate(*points[:2]),
+        "rasterise": rasterise,
+        "SQL, tin": lambda: con.sql(query).fetchall(),
+    }
     if arguments.rival:
-        names += ["SciPy linear", "SciPy tree, 10 nearest"]
-        tasks += [linear, nearest_ten]
-    seconds = best(arguments.repeat, *tasks)
+        tasks["SciPy linear"] = linear
+        tasks["SciPy tree, 10 nearest"] = nearest_ten
+    timed = in_turns(tasks, arguments.repeat, warm_up=False)
     con.close()
     print(f"{x.size:,} points, {cells.columns} x {cells.rows} cells, {n_threads()} threads")
-    for name, each in zip(names, seconds, strict=True):
-        print(f"{name:24} {each:8.3f} s   {each / seconds[0]:6.2f} of tin")
+    for name, each in timed.items():
+        print(f"{name:24} {each.best:8.3f} s   {each.best / timed['tin'].best:6.2f} of tin")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ to the first line. Without a model, the demo's house is taken.
 import argparse
 import math
 import tempfile
-import time
 from pathlib import Path
 
 import ifcopenshell
@@ -22,6 +21,7 @@ import ifcopenshell.guid
 import ifcopenshell.ifcopenshell_wrapper as wrapper
 import pyarrow as pa
 from buildings import copies, elements
+from measure import in_turns
 from spatialq.udfs.intersects_with import Options, cpu
 
 import spatialq
@@ -90,17 +90,6 @@ def table(con, meshes):
     con.from_arrow(arrow).create("elements")
 
 
-def best(repeat, *tasks):
-    """Least time of each task, and its result; they take turns, to meet the same machine."""
-    times, results = [[] for _ in tasks], [None for _ in tasks]
-    for _ in range(repeat):
-        for i, task in enumerate(tasks):
-            clock = time.perf_counter()
-            results[i] = task()
-            times[i].append(time.perf_counter() - clock)
-    return [min(seen) for seen in times], results
-
-
 def line(name, seconds, kernel, pairs=""):
     print(f"    {name:32} {seconds:9.4f} s {seconds / kernel:8.2f} of kernel   {pairs}")
 
@@ -124,14 +113,15 @@ def compare(meshes, arguments):
             tasks["IfcOpenShell, tree"] = rival.tree
             tasks["IfcOpenShell, intersection"] = rival.intersection
             tasks["IfcOpenShell, collision"] = rival.collision
-        seconds, results = best(arguments.repeat, *tasks.values())
-    for name, each, result in zip(tasks, seconds, results, strict=True):
+        timed = in_turns(tasks, arguments.repeat, warm_up=False, keep=True)
+    for name, each in timed.items():
+        result, best = each.results[-1], timed["kernel"].best
         if isinstance(result, dict):
-            line(name, each, seconds[0], f"{result['a'].size:,} pairs")
+            line(name, each.best, best, f"{result['a'].size:,} pairs")
         elif name == "IfcOpenShell, tree":
-            line(name, each, seconds[0])
+            line(name, each.best, best)
         else:
-            line(name, each, seconds[0], f"{len(result):,} pairs")
+            line(name, each.best, best, f"{len(result):,} pairs")
 
 
 def grow(meshes, counts, repeat):
@@ -139,7 +129,9 @@ def grow(meshes, counts, repeat):
     first = None
     for n in counts:
         many = copies(meshes, n)
-        (seconds,), (result,) = best(repeat, lambda many=many: cpu.run(many, options=Options()))
+        work = {"kernel": lambda many=many: cpu.run(many, options=Options())}
+        timed = in_turns(work, repeat, warm_up=False, keep=True)["kernel"]
+        seconds, result = timed.best, timed.results[-1]
         triangles = len(many.faces)
         rate = seconds / (triangles * math.log(triangles))
         first = first or rate

@@ -6,7 +6,6 @@ python benchmarks/owm_ground.py [dense|sparse|small ...] [--strips] [--json FILE
 import argparse
 import json
 import platform
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from clouds import KINDS, make_cloud
+from measure import in_turns
 from numba import njit
 from spatialq.udfs.owm_ground import Options, cpu
 
@@ -42,18 +42,7 @@ def extremes(x, y, z, start, stop):
     return a, b, c, d, e, f
 
 
-def best(repeat, *tasks):
-    """Least time of each task; the tasks take turns, so that all meet the same machine."""
-    times = [[] for _ in tasks]
-    for _ in range(repeat):
-        for task, seen in zip(tasks, times, strict=True):
-            clock = time.perf_counter()
-            task()
-            seen.append(time.perf_counter() - clock)
-    return [min(seen) for seen in times]
-
-
-def measure(kind, repeat, *, strips):
+def figures(kind, repeat, *, strips):
     x, y, z = make_cloud(kind, strips=strips)
     point_id = np.arange(x.size)
     parts = spans(x.size, n_threads())
@@ -62,25 +51,24 @@ def measure(kind, repeat, *, strips):
         def one_pass(reduce):
             return lambda: list(pool.map(lambda part: reduce(x, y, z, *part), parts))
 
-        tasks = (
-            one_pass(sums),
-            one_pass(extremes),
-            lambda: cpu.run(x, y, z, point_id, Options()),
-        )
-        for task in tasks:
-            task()  # compiles
-        sum_pass, extreme_pass, kernel = best(repeat, *tasks)
+        tasks = {
+            "sums": one_pass(sums),
+            "extremes": one_pass(extremes),
+            "kernel": lambda: cpu.run(x, y, z, point_id, Options()),
+        }
+        timed = in_turns(tasks, repeat)
 
     con = spatialq.connect()
     con.register("cloud", pa.table({"point_id": point_id, "x": x, "y": y, "z": z}))
     con.execute("SET enable_progress_bar = false; CREATE TABLE points AS FROM cloud")
     con.unregister("cloud")
-    arrow, sql = best(
-        repeat,
-        lambda: con.sql("SELECT x, y, z FROM points").to_arrow_table(),
-        lambda: con.sql("SELECT count(*) FROM owm_ground('points')").fetchall(),
-    )
+    tasks = {
+        "to Arrow": lambda: con.sql("SELECT x, y, z FROM points").to_arrow_table(),
+        "SQL": lambda: con.sql("SELECT count(*) FROM owm_ground('points')").fetchall(),
+    }
+    timed |= in_turns(tasks, repeat, warm_up=False)
     con.close()
+    sum_pass, extreme_pass, kernel, arrow, sql = (each.best for each in timed.values())
     return {
         "cloud": kind + (" strips" if strips else ""),
         "points": x.size,
@@ -104,7 +92,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", type=Path, help="also write the figures here")
     arguments = parser.parse_args()
-    results = [measure(kind, arguments.repeat, strips=arguments.strips) for kind in arguments.kinds]
+    results = [figures(kind, arguments.repeat, strips=arguments.strips) for kind in arguments.kinds]
     for result in results:
         print()
         for name, value in result.items():

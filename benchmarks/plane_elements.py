@@ -18,8 +18,40 @@ from spatialq.udfs.detect_planes.cpu import detection
 from spatialq.udfs.plane_elements import Options
 from spatialq.udfs.plane_elements.match import match
 
-from spatialq.demo.house import write_house
+from spatialq.data.meshes import Meshes
 from spatialq.runtime.threads import n_threads
+
+CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], np.float64)
+FACES = np.array([
+    (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
+    (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3),
+])  # fmt: skip
+BAY, HEIGHT, THICKNESS = (6.0, 5.0), 3.0, 0.2
+"""Metres: of a room along x and y, of a storey, of a wall or slab."""
+
+
+def walls(columns, rows, storeys):
+    """A building of walls and slabs, each a box, as meshes."""
+    made = []
+
+    def add(low, high):
+        low, high = np.array(low), np.array(high)
+        made.append((low + CORNERS * (high - low), FACES))
+
+    (a, b), t = BAY, THICKNESS
+    for storey in range(storeys):
+        bottom = storey * HEIGHT
+        top = bottom + HEIGHT - t
+        for i in range(columns):
+            for j in range(rows):
+                add((i * a, j * b, top), ((i + 1) * a, (j + 1) * b, top + t))
+        for i in range(columns + 1):
+            for j in range(rows):
+                add((i * a, j * b + t, bottom), (i * a + t, (j + 1) * b, top))
+        for i in range(columns):
+            for j in range(rows + 1):
+                add((i * a + t, j * b, bottom), ((i + 1) * a, j * b + t, top))
+    return Meshes.of(made)
 
 
 def scan(meshes, n, rng):
@@ -45,7 +77,7 @@ def quality(result, labels, owner, n_elements):
     return found[labels > 0].mean(), *np.percentile(off, [50, 95])
 
 
-def measure(name, meshes, n, repeat):
+def compare(name, meshes, n, repeat):
     (x, y, z), owner = scan(meshes, n, np.random.default_rng(1))
     options = Options()
     best = [np.inf, np.inf]
@@ -80,13 +112,15 @@ def main():
     )
     with tempfile.TemporaryDirectory() as folder:
         if not chosen.models:
+            from spatialq.demo.house import write_house
+
             house = Path(folder) / "house.ifc"
             write_house(house)
             chosen.models = [house]
         for model in chosen.models:
             meshes = elements(model)
             for n in chosen.points:
-                measure(model.stem, meshes, n, chosen.repeat)
+                compare(model.stem, meshes, n, chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""What a row a point, parts apart and SQL cost beside `detect_planes`, in one run.
+"""Cost of one row per point, of `split` and of SQL relative to `detect_planes`, in one run.
 
 python benchmarks/plane_points.py [--points N] [--repeat N]
 
-On a generated room (rooms.py). `detect_planes` ends in a row a plane, `plane_points` in a row a
-point; how fast the former is says detect_planes.py.
+On a generated room (rooms.py). `detect_planes` gives one row per plane, `plane_points` one row
+per point; detect_planes.py measures how fast the former is.
 """
 
 import argparse
 
 import numpy as np
 import pyarrow as pa
-from detect_planes import best_of
+from measure import in_turns
 from rooms import room
 
 import spatialq
@@ -30,16 +30,17 @@ def main():
         con.register("cloud", pa.table({"point_id": ids, **columns}))
         con.execute("CREATE TABLE points AS FROM cloud")
         query = "SELECT count(plane_id) FROM plane_points('points', device := 'cpu')"
-        planes, points, split, sql = best_of(
-            arguments.repeat,
-            lambda: spatialq.run("detect_planes", **columns, device="cpu"),
-            lambda: spatialq.run("plane_points", **columns, device="cpu"),
-            lambda: spatialq.run("plane_points", **columns, device="cpu", split=True),
-            lambda: con.sql(query).fetchall(),
-        )
+        tasks = {
+            "detect_planes": lambda: spatialq.run("detect_planes", **columns, device="cpu"),
+            "plane_points": lambda: spatialq.run("plane_points", **columns, device="cpu"),
+            "with split": lambda: spatialq.run("plane_points", **columns, device="cpu", split=True),
+            "in SQL": lambda: con.sql(query).fetchall(),
+        }
+        timed = in_turns(tasks, arguments.repeat)
+    planes = timed.pop("detect_planes").best
     print(f"{arguments.points} points, detect_planes {1000 * planes:.0f} ms")
-    for name, seconds in (("plane_points", points), ("with split", split), ("in SQL", sql)):
-        print(f"{name:12} {1000 * seconds:8.0f} ms = {seconds / planes:5.2f} x detect_planes")
+    for name, each in timed.items():
+        print(f"{name:12} {1000 * each.best:8.0f} ms = {each.best / planes:5.2f} x detect_planes")
 
 
 if __name__ == "__main__":

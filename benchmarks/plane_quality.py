@@ -16,7 +16,7 @@ P, R    precision and recall of planes at 80 % overlap (Hoover et al. 1996, 10.1
 found   true planes with one found within 3 degrees and 5 cm at the middle of its points
 more    planes that are nobody's, second ones of one true plane included
 p, r    share of the points with a plane that have the right one; of the points of planes that do
-angle, offset   greatest error of the found planes, degrees and mm
+angle, offset   largest error of the found planes, degrees and mm
 
 Scans. The cloud is cut into cells of 1/64 of its extent (98 % of it along the longest axis).
 Through the points within 2.5 cells of each cell's mean a plane is fitted: the cell is flat where
@@ -54,7 +54,7 @@ SPARSE = 100_000  # points that these have: nothing of theirs is new on smaller 
 OVERLAP = 0.8
 ANGLE, OFFSET = 3.0, 0.05  # degrees, metres
 CELLS = 64  # along the longest axis
-REACH = 2.5  # cells
+SEARCH_RADIUS = 2.5  # cells
 FLAT = 1 / 5
 AGREE = 15.0
 GROWN_ANGLE, GROWN_SHARE = 10.0, 0.01
@@ -65,17 +65,13 @@ KINECT = 525.0, 319.5, 239.5, 0.001  # focal length, middle in pixels; metres of
 
 
 def detect_planes(cloud, distance, _limit):
-    from spatialq.udfs import detect_planes, plane_points
+    from spatialq.udfs.detect_planes import Options, cpu
 
-    ids = np.arange(cloud[0].size)
+    ids, options = np.arange(cloud[0].size), Options(max_distance=distance)
     start = time.perf_counter()
-    found = detect_planes.UDF.kernel("cpu")(
-        *cloud, ids, detect_planes.Options(max_distance=distance)
-    )
+    found = cpu.run(*cloud, ids, options, ["detect_planes"])["detect_planes"]
     seconds = time.perf_counter() - start
-    label = plane_points.UDF.kernel("cpu")(
-        *cloud, ids, plane_points.Options(max_distance=distance)
-    )["plane_id"]
+    label = cpu.run(*cloud, ids, options, ["plane_points"])["plane_points"]["plane_id"]
     planes = np.column_stack([found[name] for name in ("nx", "ny", "nz", "d")])
     return planes, label - 1, seconds
 
@@ -254,7 +250,7 @@ class Scan:
         off = self.points - means[cell]
         moments = np.stack([np.bincount(cell, a * b) for a in off.T for b in off.T], axis=-1)
         moments = moments.reshape(-1, 3, 3)
-        near = cKDTree(means).query_ball_point(means, REACH * (high - low).max() / CELLS)
+        near = cKDTree(means).query_ball_point(means, SEARCH_RADIUS * (high - low).max() / CELLS)
         starts = np.concatenate([[0], np.cumsum([len(each) for each in near])])
         near = np.concatenate(near).astype(np.int64)
 

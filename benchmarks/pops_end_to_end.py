@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import rasterio
-from spatialq.udfs.pops_features import UDF, Options
+from measure import kernel, options_of
 
 import spatialq
 from spatialq.data.grid import Grid
@@ -54,7 +54,7 @@ def measure(con, path, table, best):
         return result
 
     grid = Grid(time_of("read", lambda: read(path)), dx=CELL, dy=CELL)
-    time_of("kernel", lambda: UDF.kernel("cpu")(grid, Options()))
+    time_of("kernel", lambda: kernel("pops_features", "cpu")(grid, options_of("pops_features")))
     query = f"FROM pops_features('{path}', device := 'cpu')"
     time_of("SQL, file", lambda: con.sql(query).to_arrow_table())
     if table:

@@ -9,13 +9,13 @@ else the machine does.
 
 import argparse
 import json
-import time
 from functools import partial
 from math import cos, sin
 from pathlib import Path
 
 import naive_pops
 import numpy as np
+from measure import in_turns, kernel
 from spatialq.udfs.pops_features import STATISTICS, Options, cpu
 from spatialq.udfs.pops_features.division import divide
 
@@ -29,6 +29,7 @@ SCALES = {
     "large": (1100.0, 1200.0, 1300.0),
 }
 SCALES["all nine"] = SCALES["small"] + SCALES["medium"] + SCALES["large"]
+OURS = kernel("pops_features", "cpu")
 METHODS = {"PCA": ("pca",), "STAT": ("stat",), "both": ("pca", "stat")}
 
 
@@ -48,22 +49,9 @@ def terrain(rows, columns, seed=1, xp=np):
     return Grid(z, dx=SPACING, dy=SPACING)
 
 
-def in_turns(works, repeat):
-    """Best wall and processor seconds of each work; the first round compiles."""
-    best = dict.fromkeys(works, (np.inf, np.inf))
-    for turn in range(repeat + 1):
-        for name, work in works.items():
-            wall, processor = time.perf_counter(), time.process_time()
-            work()
-            spent = time.perf_counter() - wall, time.process_time() - processor
-            if turn:
-                best[name] = tuple(np.minimum(best[name], spent).tolist())
-    return best
-
-
 def assert_same(grid, options, closed_form):
     """Check ours against the loop."""
-    found = cpu.run(grid, options)
+    found = OURS(grid, options)
     expected = np.stack(naive_pops.run(grid, options, closed_form=closed_form), axis=1)
     tolerance = {"pca": 1e-6 if closed_form else 1e-12, "stat": 1e-9}
     for m, method in enumerate(options.methods):
@@ -92,29 +80,32 @@ def against_the_loop(grid, repeat):
         for method, methods in METHODS.items():
             options = Options(scales=scales, methods=methods)
             works = {
-                "ours": partial(cpu.run, grid, options),
+                "ours": partial(OURS, grid, options),
                 "raw": partial(raw_only, grid, options),
                 "loop": partial(naive_pops.run, grid, options),
             }
             if "pca" in methods:
                 works["closed form"] = partial(naive_pops.run, grid, options, closed_form=True)
-            best = in_turns(works, repeat)
-            ours, ours_processor = best["ours"]
+            timed = in_turns(works, repeat)
+            ours, ours_processor = timed["ours"].best, timed["ours"].best_processor
             ratios = {
-                rival: {"wall": wall / ours, "processor": processor / ours_processor}
-                for rival, (wall, processor) in best.items()
+                rival: {
+                    "wall": each.best / ours,
+                    "processor": each.best_processor / ours_processor,
+                }
+                for rival, each in timed.items()
                 if rival not in ("ours", "raw")
             }
             row = {
                 "scales": name,
                 "method": method,
-                "seconds": {name: wall for name, (wall, _) in best.items()},
+                "seconds": {name: each.best for name, each in timed.items()},
                 "ratios": ratios,
-                "aggregation_share": 1 - best["raw"][1] / ours_processor,
+                "aggregation_share": 1 - timed["raw"].best_processor / ours_processor,
             }
             rows.append(row)
             shown = (
-                f"  {rival} {best[rival][0]:6.3f} s, {each['wall']:4.1f} times ours "
+                f"  {rival} {timed[rival].best:6.3f} s, {each['wall']:4.1f} times ours "
                 f"(processor {each['processor']:4.1f})"
                 for rival, each in ratios.items()
             )
@@ -128,11 +119,11 @@ def by_number_of_scales(grid, repeat):
     cells = grid.rows * grid.columns
     for method, methods in METHODS.items():
         works = {
-            n: partial(cpu.run, grid, Options(scales=scales[-n:], methods=methods))
+            n: partial(OURS, grid, Options(scales=scales[-n:], methods=methods))
             for n in (1, 3, 6, 9)
         }
-        best = in_turns(works, repeat)
-        costs = {n: 1e9 * processor / cells for n, (_, processor) in best.items()}
+        timed = in_turns(works, repeat)
+        costs = {n: 1e9 * each.best_processor / cells for n, each in timed.items()}
         rows.append({"method": method, "processor_ns_per_cell": costs})
         shown = "  ".join(f"{n}: {cost:6.1f}" for n, cost in costs.items())
         print(f"processor ns a cell by number of scales, large ones first, {method:5} {shown}")

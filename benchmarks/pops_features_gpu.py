@@ -1,46 +1,26 @@
 """`pops_features` and `pops_patches` on the GPU: parity with the CPU, time by kernel; JSON files.
 
-python benchmarks/pops_features_gpu.py --commit HASH [--json FOLDER] [--side CELLS]
+python benchmarks/pops_features_gpu.py --commit HASH [--out FOLDER] [--side CELLS]
 
 The terrain of benchmarks/pops_features.py, made on the device. *Kernels* take the raw features of
 all patches of a grid that is there, band by band; *aggregation* is beside them.
 """
 
 import argparse
-import json
-import statistics
-import time
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 import cupy as cp
+import measure
 import numpy as np
 from pops_features import METHODS, SCALES, terrain
-from spatialq.udfs import pops_features, pops_patches
-from spatialq.udfs.pops_features import gpu
+from spatialq.udfs.pops_features import Options, gpu
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
 from spatialq.runtime import cuda
-from spatialq.runtime.threads import n_threads
 
-FUNCTIONS = {"pops_features": pops_features, "pops_patches": pops_patches}
 SHAPES = ("skewness", "kurtosis")
-
-
-def milliseconds(work, repeat=5):
-    """Median time of some work that ends on the device, after one turn that is not counted."""
-    work()
-    times = []
-    for _ in range(repeat):
-        cp.cuda.Device().synchronize()
-        clock = time.perf_counter()
-        work()
-        cp.cuda.Device().synchronize()
-        times.append(1e3 * (time.perf_counter() - clock))
-    return statistics.median(times)
 
 
 def raw(grid, options, *, aggregate=False):
@@ -51,43 +31,23 @@ def raw(grid, options, *, aggregate=False):
             kernels.aggregate(features)
 
 
-def by_kernel(work):
-    """Milliseconds in the CUDA kernels, by name."""
-    device, spent = cuda.device(), {}
-    launch = device.launch
-
-    def timed(source, kernel, *arguments):
-        start, end = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        launch(source, kernel, *arguments)
-        end.record()
-        end.synchronize()
-        spent[kernel] = spent.get(kernel, 0.0) + cp.cuda.get_elapsed_time(start, end)
-
-    device.launch = timed
-    work()
-    device.launch = launch
-    return dict(sorted(spent.items(), key=lambda item: -item[1]))
-
-
 def of_scales(grid, name, method):
     """Figures of the kernels for some scales and methods."""
-    options = pops_features.Options(scales=SCALES[name], methods=METHODS[method])
+    options = Options(scales=SCALES[name], methods=METHODS[method])
     visits = (
         sum(scale.patches * scale.cells for scale in divide(grid, options).scales)
         / divide(grid, options).x.size ** 2
     )
-    kernels_ms = milliseconds(partial(raw, grid, options))
+    kernels_ms = measure.wall_ms(partial(raw, grid, options))
     report = {
         "scales": name,
         "method": method,
         "visits_of_a_cell": visits,
         "kernels_ms": kernels_ms,
-        "aggregation_ms": milliseconds(partial(raw, grid, options, aggregate=True)) - kernels_ms,
-        "by_kernel_ms": by_kernel(partial(raw, grid, options, aggregate=True)),
+        "aggregation_ms": measure.wall_ms(partial(raw, grid, options, aggregate=True)) - kernels_ms,
+        "by_kernel_ms": measure.by_kernel(partial(raw, grid, options, aggregate=True)),
     }
-    print(json.dumps(report, indent=1), flush=True)
-    return report
+    return measure.show(report)
 
 
 def worst_difference(found, expected, of_examples):
@@ -116,7 +76,7 @@ def assert_as_on_the_cpu(found, grid, options):
         south = row * y.step
         z = cp.asnumpy(grid.z[south : south + y.size])
         band = replace(grid, z=z, first_row=south, all_rows=grid.rows)
-        expected = pops_features.UDF.kernel("cpu")(band, options)
+        expected = measure.kernel("pops_features", "cpu")(band, options)
         ids = expected["example_id"]
         order = np.lexsort([np.arange(ids.size), ids])
         for name, values in expected.items():
@@ -129,39 +89,33 @@ def assert_as_on_the_cpu(found, grid, options):
     return max(differences)
 
 
-def measure(function, grid, cpu_grid, options):
+def figures(function, grid, cpu_grid, options):
     """Figures of a function as the planner wants them; the CPU has a smaller grid."""
-    udf = FUNCTIONS[function].UDF
-    on_cpu, on_gpu = udf.kernel("cpu"), udf.kernel("gpu")
+    on_cpu, on_gpu = (measure.kernel(function, device) for device in ("cpu", "gpu"))
     points, cpu_points = grid.rows * grid.columns, cpu_grid.rows * cpu_grid.columns
     report = {"scales": options.scales, "points": points, "cpu_points": cpu_points}
     if function == "pops_features":
         difference = assert_as_on_the_cpu(on_gpu(grid, options), grid, options)
         report["worst_difference"] = difference
-    clock = time.perf_counter()
-    on_cpu(cpu_grid, options)
-    report["cpu_first_s"] = time.perf_counter() - clock
-    clock = time.perf_counter()
-    on_cpu(cpu_grid, options)
-    report["cpu_ms"] = 1e3 * (time.perf_counter() - clock) * points / cpu_points
-    work = udf.work(points, options)
-    device_ms = milliseconds(partial(on_gpu, grid, options))
+    cpu_first, cpu_ms, _ = measure.first_and_next(partial(on_cpu, cpu_grid, options))
+    work = measure.work_of(function, points, options)
+    device_ms = measure.wall_ms(partial(on_gpu, grid, options))
     here = replace(grid, z=cp.asnumpy(grid.z))
     report |= {
+        "cpu_first_s": cpu_first,
+        "cpu_ms": cpu_ms * points / cpu_points,
         "bytes": work.bytes_in + work.bytes_out,
         "steps": work.steps,
         "device_ms": device_ms,
         "M_points_per_s": points / device_ms / 1e3,
-        "host_to_host_ms": milliseconds(partial(on_gpu, here, options), 3),
+        "host_to_host_ms": measure.wall_ms(partial(on_gpu, here, options), 3),
     }
-    print(json.dumps(report, indent=1), flush=True)
-    return report
+    return measure.show(report)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--json", type=Path, help="folder for a file of each function")
+    measure.add_arguments(parser)
     parser.add_argument("--side", type=int, default=30_000, help="of the grid, in cells")
     parser.add_argument("--cpu-side", type=int, default=6000)
     parser.add_argument("--patches-side", type=int, default=6000, help="for pops_patches")
@@ -173,30 +127,21 @@ def main():
         "pops_features": [grid, grid],
         "pops_patches": [terrain(arguments.patches_side, arguments.patches_side, xp=cp)],
     }
-    name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     for function, grids in of.items():
-        module = FUNCTIONS[function]
-        kernel = module.UDF.kernel("gpu")
+        kernel = measure.kernel(function, "gpu")
         sets = SCALES["small"], SCALES["all nine"]
-        report = {
-            "function": function,
-            "device": name,
-            "cupy": cp.__version__,
-            "commit": arguments.commit,
-            "date": datetime.now(UTC).date().isoformat(),
-            "cpu_threads": n_threads(),
-            "small_call_ms": milliseconds(partial(kernel, small, module.Options())),
-            "clouds": [
-                measure(function, each, other, module.Options(scales=scales))
+        report = measure.header(
+            function, arguments.commit,
+            small_call_ms=measure.wall_ms(partial(kernel, small, Options())),
+            clouds=[
+                figures(function, each, other, Options(scales=scales))
                 for each, scales in zip(grids, sets, strict=False)
             ],
-        }
+        )  # fmt: skip
         if function == "pops_features":
-            report["read_ms"] = milliseconds(grid.z.max)
+            report["read_ms"] = measure.wall_ms(grid.z.max)
             report["kernels"] = [of_scales(grid, s, m) for s in SCALES for m in ("PCA", "STAT")]
-        if arguments.json:
-            target = arguments.json / f"{function}.json"
-            target.write_text(json.dumps(report, indent=1) + "\n")
+        measure.write(arguments.out, report["function"], report)
 
 
 if __name__ == "__main__":

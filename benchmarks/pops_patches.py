@@ -10,15 +10,18 @@ from functools import partial
 
 import naive_pops
 import numpy as np
-from pops_features import SCALES, in_turns, raw_only, terrain
-from spatialq.udfs.pops_patches import Options, cpu
+from measure import in_turns, kernel
+from pops_features import SCALES, raw_only, terrain
+from spatialq.udfs.pops_features import Options
 
 from spatialq.runtime.threads import n_threads
+
+OURS = kernel("pops_patches", "cpu")
 
 
 def assert_same(grid, options):
     """Check that the loop gives the same values."""
-    found = cpu.run(grid, options)
+    found = OURS(grid, options)
     names = found["feature"].names
     for scale, raw in zip(options.scales, naive_pops.run(grid, options, keep=True), strict=True):
         for k, _ in enumerate(names):
@@ -38,20 +41,21 @@ def main():
     print(f"{grid.rows} x {grid.columns} cells, {n_threads()} threads")
     for name, scales in SCALES.items():
         options = Options(scales=scales)
-        rows = cpu.run(grid, options)["value"].size
+        rows = OURS(grid, options)["value"].size
         works = {
-            "ours": partial(cpu.run, grid, options),
+            "ours": partial(OURS, grid, options),
             "features": partial(raw_only, grid, options),
             "loop": partial(naive_pops.run, grid, options, keep=True),
         }
-        best = in_turns(works, arguments.repeat)
-        wall, processor = best["ours"]
-        share = 1 - best["features"][1] / processor
+        timed = in_turns(works, arguments.repeat)
+        wall, processor = timed["ours"].best, timed["ours"].best_processor
+        share = 1 - timed["features"].best_processor / processor
+        loop = timed["loop"]
         print(
             f"{name:9} {rows / 1e6:5.1f} M rows  ours {wall:6.3f} s, {1e9 * processor / rows:4.0f} "
             f"processor ns a row, {100 * share:2.0f} % of them to write the columns  "
-            f"loop {best['loop'][0]:6.3f} s, {best['loop'][0] / wall:4.1f} times ours "
-            f"(processor {best['loop'][1] / processor:4.1f})"
+            f"loop {loop.best:6.3f} s, {loop.best / wall:4.1f} times ours "
+            f"(processor {loop.best_processor / processor:4.1f})"
         )
 
 

@@ -8,7 +8,7 @@ Cohen's kappa on grids that they have not seen.
 
 Without grids it makes two kinds of terrain itself, eroded by rivers and hit by meteorites. That
 shows how the study is done and that it runs. It says nothing about planets: the two differ as they
-were made to differ. README.md tells where grids of planets are to be had.
+were made to differ. README.md says where to get grids of planets.
 """
 
 import argparse
@@ -51,7 +51,7 @@ SCALES = {
 # is what the authors' code computes, has the shape alone.
 METHODS = ("pca", "stat_centred")
 STATISTICS = "mean, variance, skewness, kurtosis, min, q1, median, q3, max"
-FEWEST = 20
+MIN_EXAMPLES = 20
 """Examples of a class that a classifier may learn from."""
 CLASSIFIERS = {
     "logistic regression": lambda _: make_pipeline(
@@ -94,8 +94,8 @@ def main() -> None:
             for group, scales in SCALES.items()
         }
     for name, n in Counter(next(iter(tables.values()))[1].tolist()).items():
-        if n < FEWEST:
-            parser.exit(1, f"planets: {name} has {n} examples, must have {FEWEST} or more\n")
+        if n < MIN_EXAMPLES:
+            parser.exit(1, f"planets: {name} has {n} examples, must have {MIN_EXAMPLES} or more\n")
     kappas = {name: cross_validate(*table, arguments.repeats) for name, table in tables.items()}
     report(kappas)
     draw(folder / "planets.png", grids, kappas)
@@ -140,7 +140,7 @@ def take_features(con: "DuckDBPyConnection", grids: Grids) -> None:
 def feature_table(
     con: "DuckDBPyConnection", method: str, scales: list[float]
 ) -> "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]":
-    """Give a row an example: its features, its class and its grid; none that lacks a value."""
+    """Give one row per example (features, class, grid), without those that lack a value."""
     rows = con.execute(
         f"""
         SELECT list(value ORDER BY scale, feature, statistic), class, grid
@@ -200,7 +200,7 @@ COLOURS = {"pca": (196, 80, 40), "stat_centred": (40, 96, 160)}
 
 
 def draw(path: Path, grids: Grids, kappas: "dict[str, NDArray[Any]]") -> None:
-    """Draw the relief of a grid of each class, and the kappas: settings as dots, means as bars."""
+    """Draw a hillshade of one grid per class, and the kappas: settings as dots, means as bars."""
     from PIL import Image, ImageDraw, ImageFont, ImageOps
 
     small, medium, large = (ImageFont.load_default(size) for size in (15, 18, 28))
@@ -212,8 +212,8 @@ def draw(path: Path, grids: Grids, kappas: "dict[str, NDArray[Any]]") -> None:
         source = GridSource(files[0])
         z = source.overview(2 * side)
         west, _, _, east, *_ = source.box
-        relief = Image.fromarray(hillshade(Raster(z, 0.0, 0.0, (east - west) / z.shape[1])))
-        canvas.paste(ImageOps.contain(relief, (side, side)), (28 + k * (side + 16), 100))
+        shaded = Image.fromarray(hillshade(Raster(z, 0.0, 0.0, (east - west) / z.shape[1])))
+        canvas.paste(ImageOps.contain(shaded, (side, side)), (28 + k * (side + 16), 100))
         pen.text((28 + k * (side + 16), 74), f"{name}: {Path(files[0]).name}", INK, medium)
     low = min(0.0, *(each.min() for each in kappas.values()))
 

@@ -4,23 +4,7 @@
 Nothing heavy is imported before it is needed.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from spatialq.errors import CrsError, DeviceError, FileError, FileWarning, SpatialqError
-
-if TYPE_CHECKING:
-    from spatialq.data.meshes import Meshes
-    from spatialq.database.connection import connect, install
-    from spatialq.database.loading import load
-    from spatialq.database.readers.ifc_models import read_ifc
-    from spatialq.execution.call import run, run_elements, run_grid
-    from spatialq.io.grid.source import read_grid
-    from spatialq.io.las.source import read_las
-    from spatialq.udfs.pops_features.own import pops_method
-    from spatialq.workflows.features import write_features
-    from spatialq.workflows.ground import write_ground
-    from spatialq.workflows.lod import write_lod
-    from spatialq.workflows.planes import write_planes
+from typing import Any
 
 __all__ = [
     "CrsError",
@@ -31,6 +15,7 @@ __all__ = [
     "SpatialqError",
     "__version__",
     "connect",
+    "describe",
     "install",
     "load",
     "pops_method",
@@ -46,30 +31,37 @@ __all__ = [
     "write_planes",
 ]
 
-_LAZY = {
+LAZY = {
+    "CrsError": "spatialq.errors",
+    "DeviceError": "spatialq.errors",
+    "FileError": "spatialq.errors",
+    "FileWarning": "spatialq.errors",
     "Meshes": "spatialq.data.meshes",
+    "SpatialqError": "spatialq.errors",
     "connect": "spatialq.database.connection",
+    "describe": "spatialq.functions.stubs",
     "install": "spatialq.database.connection",
     "load": "spatialq.database.loading",
-    "pops_method": "spatialq.udfs.pops_features.own",
+    "pops_method": "spatialq.udfs.pops_features.user_methods",
     "read_grid": "spatialq.io.grid.source",
     "read_ifc": "spatialq.database.readers.ifc_models",
     "read_las": "spatialq.io.las.source",
-    "run": "spatialq.execution.call",
-    "run_elements": "spatialq.execution.call",
-    "run_grid": "spatialq.execution.call",
+    "run": "spatialq.execution.run",
+    "run_elements": "spatialq.execution.run",
+    "run_grid": "spatialq.execution.run",
     "write_features": "spatialq.workflows.features",
     "write_ground": "spatialq.workflows.ground",
     "write_lod": "spatialq.workflows.lod",
     "write_planes": "spatialq.workflows.planes",
 }
+"""Where each public name is; `__init__.pyi`, which is generated, tells type checkers the same."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in LAZY:
         import importlib
 
-        return getattr(importlib.import_module(_LAZY[name]), name)
+        return getattr(importlib.import_module(LAZY[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 

@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from spatialq.data.columns import Lists, Text
 from spatialq.data.grid import Grid
 from spatialq.data.meshes import Meshes
-from spatialq.functions.declaration import Lists, Text, catalog
+from spatialq.functions.catalogue import catalogue
 
 from .host.device import HostDevice, OnDevice
 
@@ -41,9 +42,9 @@ def columns_of(points):
 
 def run(function, kind, arguments, **options):
     """Run the kernel of a kind; columns that a table may lack are None unless they are given."""
-    udf = catalog()[function]
-    arguments = {**dict.fromkeys(udf.carries), **arguments}
-    return udf.kernel(kind)(**arguments, options=udf.options(**options))
+    udf = catalogue()[function]
+    arguments = {**dict.fromkeys(getattr(udf.inputs, "attributes", {})), **arguments}
+    return udf.kernel(kind)(**arguments, options=udf.choose(options))
 
 
 def run_both(function, arguments, **options):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from spatialq.runtime.cuda import include_folders
+
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted(ROOT.glob("udfs/*/*.cu"))
+SOURCES = sorted([*ROOT.glob("udfs/*/*.cu"), *ROOT.glob("spatialq/geometry/*.cu")])
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +24,14 @@ def nvrtc():
     return ctypes.CDLL(str(found[0]))
 
 
-def compile_cuda(nvrtc, text, name, arch):
+def compile_cuda(nvrtc, text, path, arch):
     """Return the compiler's log; empty when all is well."""
     program = ctypes.c_void_p()
-    words = f"--gpu-architecture={arch}", "--std=c++17", f"-I{ROOT / 'udfs'}"
-    options = (ctypes.c_char_p * 3)(*map(str.encode, words))
+    folders = [f"-I{folder}" for folder in include_folders(path)]
+    words = f"--gpu-architecture={arch}", "--std=c++17", *folders
+    options = (ctypes.c_char_p * len(words))(*map(str.encode, words))
     nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), text.encode(), str(name).encode(), 0, None, None
+        ctypes.byref(program), text.encode(), str(path).encode(), 0, None, None
     )
     status = nvrtc.nvrtcCompileProgram(program, len(options), options)
     size = ctypes.c_size_t()
@@ -41,13 +44,13 @@ def compile_cuda(nvrtc, text, name, arch):
 
 def test_the_compiler_is_one(nvrtc):
     good = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] += 1.0f; }'
-    assert compile_cuda(nvrtc, good, "good.cu", "sm_90") == ""
+    assert compile_cuda(nvrtc, good, Path("folder/good.cu"), "sm_90") == ""
     assert 'bad.cu(1): error: identifier "y" is undefined' in compile_cuda(
-        nvrtc, good.replace("x[", "y["), "bad.cu", "sm_90"
+        nvrtc, good.replace("x[", "y["), Path("folder/bad.cu"), "sm_90"
     )
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_every_source_compiles(nvrtc, path, arch):
     assert compile_cuda(nvrtc, path.read_text(), path, arch) == ""

@@ -12,14 +12,13 @@ import pytest
 import rasterio
 from PIL import Image
 from spatialq.udfs.pops_features import Options
-from spatialq.udfs.pops_features.methods import OWN
+from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
 from spatialq.cli import main as cli
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
-from spatialq.workflows import features
-from spatialq.workflows.features import _asked, _labels, _usual
+from spatialq.workflows.feature_choice import choose_features, default_features, label_features
 
 from .conftest import real_file
 
@@ -53,7 +52,7 @@ def command(tmp_path, monkeypatch, capsys):
         return subprocess.CompletedProcess(sys.argv, code, *capsys.readouterr())
 
     yield call
-    OWN.clear()  # methods of the user's last as long as the process
+    USER_METHODS.clear()  # methods of the user's last as long as the process
 
 
 def test_one_command_gives_tables_and_a_picture(tmp_path):
@@ -108,34 +107,7 @@ def test_with_outputs_it_says_what_it_did(command, tmp_path):
         assert word in result.stdout
 
 
-OPTIONS = {
-    "scales": (5.0, 7.5), "steps": (2.0, 3.0), "example_scale": 30.0, "example_step": 15.0,
-    "methods": ("stat_centred", "pca"), "min_valid": 0.25, "min_points": 5, "min_patches": 2,
-    "quantiles": "linear",
-}  # fmt: skip
-
-
-def test_every_option_is_a_flag(command, monkeypatch):
-    assert set(OPTIONS) == set(Options.__dataclass_fields__)
-    given = []
-    nothing = {"features": [], "outputs": []}
-    monkeypatch.setattr(features, "write_features", lambda *_, **k: given.append(k) or nothing)
-    texts = {name: ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-             for name, value in OPTIONS.items()}  # fmt: skip
-    flags = [word for name, text in texts.items()
-             for word in (f"--{name.replace('_', '-')}", text)]  # fmt: skip
-    reader = ["--nodata", "-9999", "--band", "2", "--device", "cpu", "--show", "pca1, q1"]
-    for more in ([*flags, *reader], []):
-        result = command("a.tif", *more)
-        assert (result.returncode, result.stdout.strip()) == (0, "(no rows)")
-    full, plain = given
-    assert {name: full[name] for name in OPTIONS} == OPTIONS
-    assert (full["nodata"], full["band"], full["device"]) == (-9999.0, 2, "cpu")
-    assert full["show"] == ("pca1", "q1")
-    assert Options(**{name: plain[name] for name in OPTIONS}) == Options()
-
-
-def test_the_picture_shows_what_it_is_told(tmp_path):
+def test_the_picture_shows_the_features_that_are_named(tmp_path):
     source = write_grid(tmp_path / "a.tif")
     heights = []
     for show in (["q1"], ["q1", "median", "q3", "max"], []):
@@ -209,11 +181,15 @@ def test_several_files_are_a_table(command, tmp_path):
 
 def test_what_is_shown_of_features_of_a_name():
     options = Options(methods=("pca", "stat", "stat_centred"))
-    there = _labels(options)
-    assert list(_asked(there, ["pca2"])) == ["pca2"]
-    assert list(_asked(there, ["stat.kurtosis", "mean"])) == ["stat.kurtosis", "mean"]
-    assert list(_asked(there, ["kurtosis"])) == ["stat.kurtosis", "stat_centred.kurtosis"]
-    assert list(_usual(there)) == ["pca1", "pca2", "variance", "std"]
+    there = label_features(options)
+
+    def chosen(*names):
+        return list(choose_features("features", there, names))
+
+    assert chosen("pca2") == ["pca2"]
+    assert chosen("stat.kurtosis", "mean") == ["stat.kurtosis", "mean"]
+    assert chosen("kurtosis") == ["stat.kurtosis", "stat_centred.kurtosis"]
+    assert list(default_features(there, 4)) == ["pca1", "pca2", "variance", "std"]
 
 
 def test_progress_is_in_cells(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ import rasterio
 from PIL import Image
 
 import spatialq
+from spatialq.functions.catalogue import Function
 from spatialq.planner import log
 
 from .classify_ground.cases import hill, scene
@@ -53,7 +54,7 @@ def command(*arguments):
     return json.loads(result.stdout)[0]
 
 
-def test_one_command_gives_points_terrain_relief_and_table(tmp_path, world):
+def test_one_command_gives_points_terrain_hillshade_and_table(tmp_path, world):
     targets = [tmp_path / name for name in ("g.laz", "t.tif", "r.png", "p.parquet")]
     done = command("ground", world.las, *(f"-o{target}" for target in targets), "--resolution", 2)
     before, after = laspy.read(world.las), laspy.read(targets[0])
@@ -67,17 +68,17 @@ def test_one_command_gives_points_terrain_relief_and_table(tmp_path, world):
     assert after.header.parse_crs() == before.header.parse_crs()
     with spatialq.connect() as con:
         found = con.sql(f"FROM '{targets[3]}' ORDER BY point_id").fetchnumpy()
-    takes_part = found["point_id"]  # noise does not
-    assert takes_part.size == done["points"] - done["noise_points"]
-    assert found["is_ground"].tolist() == is_ground[takes_part].tolist()
+    considered = found["point_id"]  # noise does not
+    assert considered.size == done["points"] - done["noise_points"]
+    assert found["is_ground"].tolist() == is_ground[considered].tolist()
     with rasterio.open(targets[1]) as terrain:
         assert terrain.crs.to_epsg() == before.header.parse_crs().to_epsg()
         assert terrain.res == (2.0, 2.0)
         heights = terrain.read(1, masked=True)
-    near = np.abs(np.asarray(before.z)[takes_part] - found["height"] - np.ma.median(heights))
+    near = np.abs(np.asarray(before.z)[considered] - found["height"] - np.ma.median(heights))
     assert np.median(near) < 10  # z less height is about where the terrain is
-    with Image.open(targets[2]) as relief:
-        assert relief.size == heights.shape[::-1]
+    with Image.open(targets[2]) as hillshade:
+        assert hillshade.size == heights.shape[::-1]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(t.name for t in targets)
 
 
@@ -129,6 +130,19 @@ def test_the_terrain_covers_the_cloud_and_has_the_crs_that_was_given(tmp_path):
         assert terrain.bounds.bottom == np.floor(cloud.y.min() / 1.5) * 1.5
         assert terrain.bounds.top == np.ceil(cloud.y.max() / 1.5) * 1.5
         assert (~terrain.read(1, masked=True).mask).mean() > 0.7
+
+
+def test_the_terrain_has_the_options_of_ground_surface(tmp_path):
+    path = write_scene(tmp_path / "a.las")
+    heights = []
+    for neighbours in (1, 10):
+        target = tmp_path / f"{neighbours}.tif"
+        options = {"method": "idw", "neighbours": neighbours, "extrapolate": True}
+        spatialq.write_ground(path, target, **options)
+        with rasterio.open(target) as terrain:
+            heights.append(terrain.read(1, masked=True))
+    assert not any(each.mask.any() for each in heights)
+    assert (heights[0] != heights[1]).mean() > 0.5
 
 
 def test_degrees_are_refused_before_anything_is_written(tmp_path):
@@ -211,17 +225,18 @@ def test_arrays_without_a_database(tmp_path):
 
 
 def test_what_does_not_fit_the_gpu_after_all_runs_on_the_cpu(monkeypatch):
-    from spatialq.functions.declaration import Udf
-    from spatialq.planner import plan as route
+    from spatialq.planner.plan import Plan
 
-    kernel = Udf.kernel
+    kernel = Function.kernel
 
     def full(**_):
         message = "out of memory"
         raise MemoryError(message)
 
-    monkeypatch.setattr(Udf, "kernel", lambda u, d: full if d == "gpu" else kernel(u, d))
-    monkeypatch.setattr(route, "plan", lambda *_: route.Plan("gpu", 1.0, "faster", []))
+    monkeypatch.setattr(Function, "kernel", lambda u, d: full if d == "gpu" else kernel(u, d))
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "faster", [])
+    )
     rng = np.random.default_rng(2)
     columns = [rng.uniform(0, 30, 500) for _ in range(3)]
     assert spatialq.run("owm_ground", *columns)["point_id"].size > 0

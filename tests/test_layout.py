@@ -10,14 +10,14 @@ import pytest
 
 import spatialq
 from spatialq.database.connection import macros, sql_functions
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 ROOT = Path(__file__).parents[1]
 
 
 def test_every_function_has_all_its_places():
-    assert "owm_ground" in catalog()
-    for name, udf in catalog().items():
+    assert "owm_ground" in catalogue()
+    for name, udf in catalogue().items():
         assert udf.name == name
         for place in (
             f"udfs/{name}/cpu.py",

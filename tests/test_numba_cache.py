@@ -113,10 +113,10 @@ for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
 """
 RUN = """
 import numpy as np
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 from spatialq.udfs.owm_ground import Options
 x = np.arange(10.0)
-kernel = catalog()["owm_ground"].kernel("cpu")
+kernel = catalogue()["owm_ground"].kernel("cpu")
 print(kernel(x, x, x, np.arange(10), options=Options())["point_id"].size)
 """
 

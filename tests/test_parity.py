@@ -8,7 +8,7 @@ missing one is a failure.
 import numpy as np
 import pytest
 
-from spatialq.functions.declaration import catalog
+from spatialq.functions.catalogue import catalogue
 
 from .conftest import real_file
 from .kernels import (
@@ -22,8 +22,8 @@ from .kernels import (
     run_both,
 )
 
-FUNCTIONS = [name for name, udf in catalog().items() if udf.has_kernel("gpu")]
-OF_POINTS = [name for name in FUNCTIONS if catalog()[name].takes_points]
+FUNCTIONS = [name for name, udf in catalogue().items() if udf.has_kernel("gpu")]
+OF_POINTS = [name for name in FUNCTIONS if catalogue()[name].takes_points]
 CASES = [
     (name, case)
     for name in FUNCTIONS

@@ -1,7 +1,6 @@
 """From a file to its planes: the command and the Python call."""
 
 import json
-import sys
 
 import laspy
 import numpy as np
@@ -11,6 +10,7 @@ from PIL import Image
 from spatialq.udfs.detect_planes import ORIENTATIONS
 
 import spatialq
+from spatialq.planner import log
 
 from .command_line import spatialq_command, spatialq_process
 from .conftest import real_file
@@ -82,6 +82,13 @@ def test_one_command_gives_points_table_and_picture(tmp_path):
     assert geo["columns"]["boundary"]["crs"]["id"] == {"authority": "EPSG", "code": 25832}
 
 
+def test_points_and_table_come_from_one_search(tmp_path):
+    source = write_scene(tmp_path / "a.las")
+    before = len(log.entries())
+    spatialq.write_planes(source, [tmp_path / "p.las", tmp_path / "p.csv"])
+    assert len(log.entries()) == before + 1
+
+
 def test_without_outputs_it_prints_the_planes(tmp_path):
     source = write_scene(tmp_path / "a.las")
     result = spatialq_command("planes", source, "--limit", 3)
@@ -98,41 +105,6 @@ def test_with_outputs_it_says_what_it_did(tmp_path):
     assert result.returncode == 0, result.stderr
     for word in ("plane_points", "noise_points", "device", "p.csv"):
         assert word in result.stdout
-
-
-OPTIONS = {
-    "kernel": "paper", "phi_num": 25, "rho_num": 111, "s_level": 1, "s_ms": 33,
-    "max_thickness": 0.03, "min_isotropy": 0.1, "max_distance": 0.04, "min_points": 77,
-    "orientation_tolerance": 3.0,
-}  # fmt: skip
-
-
-def test_every_option_is_a_flag(tmp_path, monkeypatch, capsys):
-    from spatialq.udfs.detect_planes import Options
-
-    from spatialq.cli import main as cli
-    from spatialq.workflows import planes
-
-    assert {*OPTIONS, "split", "s_ps"} == set(Options.__dataclass_fields__)
-    given = []
-    nothing = {"planes": [], "outputs": []}
-    monkeypatch.setattr(planes, "write_planes", lambda *_, **k: given.append(k) or nothing)
-    flags = [word for name, value in OPTIONS.items()
-             for word in (f"--{name.replace('_', '-')}", str(value))]  # fmt: skip
-    for more in (["--split", "--up", "y"], []):
-        monkeypatch.setattr(
-            sys, "argv", ["spatialq", "planes", "a.las", *(flags if more else []), *more]
-        )
-        cli.main()
-    monkeypatch.setattr(sys, "argv", ["spatialq", "planes", "a.las", "--s-ps", "0.02"])
-    cli.main()
-    assert "(no rows)" in capsys.readouterr().out
-    full, plain, share = given
-    assert {name: full[name] for name in OPTIONS} == OPTIONS
-    assert (full["split"], full["up"]) == (True, "y")
-    assert share["s_ps"] == 0.02
-    names = Options.__dataclass_fields__
-    assert Options(**{name: plain[name] for name in names}) == Options()
 
 
 def test_the_axis_that_points_up(tmp_path):

@@ -1,1 +1,1 @@
-"""The command line: one module for each command, options derived from the declarations."""
+"""The command line: commands read options, call a workflow and print what it returns."""

@@ -1,4 +1,4 @@
-"""A terrain grid as kernels see it: an array of heights, and where its cells are."""
+"""A terrain grid: an array of heights, and the coordinates of its cells."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,27 +7,26 @@ import numpy as np
 
 from spatialq.runtime import cuda
 
-LARGEST = 1e60
-"""Of a height: the fourth powers of larger ones, which moments are of, are infinite."""
+MAX_HEIGHT = 1e60
+"""Maximum absolute height: the fourth powers of larger ones, which moments need, overflow."""
 EQUAL = 1e-10
-"""Relative difference of spacings that comes from rounding: cells are square then."""
+"""Relative difference of spacings that rounding explains: such cells are square."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A regular grid, or a band of whole rows of one.
+    """A regular grid, or a band of complete rows of one.
 
     Parameters
     ----------
     z : float32 or float64 [rows, columns], contiguous
-        Row 0 is the southernmost; NaN where there is no value. In the memory of the host or of a
-        GPU.
+        Row 0 is the southernmost; NaN where there is no value. In main memory or on a GPU.
     x0, y0 : float
         Centre of the south-western cell of the whole grid.
     dx, dy : float, > 0
         Spacing of the cells.
     first_row : int
-        Which row of the whole grid `z[0]` is.
+        Number of the row of the whole grid that `z[0]` is.
     all_rows : int, optional
         Rows of the whole grid; by default those of `z`.
     """
@@ -57,29 +56,29 @@ class Grid:
 
 @dataclass(frozen=True)
 class Windows:
-    """Runs of rows that a band of a grid must hold whole: each `size` rows, `step` rows apart."""
+    """Runs of rows that a band must contain completely: each of `size` rows, `step` rows apart."""
 
     size: int
     step: int
     count: int
     results: int
-    """Rows of the result for each."""
+    """Rows of the result per window."""
 
 
 def heights(values: Any, missing: Any = None) -> Any:
-    """Make heights of numbers.
+    """Convert numbers to heights.
 
     Parameters
     ----------
     values : array of numbers [rows, columns]
-        In the memory of the host or of a GPU.
+        In main memory or on a GPU.
     missing : bool[rows, columns], optional
-        Where there is no value, besides NaN.
+        True where there is no value; NaN is always missing.
 
     Returns
     -------
     float32 or float64 [rows, columns], contiguous
-        float32 where that holds every number of the type. A copy only where there must be one.
+        float32 if it can hold every number of the type. Copied only if necessary.
     """
     single = np.can_cast(values.dtype, np.float32)
     z = values.astype(np.float32 if single else np.float64, order="C", copy=missing is not None)
@@ -94,31 +93,31 @@ def count_values(whose: str, grid: Grid) -> int:
     Parameters
     ----------
     whose : str
-        What an error begins with.
+        Name at the beginning of an error sentence.
     grid : Grid
 
     Raises
     ------
     ValueError
-        If a value is infinite, or so large that its moments would be.
+        If a value is infinite, or so large that its moments overflow.
     """
     xp = cuda.device().xp if cuda.on_gpu(grid.z) else np
-    if grid.z.dtype == np.float32:  # which has no other so large
+    if grid.z.dtype == np.float32:  # larger float32 are infinite
         beyond = xp.isinf(grid.z)
     else:
-        beyond = (grid.z > LARGEST) | (grid.z < -LARGEST)
+        beyond = (grid.z > MAX_HEIGHT) | (grid.z < -MAX_HEIGHT)
     if beyond.any():
         row, column = divmod(int(beyond.argmax()), grid.columns)
         x, y = grid.x0 + column * grid.dx, grid.y0 + (grid.first_row + row) * grid.dy
         value = float(grid.z[row, column])
-        must = f"from {-LARGEST:g} to {LARGEST:g}, or missing"
+        must = f"from {-MAX_HEIGHT:g} to {MAX_HEIGHT:g}, or missing"
         message = f"{whose}: z must be {must}, got {value!r} at x = {x!r}, y = {y!r}"
         raise ValueError(message)
     return int(grid.z.size - xp.count_nonzero(xp.isnan(grid.z)))
 
 
 def require_values(whose: str, grid: Grid) -> None:
-    """Refuse a grid without a value, or with one that is infinite or as good as that.
+    """Reject a grid without any value, or with a value that is infinite or too large.
 
     Raises
     ------

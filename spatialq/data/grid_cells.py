@@ -1,4 +1,4 @@
-"""Cells in any order into a grid: where they lie is found from their coordinates alone."""
+"""Build a grid from cells in any order; its spacing is found from their coordinates alone."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,41 +13,42 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, spans
 
 NEAR = 0.01
-"""Cells that a coordinate may lie off its place: those from text are rounded."""
+"""Maximum distance in cells of a coordinate from its place: coordinates in text are rounded."""
 EXACT = 1e-6
-"""Cells that arithmetic leaves coordinates off their places, at most."""
+"""Maximum distance in cells that floating-point arithmetic explains."""
 SPARSE = 100
-"""Places of a grid for each cell that is there, at most: points that are no grid need more."""
-MOST_DIFFERENT = 1 << 20
-"""Values of an axis that each thread looks for the spacing in; all are checked against it."""
-EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate is
+"""Maximum ratio of places in a grid to cells given: points that are no grid exceed it."""
+MAX_DISTINCT = 1 << 20
+"""Maximum number of distinct values per thread from which the spacing is derived; all values are
+checked against it."""
+EMPTY = np.uint64(2**64 - 1)  # the bits of a NaN, which no coordinate has
 
 
-class Axis(NamedTuple):
-    """Where cells may lie along an axis."""
+class RegularAxis(NamedTuple):
+    """The places of cells along an axis."""
 
     first: float
     spacing: float
     places: int
 
     def off(self, values: NDArray[Any]) -> NDArray[Any]:
-        """How far values are from the nearest place, in cells."""
+        """Distance of values from the nearest place, in cells."""
         at = (values - self.first) / self.spacing
         distance: NDArray[Any] = np.abs(at - np.rint(at))
         return distance
 
 
 def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) -> Grid:
-    """Build the grid of cells that come in any order; some may be absent.
+    """Build a grid from cells in any order; some cells may be absent.
 
     Parameters
     ----------
     function : str
-        Whose errors they are.
+        The function that was called, for the error sentence.
     x, y : float64[n], n > 0
         Centres of the cells, each within a hundredth of a cell of its place.
     z : float64[n]
-        NaN where there is no value. The grid has float32 if that holds every value exactly.
+        NaN where there is no value. The grid has float32 if it can hold every value exactly.
 
     Returns
     -------
@@ -56,8 +57,8 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     Raises
     ------
     ValueError
-        If the cells are not regularly spaced along x and y, one is there twice, there is only a
-        row or a column of them, or a value is infinite or all are missing.
+        If the cells are not regularly spaced along x and y, a cell occurs twice, there is only one
+        row or column, a value is infinite, or all values are missing.
     """
     along_x, along_y = _axes(function, x, y)
     shape = along_y.places, along_x.places
@@ -82,19 +83,19 @@ def grid_of(function: str, x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) ->
     return grid
 
 
-def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
+def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[RegularAxis, RegularAxis]:
     """Find the spacing along x and y.
 
-    As arithmetic may leave values of one place apart, gaps that are a small part of the widest
-    are passed over at the second attempt: not at the first, since the widest may be one between
-    two parts of a grid.
+    Arithmetic may leave small gaps between values of one place. The second attempt therefore
+    ignores gaps that are small compared with the widest one. The first does not, because the
+    widest gap may lie between two parts of a grid.
     """
     xs, ys = _different(function, "x", x), _different(function, "y", y)
     for share in (1e-9, 0.1):
         along_x, along_y = _axis(xs, share), _axis(ys, share)
         near = max(along_x.off(xs).max(), along_y.off(ys).max()) <= NEAR
         places = along_x.places * along_y.places
-        # beside a very wide gap cells of several places seem to be of one, which has no room then
+        # compared with a very wide gap, several places may seem to be one, with too few places then
         all_apart = along_x.places >= xs.size and along_y.places >= ys.size
         if near and (all_apart or x.size <= places) and places <= SPARSE * x.size:
             return along_x, along_y
@@ -109,7 +110,7 @@ def _axes(function: str, x: NDArray[Any], y: NDArray[Any]) -> tuple[Axis, Axis]:
 
 
 def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Sort the different values of an axis, of which there must be two."""
+    """Sort the distinct values of an axis; there must be at least two."""
     extents = np.array(_in_parts(lambda part: _extent(values[part]), values.size))
     low, high = float(extents[:, 0].min()), float(extents[:, 1].max())
     if not isfinite(high - low):
@@ -127,26 +128,26 @@ def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _axis(values: NDArray[Any], share: float) -> Axis:
+def _axis(values: NDArray[Any], share: float) -> RegularAxis:
     """Find the spacing of ascending values: the usual gap, exact over the whole extent."""
     gaps = np.diff(values)
     gaps = np.diff(values[np.append(True, gaps > share * gaps.max())])
     usual = np.partition(gaps, (gaps.size - 1) // 2)[(gaps.size - 1) // 2]
-    # the mean of these is exact enough to count the places of a wide extent
+    # the mean of these is precise enough to count the places of a wide extent
     usual = gaps[np.abs(gaps - usual) < 0.1 * usual].mean()
     first, extent = float(values[0]), float(values[-1] - values[0])
     steps = round(extent / usual)
-    ends = Axis(first, extent / steps, steps + 1)
+    ends = RegularAxis(first, extent / steps, steps + 1)
     if ends.off(values).max() <= EXACT:
         return ends
-    # the ends are rounded as well: a line through all is less off
+    # the ends are rounded, too: a line fitted to all values is more precise
     spacing, start = np.polyfit(np.rint((values - first) / ends.spacing), values - first, 1)
-    line = Axis(first + float(start), float(spacing), steps + 1)
+    line = RegularAxis(first + float(start), float(spacing), steps + 1)
     return line if line.off(values).max() <= NEAR else ends
 
 
 def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
-    """Say where the gap is that is widest, beside the usual one of its axis."""
+    """Say where the gap is that is widest compared with the usual gap of its axis."""
     found = []
     for axis, values in (("x", xs), ("y", ys)):
         gaps = np.diff(values)
@@ -156,7 +157,7 @@ def _widest_gap(xs: NDArray[Any], ys: NDArray[Any]) -> str:
     return max(found)[1]
 
 
-def _require_near(function: str, axis: str, values: NDArray[Any], places: Axis) -> None:
+def _require_near(function: str, axis: str, values: NDArray[Any], places: RegularAxis) -> None:
     off = places.off(values)
     row = int(np.argmax(off))
     if off[row] > NEAR:
@@ -169,14 +170,14 @@ def _require_near(function: str, axis: str, values: NDArray[Any], places: Axis) 
 
 
 def _in_parts(work: Callable[[slice], Any], size: int) -> list[Any]:
-    """Call work with a part of range(size) in each thread; give what it returns."""
+    """Call work with one part of range(size) per thread; return the results."""
     with ThreadPoolExecutor(n_threads()) as pool:
         return list(pool.map(work, (slice(*span) for span in spans(size, n_threads()))))
 
 
 @njit(cache=True, nogil=True)
 def _extent(values: Any) -> Any:
-    """Least and greatest value; NaN if one is."""
+    """Find minimum and maximum; return a value that is not finite instead, if there is one."""
     low, high = np.inf, -np.inf
     for i in range(values.size):
         value = values[i]
@@ -198,9 +199,9 @@ def _is_single(values: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _table(values: Any) -> Any:
-    """Hash table (open addressing) of the different values, by their bits."""
+    """Build a hash table (open addressing) of the distinct values, by their bits."""
     bits = 4
-    while 1 << bits < 2 * min(values.size, MOST_DIFFERENT):
+    while 1 << bits < 2 * min(values.size, MAX_DISTINCT):
         bits += 1
     shift, mask = np.uint64(64 - bits), np.int64((1 << bits) - 1)
     table = np.full(1 << bits, EMPTY, np.uint64)
@@ -222,7 +223,7 @@ def _table(values: Any) -> Any:
 def _place(
     x: Any, y: Any, z: Any, x0: float, dx: float, y0: float, dy: float, heights: Any, there: Any
 ) -> bool:
-    """Put cells into their places, up to the first that is not near one; whether all are."""
+    """Store cells at their places; return False at the first one that is not near a place."""
     for i in range(x.size):
         across, up = (x[i] - x0) / dx, (y[i] - y0) / dy
         column, row = round(across), round(up)
@@ -235,7 +236,7 @@ def _place(
 
 @njit(cache=True, nogil=True)
 def _first_again(x: Any, y: Any, x0: float, dx: float, y0: float, dy: float, there: Any) -> int:
-    """Find the first cell that is in the place of one before it."""
+    """Find the first cell whose place is taken by an earlier cell."""
     for i in range(x.size):
         column, row = round((x[i] - x0) / dx), round((y[i] - y0) / dy)
         if there[row, column]:

@@ -1,10 +1,13 @@
-"""Many triangle meshes, one after the other in the same arrays."""
+"""Many triangle meshes, stored one after the other in the same arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -16,10 +19,10 @@ class Meshes:
     vertices : float64[n, 3]
         Metres.
     faces : int32[m, 3]
-        Vertex indices, counted from the first vertex of the face's own mesh; seen from outside
-        counter-clockwise.
+        Vertex indices relative to the first vertex of the mesh; counter-clockwise seen from
+        outside.
     vertex_starts, face_starts : int64[k + 1]
-        Where each mesh begins; the last entry is the end.
+        First vertex and first face of each mesh; the last entry is the end.
     """
 
     vertices: Any
@@ -30,9 +33,20 @@ class Meshes:
     def __len__(self) -> int:
         return len(self.face_starts) - 1
 
+    @property
+    def face_mesh(self) -> "NDArray[np.int64]":
+        """Which mesh each face belongs to; of meshes in the memory of the host."""
+        return np.repeat(np.arange(len(self)), np.diff(self.face_starts))
+
+    @property
+    def global_faces(self) -> "NDArray[np.int64]":
+        """The faces as indices into all `vertices`; of meshes in the memory of the host."""
+        starts = np.repeat(self.vertex_starts[:-1], np.diff(self.face_starts))
+        return np.asarray(self.faces + starts[:, None], np.int64)
+
     @classmethod
     def of(cls, meshes: Sequence[tuple[Any, Any]]) -> "Meshes":
-        """Put single meshes, vertices and faces, one after the other.
+        """Concatenate single meshes, given as vertices and faces.
 
         Examples
         --------
@@ -48,7 +62,7 @@ class Meshes:
         )
 
     def followed_by(self, other: "Meshes") -> "Meshes":
-        """Put other meshes behind these."""
+        """Append other meshes."""
         return Meshes(
             np.concatenate([self.vertices, other.vertices]),
             np.concatenate([self.faces, other.faces]),

@@ -1,4 +1,4 @@
-"""Lengths as people write them."""
+"""Lengths with units, as people write them."""
 
 import re
 from math import isfinite
@@ -12,7 +12,7 @@ def metres(function: str, name: str, text: str) -> float:
     Raises
     ------
     ValueError
-        If it is no length, or negative.
+        If it is not a length, or negative.
     """
     match = re.fullmatch(r"\s*([-+.\dEe]+?)\s*([A-Za-z]*)\s*", text)
     try:

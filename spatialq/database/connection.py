@@ -2,34 +2,24 @@
 
 import atexit
 import contextlib
-import re
 import threading
 import weakref
-from functools import cache
-from importlib.metadata import version
-from importlib.resources import files
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import Any
 
 import duckdb
 
-from spatialq.database.sql_function import SqlFunction
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.database.macros import macros
+from spatialq.database.sql_functions import sql_functions
+
+MEMORY = ":memory:"
 
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
 
 
-class Macro(NamedTuple):
-    """One statement of `sql/*.sql`, with the comment lines above it."""
-
-    name: str
-    is_table: bool
-    comment: str
-    statement: str
-
-
 def connect(
-    path: str = ":memory:", *, read_only: bool = False, config: dict[str, Any] | None = None
+    path: str = MEMORY, *, read_only: bool = False, config: dict[str, Any] | None = None
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB database with all functions of spatialq on it.
 
@@ -53,14 +43,17 @@ def connect(
     """
     con = duckdb.connect(str(path), read_only=read_only, config=config or {})
     try:
-        install(con)
+        if str(path) == MEMORY:
+            _install_in_memory(con)
+        else:
+            install(con)
     except BaseException:
         con.close()
         raise
     return con
 
 
-def connect_quietly(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
+def connect_quietly(path: str = MEMORY) -> duckdb.DuckDBPyConnection:
     """Connect for the command line, whose standard output is for results, not for progress."""
     con = connect(path)
     con.execute("SET enable_progress_bar = false")
@@ -80,72 +73,46 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     RuntimeError
         If DuckDB is older than 2.0.
     """
-    if int(duckdb.__version__.split(".")[0]) < 2:
-        message = f"spatialq: DuckDB must be 2.0 or newer, got {duckdb.__version__}"
-        raise RuntimeError(message)
+    _require_version()
     with _lock:  # two threads that create the same entry get a catalog conflict
         _install_functions(con)
         _install_macros(con)
         _connections.add(con)
 
 
-@cache
-def sql_functions() -> tuple[SqlFunction, ...]:
-    """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    from spatialq.data import camera
-    from spatialq.database import element_sets
-    from spatialq.database import planner_tables as planner
-    from spatialq.database.readers import grid as grid_sql
-    from spatialq.database.readers import ifc as ifc_sql
-    from spatialq.database.readers import las as las_sql
-    from spatialq.database.transport import arrow as bridge
-    from spatialq.database.transport import clouds as bridge_cloud
-    from spatialq.database.transport import elements as bridge_elements
-    from spatialq.database.transport import grid as bridge_grid
-    from spatialq.database.transport import points_and_elements as bridge_points_elements
-    from spatialq.functions.declaration import catalog
-    from spatialq.workflows import ground_sql
-
-    udfs = catalog().values()
-    return (
-        *(bridge.kernel_function(udf) for udf in udfs if udf.takes_points),
-        *(f for udf in udfs if udf.carries for f in bridge_cloud.kernel_functions(udf)),
-        *(f for udf in udfs if udf.takes_grid for f in bridge_grid.kernel_functions(udf)),
-        *(bridge_points_elements.kernel_function(udf) for udf in udfs if udf.takes_elements),
-        *(f for udf in udfs if not udf.columns for f in bridge_elements.kernel_functions(udf)),
-        *element_sets.SQL_FUNCTIONS,
-        *camera.SQL_FUNCTIONS,
-        *planner.SQL_FUNCTIONS,
-        *las_sql.SQL_FUNCTIONS,
-        *grid_sql.SQL_FUNCTIONS,
-        *ifc_sql.SQL_FUNCTIONS,
-        *ground_sql.SQL_FUNCTIONS,
-    )
+def _install_in_memory(con: duckdb.DuckDBPyConnection) -> None:
+    """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
+    _require_version()
+    _create_functions(con)
+    con.execute(f"BEGIN; {''.join(macro.statements('memory') for macro in macros())} COMMIT")
+    with _lock:
+        _connections.add(con)
 
 
-@cache
-def macros() -> tuple[Macro, ...]:
-    """All statements of `sql/*.sql`, each after those whose macros it calls."""
-    found: list[Macro] = []
-    pattern = re.compile(
-        r"((?:^--[^\n]*\n)+)^(CREATE OR REPLACE MACRO (\w+)\(.*?;)$", re.DOTALL | re.MULTILINE
-    )
-    for file in sorted(files("spatialq.sql").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".sql"):
-            for comment, statement, name in pattern.findall(file.read_text(encoding="utf-8")):
-                is_table = re.search(r"\)\s*AS TABLE\b", statement) is not None
-                text = re.sub(r"^-- ?", "", comment.strip(), flags=re.MULTILINE)
-                found.append(Macro(name, is_table, text, statement))
-    ordered: list[Macro] = []
-    while found:
-        names = {macro.name for macro in found}
-        for macro in found:
-            called = set(re.findall(r"(\w+)\(", macro.statement)) - {macro.name}
-            if not called & names:
-                break
-        found.remove(macro)
-        ordered.append(macro)
-    return tuple(ordered)
+def _require_version() -> None:
+    if int(duckdb.__version__.split(".")[0]) < 2:
+        message = f"spatialq: DuckDB must be 2.0 or newer, got {duckdb.__version__}"
+        raise RuntimeError(message)
+
+
+def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] = ()) -> None:
+    types: dict[str, duckdb.sqltypes.DuckDBPyType] = {}
+
+    def known(name: str) -> Any:
+        """Give a type, which takes DuckDB a while to read."""
+        return types.setdefault(name, types.get(name) or duckdb.sqltype(name))
+
+    for function in sql_functions():
+        if function.name not in present:
+            con.create_function(  # type: ignore[call-overload]  # it takes the strings, too
+                function.name,
+                function,
+                list(map(known, function.parameters)),
+                known(function.returns),
+                type="arrow",
+                null_handling="special",
+                side_effects=function.volatile,
+            )
 
 
 def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
@@ -155,18 +122,7 @@ def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        present = {name for (name,) in rows}
-        for function in sql_functions():
-            if function.name not in present:
-                cursor.create_function(  # type: ignore[call-overload]  # takes the strings, too
-                    function.name,
-                    function.call,
-                    list(function.parameters),
-                    function.returns,
-                    type="arrow",
-                    null_handling="special",
-                    side_effects=function.volatile,
-                )
+        _create_functions(cursor, {name for (name,) in rows})
 
 
 def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
@@ -175,10 +131,6 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
         "WHERE database_name = current_database()"
     ).fetchall()[0]
     home = "temp" if read_only else database
-    wanted = {
-        (macro.name, macro.is_table): f"{macro.comment}\n\nspatialq {version('spatialq')}"
-        for macro in macros()
-    }
     rows = con.execute(
         "SELECT function_name, function_type = 'table_macro', comment FROM duckdb_functions() "
         "WHERE database_name = ? AND schema_name = 'main' AND function_type LIKE '%macro'",
@@ -186,19 +138,8 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     present = {(name, is_table): comment for name, is_table, comment in rows}
     for macro in macros():
-        comment = wanted[macro.name, macro.is_table]
-        if present.get((macro.name, macro.is_table)) == comment:
-            continue
-        place = f"{identifier(home)}.main.{macro.name}"
-        con.execute(
-            macro.statement.replace(
-                f"CREATE OR REPLACE MACRO {macro.name}",
-                f"CREATE OR REPLACE {'TEMP' if home == 'temp' else ''} MACRO {place}",
-                1,
-            )
-        )
-        kind = "MACRO TABLE" if macro.is_table else "MACRO"
-        con.execute(f"COMMENT ON {kind} {place} IS {literal(comment)}")
+        if present.get((macro.name, macro.is_table)) != macro.comment:
+            con.execute(macro.statements(home))
 
 
 @atexit.register

@@ -4,7 +4,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.sql_function import SqlFunction
 from spatialq.functions.sql_text import literal
 
 ROW = "{global_id: global_id, identity: identity, mesh: mesh}"
@@ -52,15 +51,3 @@ def _related(exclude: bool | None, a: str, relations: str | None) -> str:  # noq
         name = "relations" if name.lower() == "elements" else f"{name}_relations"
         relations = f"{schema}{dot}{name}"
     return f"FROM related_elements({literal(relations)})"
-
-
-SQL_FUNCTIONS = (
-    SqlFunction("spatialq_sets_sql", ("VARCHAR",) * 3, "VARCHAR", sets_sql, volatile=False),
-    SqlFunction(
-        "spatialq_related_sql",
-        ("BOOLEAN", "VARCHAR", "VARCHAR"),
-        "VARCHAR",
-        related_sql,
-        volatile=False,
-    ),
-)

@@ -4,7 +4,7 @@ import json
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,7 +18,7 @@ from spatialq.errors import FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
-from spatialq.io.source import Box, Source
+from spatialq.io.source import Box, Progress, Source
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
@@ -40,9 +40,6 @@ SUFFIXES = {
 
 _one_file = Lock()
 """DuckDB answers two connections that make the same table with a conflict, so they take turns."""
-
-Progress = Callable[[Path, int, int], None]
-"""file, rows so far, rows in all (0: unknown)."""
 
 
 def kind_of(reader: str, path: Path) -> str:

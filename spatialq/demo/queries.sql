@@ -90,8 +90,8 @@ FROM pops_features(
 );
 
 -- How much that differs from one example to another: pca2 is 0.5 where it is flat, less on slopes
-SELECT feature, round(scale, 1) AS scale, round(min(mean), 3) AS least, round(median(mean), 3) AS middle,
-    round(max(mean), 3) AS greatest
+SELECT feature, round(scale, 1) AS scale, round(min(mean), 3) AS minimum, round(median(mean), 3) AS median,
+    round(max(mean), 3) AS maximum
 FROM features
 WHERE feature IN ('pca2', 'variance')
 GROUP BY ALL

@@ -16,7 +16,7 @@ from spatialq.export.lod_picture import write_lod_picture
 from spatialq.export.planes_picture import write_planes_picture
 from spatialq.export.raster import from_cells
 from spatialq.functions.sql_text import literal
-from spatialq.workflows.features import feature_maps
+from spatialq.workflows.feature_choice import feature_maps
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
 """title, SQL, rows, seconds"""

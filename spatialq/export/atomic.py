@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ WRITER = "output"
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a path that cannot be written, before work is done for it.
+    """Reject a path that cannot be written, before work is done for it.
 
     Raises
     ------
     FileError
-        If its folder is not there or nothing can be written there, or it is a folder itself.
+        If its folder does not exist or is not writable, or the path is a folder itself.
     """
     folder = path.resolve().parent
     if not folder.is_dir():
@@ -31,14 +31,14 @@ def require_writable(path: Path) -> None:
 def require_outputs(
     command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
 ) -> None:
-    """Refuse outputs that a command on a file cannot write, before work is done for them.
+    """Reject outputs that a command on a file cannot write, before work is done for them.
 
     Raises
     ------
     FileError
-        If one cannot be written, or is the source.
+        If an output cannot be written, or is the source.
     ValueError
-        If one has none of the endings, or two are one file.
+        If an output has none of the endings, or two outputs are the same file.
     """
     for target in targets:
         if target.suffix.lower() not in endings:
@@ -54,9 +54,9 @@ def require_outputs(
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a name beside `path` to write to; it becomes `path` when the block ends well.
+    """Give a temporary name beside `path`, which becomes `path` if the block ends without an error.
 
-    A link stays: the file that it points to is written.
+    A link stays; the file to which it points is replaced.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def whole(path: Path) -> Iterator[Path]:
     try:
         yield partial
         partial.replace(target)
-    except OSError as error:  # a full disk, say
+    except OSError as error:  # for example a full disk
         raise FileError.of(WRITER, path, f"cannot be written: {error.strerror}") from error
     finally:
         partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A picture of a terrain's features: its relief, and a map of each feature at each scale."""
+"""A picture of terrain features: a hillshade, and a map of each feature at each scale."""
 
 import math
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 WIDTH, MARGIN, TITLE, GAP = 1600, 28, 64, 14
-RELIEF_SIDE, LEGEND = 500, 130
-MOST_ROWS, MOST_COLUMNS = 4, 3
+HILLSHADE_SIDE, LEGEND = 500, 130
+MAX_ROWS, MAX_COLUMNS = 4, 3
 INK, FAINT, PAPER, EMPTY = (38, 42, 48), (112, 118, 126), (252, 252, 250), (226, 230, 235)
-SLOPE = 0.35  # of the relief, root mean square: its heights are stretched to it
+SLOPE = 0.35  # root mean square of the slopes in the hillshade, to which heights are scaled
 NEAR = 1e-9
-"""Part of an example that a place on its border may seem to be beyond it."""
+"""Tolerance for positions on the border of an example, as a part of its extent."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the examples, at the marks of a legend."""
+"""Quantiles of the examples at the marks of a legend."""
 
 # Colours as lightness, chroma and hue in OKLCh: equal steps of lightness look equal.
 FEATURE_RAMP = (
@@ -46,14 +46,14 @@ HEIGHT_RAMP = (
 
 @dataclass(frozen=True)
 class Terrain:
-    """What is under the examples.
+    """The terrain under the examples.
 
     Parameters
     ----------
     z : float64[rows, columns]
         Row 0 in the north; NaN where there is no height.
     box : sequence of float
-        xmin, ymin, zmin, xmax, ymax, zmax; those of z are not looked at.
+        xmin, ymin, zmin, xmax, ymax, zmax; those of z are not used.
     """
 
     z: "FloatArray"
@@ -61,7 +61,7 @@ class Terrain:
 
     @classmethod
     def of(cls, raster: Raster) -> "Terrain":
-        """Take the whole of a raster."""
+        """Use a whole raster."""
         rows, columns = raster.z.shape
         east = raster.west + columns * raster.resolution
         south = raster.north - rows * raster.resolution
@@ -70,17 +70,17 @@ class Terrain:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """A feature at a scale, in all examples.
+    """One feature at one scale, for all examples.
 
     Parameters
     ----------
     name : str
-        Of the feature: maps of one name share their colours.
+        Name of the feature; maps with the same name share their colours.
     scale : float
     x, y : float64[n]
         Centres of the examples.
     value : float64[n]
-        NaN, or masked, where there is none.
+        NaN or masked where there is no value.
     """
 
     name: str
@@ -98,10 +98,10 @@ def write_features_picture(
     example: tuple[float, float],
     title: str,
 ) -> None:
-    """Write a PNG of a relief and, beside it, maps of features: a row a feature, a column a scale.
+    """Write a PNG of a hillshade and maps of features: one row per feature, one column per scale.
 
-    A row has one legend. Its colours share out the examples evenly, so that the few of extreme
-    values do not make all others look the same.
+    Each row has one legend. Each colour is used for the same number of examples, so that a few
+    extreme values do not make all others look the same.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def write_features_picture(
         File to write, 1600 pixels wide.
     terrain : Terrain
     maps : sequence of FeatureMap, one or more
-        Of at most four names; of more than three scales the first, the middle and the last.
+        At most four names are drawn; of more than three scales the first, the central and the last.
     example : (float, float)
-        How far an example reaches along x and along y.
+        Extent of an example along x and along y.
     title
         First line of the picture.
 
@@ -122,25 +122,25 @@ def write_features_picture(
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    names = list(dict.fromkeys(each.name for each in maps))[:MOST_ROWS]
+    names = list(dict.fromkeys(each.name for each in maps))[:MAX_ROWS]
     scales = _some(sorted({each.scale for each in maps}))
     west, south, _, east, north, _ = terrain.box
     aspect = (north - south) / (east - west)
-    left = MARGIN + RELIEF_SIDE + 2 * GAP
-    column = (WIDTH - MARGIN - LEGEND - left) // MOST_COLUMNS
+    left = MARGIN + HILLSHADE_SIDE + 2 * GAP
+    column = (WIDTH - MARGIN - LEGEND - left) // MAX_COLUMNS
     wide, tall = _fit(aspect, column - GAP, column - GAP)
-    relief_wide, relief_tall = _fit(aspect, RELIEF_SIDE, 2 * RELIEF_SIDE)
+    hillshade_wide, hillshade_tall = _fit(aspect, HILLSHADE_SIDE, 2 * HILLSHADE_SIDE)
     top = TITLE + MARGIN + 24
-    bottom = top + max(len(names) * (tall + 2 * GAP), relief_tall + 130)
+    bottom = top + max(len(names) * (tall + 2 * GAP), hillshade_tall + 130)
     canvas = Image.new("RGB", (WIDTH, bottom + MARGIN), PAPER)
     draw = ImageDraw.Draw(canvas)
     small, medium = ImageFont.load_default(16), ImageFont.load_default(18)
     draw.text((MARGIN, MARGIN), title, INK, ImageFont.load_default(32))
 
-    relief = Image.fromarray(_relief(terrain.z))
-    relief = relief.resize((relief_wide, relief_tall), Image.Resampling.LANCZOS)
-    canvas.paste(relief, (MARGIN, top))
-    draw.text((MARGIN, top - 26), "relief", INK, medium)
+    image = Image.fromarray(_hillshade(terrain.z))
+    image = image.resize((hillshade_wide, hillshade_tall), Image.Resampling.LANCZOS)
+    canvas.paste(image, (MARGIN, top))
+    draw.text((MARGIN, top - 26), "hillshade", INK, medium)
     notes = [
         f"{maps[0].x.size:,} examples",
         "each: the mean of a feature over its patches",
@@ -148,7 +148,7 @@ def write_features_picture(
         "grey: no value",
     ]
     for k, note in enumerate(notes):
-        draw.text((MARGIN, top + relief_tall + 16 + 24 * k), note, FAINT, small)
+        draw.text((MARGIN, top + hillshade_tall + 16 + 24 * k), note, FAINT, small)
 
     for j, scale in enumerate(scales):
         draw.text((left + j * column, top - 26), f"scale {scale:.4g}", INK, medium)
@@ -169,11 +169,11 @@ def write_features_picture(
 
 def _some(scales: list[float]) -> list[float]:
     n = len(scales)
-    return scales if n <= MOST_COLUMNS else [scales[0], scales[n // 2], scales[-1]]
+    return scales if n <= MAX_COLUMNS else [scales[0], scales[n // 2], scales[-1]]
 
 
 def _fit(aspect: float, wide: int, tall: int) -> tuple[int, int]:
-    """Fit a box of this height by width into another."""
+    """Fit a box with this ratio of height to width into another box."""
     width = min(wide, tall / aspect)
     return max(1, round(width)), max(1, round(width * aspect))
 
@@ -184,8 +184,8 @@ def _known(value: Any) -> "FloatArray":
     return known
 
 
-def _relief(z: "FloatArray") -> "NDArray[np.uint8]":
-    """Tint by height and shade; in whatever units, slopes are stretched to be seen."""
+def _hillshade(z: "FloatArray") -> "NDArray[np.uint8]":
+    """Colour by height and shade; slopes are scaled to be visible, whatever the units."""
     known = ~np.isnan(z)
     low, high = np.percentile(z[known], (1, 99)) if known.any() else (0.0, 0.0)
     steps = np.concatenate([np.diff(z, axis=axis).ravel() for axis in (0, 1)])
@@ -207,7 +207,7 @@ def _panel(
     example: tuple[float, float],
     size: tuple[int, int],
 ) -> "NDArray[np.uint8]":
-    """Paint a map: each pixel has the colour of the example it is nearest to, if in one."""
+    """Draw a map: each pixel gets the colour of the nearest example that contains it."""
     wide, tall = size
     west, south, _, east, north, _ = box
     x = west + (np.arange(wide) + 0.5) * (east - west) / wide
@@ -231,9 +231,9 @@ def _panel(
 def _nearest(
     centres: "FloatArray", reach: float, places: "FloatArray"
 ) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Tell which window each place is in, -1 for none, and which each centre is that of.
+    """Find the window that contains each position, -1 for none, and the window of each centre.
 
-    In several that overlap it is the one whose centre is nearest.
+    Of several overlapping windows it is the one with the nearest centre.
     """
     at, which = np.unique(centres, return_inverse=True)
     index = np.searchsorted((at[:-1] + at[1:]) / 2, places)
@@ -259,7 +259,7 @@ def _legend(draw: Any, at: tuple[int, int], name: str, values: "FloatArray", tal
 
 
 def _label(name: str) -> tuple[str, Any]:
-    """Give a legend's title, a method on a line of its own, and a font in which it fits."""
+    """Give the title of a legend, with the method on a separate line, and a font that fits."""
     from PIL import Image, ImageDraw, ImageFont
 
     text = name.replace(".", ".\n")
@@ -273,7 +273,7 @@ def _label(name: str) -> tuple[str, Any]:
 
 
 def _apart(marks: "FloatArray") -> list[str]:
-    """Write numbers with as few digits as tell them from each other, three to six."""
+    """Write numbers with the fewest digits, from three to six, that distinguish them."""
     differ = np.unique(marks).size
     texts: list[str] = []
     for digits in range(3, 7):
@@ -284,7 +284,7 @@ def _apart(marks: "FloatArray") -> list[str]:
 
 
 def _number(value: float, digits: int) -> str:
-    """Write 1230, not 1.23e+03."""
+    """Write a number without an exponent: 1230, not 1.23e+03."""
     if 1e-3 <= abs(value) < 1e6:
         return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
     return f"{value:.{digits}g}"

@@ -1,7 +1,7 @@
-"""A LAS or LAZ file with other classes or further fields: else a copy of its source, byte for byte.
+"""Copies of LAS and LAZ files with other classes or additional fields.
 
-No library parses and writes it anew, so that what nobody understands is copied, too. Layout:
-ASPRS LAS specification 1.4 R15.
+Everything else is copied byte for byte, without being parsed and written by a library, so that
+unknown data are kept. Layout: ASPRS LAS specification 1.4 R15.
 """
 
 import struct
@@ -27,7 +27,7 @@ COMPRESSED = 0x80
 WAVEFORMS = ("LASF_Spec", 65535)
 LASZIP = ("laszip encoded", 22204)
 LEFT_OUT = (LASZIP, ("copc", 1), ("copc", 1000), ("LAStools", 30))
-"""Records on how and where points are stored: compression, octree, index. It differs in a copy."""
+"""Records about the storage of points (compression, octree, index), which differs in a copy."""
 COPY_BYTES = 1 << 20
 
 
@@ -51,7 +51,7 @@ def write_classified(
     source : path
         A LAS, LAZ or COPC file of n points.
     target : path
-        Its ending, .las or .laz, tells whether it is compressed.
+        The ending, .las or .laz, determines whether it is compressed.
     classes : uint8[n]
         ASPRS classes; point formats 0 to 5 have room for 0 to 31.
     keep : bool[n], optional
@@ -69,7 +69,7 @@ def write_classified(
     FileError
         If the source cannot be read whole or the target cannot be written.
     ValueError
-        If a class does not fit the point format, or there is not one class a point.
+        If a class does not fit the point format, or there is not one class per point.
     """
     cloud = open_las(source)
     _check_classes(cloud, classes, keep)
@@ -82,17 +82,17 @@ def write_with_fields(
     fields: Sequence[Field],
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Copy a point cloud with further fields for every point, as extra bytes.
+    """Copy a point cloud with additional fields for every point, as extra bytes.
 
-    All else stays, as for `write_classified`. A field whose name and type are there already is
-    written over.
+    Everything else is copied, as by `write_classified`. An existing field with the same name and
+    type is overwritten.
 
     Parameters
     ----------
     source : path
         A LAS, LAZ or COPC file of n points.
     target : path
-        Its ending, .las or .laz, tells whether it is compressed.
+        The ending, .las or .laz, determines whether it is compressed.
     fields : sequence of Field
         With n values each.
     progress : callable, optional
@@ -127,12 +127,12 @@ def _write(
         with whole(target) as partial, partial.open("wb") as file:
             is_laz = target.suffix.lower() == LAZ
             return _copy(cloud.header, file, points, layout, compressed=is_laz)
-    except lazrs.LazrsError as error:  # a full disk, say
+    except lazrs.LazrsError as error:  # for example a full disk
         raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
 
 
 def require_format(source: Path, target: Path) -> None:
-    """Refuse a target that cannot hold the points of the source, before work is done for it.
+    """Reject a target that cannot hold the points of the source, before work is done for it.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def require_format(source: Path, target: Path) -> None:
     """
     point_format = open_las(source).header.point_format
     if target.suffix.lower() == LAZ and point_format in (9, 10):
-        # lazrs 0.8.2 does not give back the wave packets that it compressed itself
+        # lazrs 0.8.2 cannot decompress the wave packets that it compressed
         reason = f"point format {point_format} cannot be compressed without loss; write a .las file"
         raise FileError.of(WRITER, target, reason)
 
@@ -183,7 +183,7 @@ def _copy(
     public = bytearray(header.raw.ljust(HEADER_SIZES[minor], b"\0"))
     tally, waveforms = _Tally(), 0
     with header.path.open("rb") as original:
-        file.write(public)  # keeps the place: the counts are known at the end
+        file.write(public)  # placeholder; the counts are known at the end
         for vlr in plain:
             _copy_record(original, file, vlr)
         if layout is not None:
@@ -235,12 +235,12 @@ def _classified(
     keep: "NDArray[np.bool_] | None",
     progress: Callable[[int, int], None] | None,
 ) -> "Iterator[NDArray[np.void]]":
-    # formats 0 to 5 keep three flags in the byte of the class
+    # formats 0 to 5 have three flags in the byte of the class
     place, flags = (15, 0xE0) if cloud.header.point_format <= 5 else (16, 0)
     first = 0
     for records in cloud.records():
         rows = slice(first, first + records.size)
-        # rows of bytes: NumPy copies and selects records field by field
+        # as rows of bytes, since NumPy copies and selects records field by field
         raw = records.view(np.uint8).reshape(records.size, -1)
         raw[:, place] = raw[:, place] & flags | classes[rows]
         yield records if keep is None else raw[keep[rows]].reshape(-1).view(records.dtype)
@@ -250,7 +250,7 @@ def _classified(
 
 
 class _Tally:
-    """What the header says about the points that were written."""
+    """Counts and extent of the points written, for the header."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -265,8 +265,8 @@ class _Tally:
         self._by_return += np.bincount(number, minlength=16)[1:]
         for axis in "XYZ":
             low, high = int(records[axis].min()), int(records[axis].max())
-            least, most = self._ranges.get(axis, (low, high))
-            self._ranges[axis] = (min(least, low), max(most, high))
+            lowest, highest = self._ranges.get(axis, (low, high))
+            self._ranges[axis] = (min(lowest, low), max(highest, high))
 
     def pack_into(self, public: bytearray, header: Header) -> None:
         box = []
@@ -275,7 +275,7 @@ class _Tally:
             box += [max(ends), min(ends)]
         struct.pack_into("<6d", public, 179, *box)
         struct.pack_into("<16Q", public, 247, self.rows, *self._by_return)
-        # 32-bit counts are for formats 0 to 5, as far as they reach
+        # 32-bit counts are for formats 0 to 5, if the counts fit
         counts = [self.rows, *self._by_return[:5]]
         if header.point_format > 5 or self.rows >= 1 << 32:
             counts = [0] * 6
@@ -283,7 +283,7 @@ class _Tally:
 
 
 def _compressor(file: BinaryIO, point_format: int, record_length: int) -> Any:
-    """Start compressed points, with the record that says how."""
+    """Start the compressed points and write the record that describes the compression."""
     import lazrs
 
     n_extra = record_length - RECORD_SIZES[point_format]

@@ -1,4 +1,4 @@
-"""Further fields for the points of a LAS file, as extra bytes: where they go, what describes them.
+"""Additional fields for the points of a LAS file as extra bytes: layout and description.
 
 Layout: ASPRS LAS specification 1.4 R15, table 24.
 """
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNDOCUMENTED = 0
-NO_DATA, SCALE, OFFSET = 1, 8, 16  # bits of the options
-# laspy takes these bits for what they mean elsewhere, where the options are a number of bytes
+NO_DATA, SCALE, OFFSET = 1, 8, 16  # bits of the field `options`
+# laspy misinterprets these bits where the options are a number of bytes
 SIZES = [size for size in range(255, 0, -1) if not size & (SCALE | OFFSET)]
-LONGEST = 65_535  # bytes of a point record, and of the data of a record that describes them
+MAX_BYTES = 65_535  # maximum bytes of a point record, and of the record that describes the fields
 
 
 @dataclass(frozen=True)
 class Field:
-    """One number a point."""
+    """A field with one number per point."""
 
     name: str
     """At most 32 ASCII letters, as is the description."""
@@ -35,10 +35,10 @@ class Field:
     """int32[n] or float32[n]."""
     description: str
     no_data: float
-    """The number that says that there is none."""
+    """The number that stands for a missing value."""
 
     def entry(self) -> bytes:
-        """Describe it as the extra bytes record does."""
+        """Encode the description of the field in the extra bytes record."""
         kind = EXTRA_TYPES.index(self.values.dtype.str[1:]) + 1
         widest = "<d16x" if self.values.dtype.kind == "f" else "<q16x"
         no_data = struct.pack(widest, self.values.dtype.type(self.no_data).item())
@@ -48,7 +48,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """Point records with further fields."""
+    """Point records with additional fields."""
 
     record_length: int
     places: tuple[int, ...]
@@ -58,12 +58,12 @@ class Layout:
 
 
 def lay_out(header: Header, fields: Sequence[Field]) -> Layout:
-    """Put fields behind those that a file has; one of the same name and type takes its place.
+    """Append fields to those of a file; a field with an existing name and type replaces it.
 
     Raises
     ------
     FileError
-        If a field of a name has another type, or there is no room for further ones.
+        If an existing field has another type, or there is no room for more fields.
     """
     entries: list[bytes] = []
     there: dict[str, tuple[int, int]] = {}
@@ -91,14 +91,14 @@ def lay_out(header: Header, fields: Sequence[Field]) -> Layout:
             length += field.values.dtype.itemsize
         places.append(place)
     description = b"".join(entries)
-    if max(length, len(description)) > LONGEST:
+    if max(length, len(description)) > MAX_BYTES:
         reason = f"has no room for {', '.join(added)}: its point records have {len(entries)} fields"
         raise FileError.of(WRITER, header.path, reason)
     return Layout(length, tuple(places), description)
 
 
 def _undocumented(count: int) -> list[bytes]:
-    """Entries for bytes that nothing describes, so that those behind them have their place."""
+    """Make entries for undescribed bytes, so that the following fields keep their offsets."""
     entries: list[bytes] = []
     while count:
         size = next(each for each in SIZES if each <= count)
@@ -111,7 +111,7 @@ def _undocumented(count: int) -> list[bytes]:
 def widened(
     records: "NDArray[np.void]", layout: Layout, fields: Sequence[Field], first: int
 ) -> "NDArray[np.void]":
-    """Give records, of which the first is that point of the file, with the fields' values."""
+    """Append the values of fields to records; `first` is the position of the first record."""
     old = records.dtype.itemsize
     rows = slice(first, first + records.size)
     wide = np.empty((records.size, layout.record_length), np.uint8)

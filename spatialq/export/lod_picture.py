@@ -1,4 +1,4 @@
-"""A picture of a cloud at three levels of detail, side by side, and a part of it close up."""
+"""A picture of a cloud at three levels of detail, and of a part of it at a larger scale."""
 
 import math
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.data.camera import Camera
 from spatialq.export.atomic import whole
+from spatialq.export.camera import Camera
 from spatialq.runtime.compile_cache import njit
 
 if TYPE_CHECKING:
@@ -21,27 +21,31 @@ if TYPE_CHECKING:
 
 COLOURS, GREY = ("red", "green", "blue"), "intensity"
 PANEL, MARGIN, GAP, TITLE, CAPTION = 600, 24, 20, 56, 58
-FINE = 2  # drawn this much larger and reduced: smooth edges
+FINE = 2  # factor by which the picture is drawn larger and then reduced, for smooth edges
 INK, FAINT, PAPER, MARK = (38, 42, 48), (112, 118, 126), (252, 252, 250), (196, 22, 84)
-VIEWER = (-0.45, -1.0, 0.85)  # looks from the south, a little west, from above
-SHOWN = (0.05, 99.95)  # percentiles of the points that the picture reaches: not to stray ones
-EDGE = 1.06  # of what it reaches
-COARSEST = 40.0  # pixels that a voxel of the first level is wide, at most
-CLOSER = 6.0  # how much larger a part is shown
-MOST_SAMPLES = 4_000_000  # of a level
-SPLAT = 1.7  # diameter of a point, where 1 is how far points of a surface are apart
-CELLS = 64  # along a panel, in which points are counted to tell that
-LIGHT = (0.74, 0.87, 1.0)  # of the faces of a voxel across x, y and z
-BRIGHT = 99.0  # percentile of the colours that becomes
-TONES = (0.0, 244.0)  # the brightest; of 255
-CLOSED = 2.0  # points a voxel, at least, so that surfaces of voxels have few holes
+VIEWER = (
+    -0.45,
+    -1.0,
+    0.85,
+)  # direction to the viewer: south, a little west, above
+SHOWN = (0.05, 99.95)  # percentiles of the points that the picture covers, without stray ones
+EDGE = 1.06  # margin around them
+MAX_VOXEL_PIXELS = 40.0  # of the first level drawn
+CLOSER = 6.0  # magnification of the part
+MAX_SAMPLES = 4_000_000  # drawn per level
+SPLAT = 1.7  # diameter of a point, as a multiple of the distance between points of a surface
+CELLS = 64  # along a panel, to estimate this distance
+LIGHT = (0.74, 0.87, 1.0)  # brightness of the faces of a voxel across x, y and z
+BRIGHT = 99.0  # percentile of the colours that is mapped to
+TONES = (0.0, 244.0)  # the maximum of these tones, of 255
+CLOSED = 2.0  # minimum number of points per voxel, so that surfaces of voxels have few holes
 HEIGHTS = ((58, 82, 122), (104, 150, 146), (255, 240, 200))  # colours of low to high
-CREASE = 12.0  # pixels that a neighbour is nearer where shade is darkest
-SHADE = 0.75  # of the light, there
+CREASE = 12.0  # depth difference to neighbours, in pixels, at which the shade is darkest
+SHADE = 0.75  # maximum part of the light that is removed
 
 
-class Nodes(NamedTuple):
-    """Columns of `build_lod` as NumPy arrays; the samples of node k are those from offset k on."""
+class LodTable(NamedTuple):
+    """Columns of `build_lod` as NumPy arrays; the samples of node k start at offset k."""
 
     level: Any
     is_leaf: Any
@@ -51,18 +55,18 @@ class Nodes(NamedTuple):
     samples: Mapping[str, Any]
     colours: "tuple[Any, Any, Any]"
     is_plain: bool
-    """Whether there are none: the colours are those of the height."""
+    """Whether there are no colours; heights are coloured instead."""
 
     @classmethod
-    def of(cls, table: "pa.Table") -> "Nodes":
-        """Take them out of a table, the samples without a copy."""
+    def of(cls, table: "pa.Table") -> "LodTable":
+        """Extract the columns of a table; the samples are not copied."""
         level, is_leaf, spacing, points = (
             table[name].to_numpy() for name in ("level", "is_leaf", "spacing", "points")
         )
         lists = table["samples"].combine_chunks()
         values = lists.values
         fields = {name: values.field(name).to_numpy() for name in (*"xyz", *COLOURS, GREY)}
-        # a file may have room for colours, and none there
+        # a file may have columns of colours without values
         names = COLOURS if any(fields[name].any() for name in COLOURS) else (GREY,) * 3
         red, green, blue = (fields[name] for name in names)
         is_plain = all(np.array_equal(each[1:], each[:-1]) for each in (red, green, blue))
@@ -79,38 +83,38 @@ class Level(NamedTuple):
     place: "FloatArray"
     """float64[3, n]"""
     colour: "Colours"
-    """uint16[n, 3], as the file has them"""
+    """uint16[n, 3], as in the file"""
     edge: "FloatArray"
-    """float64[n]: of a voxel; 0 of a point"""
+    """float64[n]: side of a voxel; 0 for a point"""
     is_plain: bool
-    """Whether the colours are those of the height."""
+    """Whether the colours stand for heights."""
 
 
 class Window(NamedTuple):
-    """What a panel shows of the picture's plane."""
+    """The part of the picture plane that a panel shows."""
 
-    middle: "FloatArray"
-    """Right and down, in the unit of the cloud."""
+    centre: "FloatArray"
+    """Position to the right and down, in the unit of the cloud."""
     scale: float
-    """Pixels a unit."""
+    """Pixels per unit."""
     wide: int
     tall: int
 
 
 def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
-    """Write a PNG of a cloud as the root shows it, as half the tree does, and with all points.
+    """Write a PNG of a cloud at a coarse level, at an intermediate level, and with all points.
 
-    The view is parallel, obliquely from above. Below, a part of the cloud is shown larger, where
-    its colours vary most; a cloud without has those of the heights, and shade. Instead of the root
-    it is the first level whose voxels are small in the picture; those of half the tree have a few
-    points each. A tree of fewer such levels has fewer columns.
+    The view is parallel, obliquely from above. The lower row magnifies the part of the cloud whose
+    colours vary most. A cloud without colours is coloured by height and shaded. The coarse level is
+    the first one whose voxels are small in the picture; voxels of the intermediate level have a few
+    points each. A tree with fewer such levels has fewer columns.
 
     Parameters
     ----------
     path
         File to write, about 1900 pixels wide.
     table : pyarrow.Table
-        Nodes, as `build_lod` gives them.
+        The result of `build_lod`.
     title
         First line of the picture.
 
@@ -121,14 +125,14 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    nodes = Nodes.of(table)
+    nodes = LodTable.of(table)
     axes = Camera(eye=VIEWER, target=(0.0, 0.0, 0.0)).axes()
     axes *= [[1], [-1], [1]]  # right, down, away
     points = _cut(nodes, int(nodes.level.max(initial=0)))
     overview = _overview(axes[:2] @ points.place)
-    coarse = _coarse(nodes, COARSEST / overview.scale)
-    middle = max(coarse, min((coarse + points.level) // 2, _finest(nodes)))
-    levels = [_cut(nodes, each) for each in sorted({coarse, middle})]
+    coarse = _first_narrow_level(nodes, MAX_VOXEL_PIXELS / overview.scale)
+    intermediate = max(coarse, min((coarse + points.level) // 2, _last_dense_level(nodes)))
+    levels = [_cut(nodes, each) for each in sorted({coarse, intermediate})]
     levels = [*(each for each in levels if each.level < points.level), points]
     spot = _spot(axes[:2] @ levels[0].place, levels[0].colour, overview)
     part = Window(spot, CLOSER * overview.scale, PANEL, PANEL)
@@ -156,7 +160,7 @@ def write_lod_picture(path: str | Path, table: "pa.Table", title: str) -> None:
             panel = Image.fromarray(_paint(level, axes, window, apart, tones))
             canvas.paste(panel.resize(size, Image.Resampling.BOX), (left, at))
             draw.rectangle((left, at, left + window.wide - 1, at + window.tall - 1), outline=FAINT)
-        x, y = np.array([left, above]) + _places(part.middle, overview)
+        x, y = np.array([left, above]) + _places(part.centre, overview)
         half = PANEL / CLOSER / 2
         draw.rectangle((x - half, y - half, x + half, y + half), outline=MARK, width=2)
         draw.rectangle((left, below, left + PANEL - 1, below + PANEL - 1), outline=MARK, width=2)
@@ -175,21 +179,21 @@ def _caption(level: Level) -> tuple[str, str]:
 
 
 def _tones(colour: "Colours") -> tuple[float, float]:
-    """Tell which values are dark and bright: files have 8 bits or 16, and rarely use them all."""
+    """Find the dark and bright values: files use 8 or 16 bits, and rarely the whole range."""
     if not colour.size:
         return 0.0, 1.0
     bright = float(np.percentile(colour, BRIGHT))
     return (0.0, bright) if colour.min() < bright else (bright - 1, bright + 1)
 
 
-def _coarse(nodes: Nodes, width: float) -> int:
-    """Give the first level whose voxels are that narrow: a stray point makes the root's wide."""
+def _first_narrow_level(nodes: LodTable, width: float) -> int:
+    """Give the first level with voxels up to this width; stray points widen those of the root."""
     narrow = ~nodes.is_leaf & (nodes.spacing <= width)
     return int(nodes.level[narrow].min(initial=nodes.level.max(initial=0)))
 
 
-def _finest(nodes: Nodes) -> int:
-    """Give the last level whose voxels lie close: through the others the far side is seen."""
+def _last_dense_level(nodes: LodTable) -> int:
+    """Give the last level whose voxels form closed surfaces; others would show the far side."""
     inner = ~nodes.is_leaf
     voxels = np.bincount(nodes.level[inner], np.diff(nodes.offsets)[inner])
     points = np.bincount(nodes.level[inner], nodes.points[inner])
@@ -197,7 +201,7 @@ def _finest(nodes: Nodes) -> int:
 
 
 def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
-    """Give 16 bits of red, green and blue, but for the outermost heights."""
+    """Map heights to red, green and blue of 16 bits; outliers are clipped."""
     low, high = np.percentile(z, SHOWN) if z.size else (0.0, 1.0)
     stops = np.linspace(low, high, len(HEIGHTS))
     return [
@@ -206,11 +210,11 @@ def _colours_of_heights(z: "FloatArray") -> "list[Colours]":
     ]
 
 
-def _cut(nodes: Nodes, level: int) -> Level:
-    """Take the nodes of a level, and the leaves above it."""
+def _cut(nodes: LodTable, level: int) -> Level:
+    """Select the nodes of a level and the leaves above it."""
     chosen = (nodes.level == level) | (nodes.is_leaf & (nodes.level < level))
     spans = [np.arange(*nodes.offsets[k : k + 2]) for k in np.flatnonzero(chosen)]
-    step = max(1, math.ceil(sum(map(len, spans)) / MOST_SAMPLES))
+    step = max(1, math.ceil(sum(map(len, spans)) / MAX_SAMPLES))
     rows = np.concatenate([np.empty(0, np.int64), *spans])[::step]
     samples = nodes.samples
     return Level(
@@ -223,7 +227,7 @@ def _cut(nodes: Nodes, level: int) -> Level:
 
 
 def _overview(seen: "FloatArray") -> Window:
-    """Lay a panel around points, but for the outermost."""
+    """Fit a panel around points, without outliers."""
     low, high = np.percentile(seen, SHOWN, axis=1) if seen.size else np.zeros((2, 2))
     wide, tall = EDGE * (high - low)
     scale = PANEL / (max(wide, tall) or 1.0)
@@ -231,29 +235,29 @@ def _overview(seen: "FloatArray") -> Window:
 
 
 def _spot(seen: "FloatArray", colour: "Colours", window: Window) -> "FloatArray":
-    """Give the middle of the square of a panel whose colours vary most in sum."""
+    """Give the centre of the square of a panel with the largest variation of colours."""
     places = _places(seen.T, window)
     inside = ((places >= 0) & (places < (window.wide, window.tall))).all(axis=1)
     if not inside.any():
-        return window.middle
+        return window.centre
     square = (places[inside] * CLOSER / PANEL).astype(np.int64)
     _, which, count = np.unique(square, axis=0, return_inverse=True, return_counts=True)
     channels = colour[inside].astype(np.float64).T
     sums = np.array([np.bincount(which, each) for each in channels])
     squares = np.array([np.bincount(which, each**2) for each in channels])
     most = np.argmax((squares - sums**2 / count).sum(axis=0))
-    middle: FloatArray = seen[:, inside][:, which == most].mean(axis=1)
-    return middle
+    centre: FloatArray = seen[:, inside][:, which == most].mean(axis=1)
+    return centre
 
 
 def _places(seen: "FloatArray", window: Window) -> "FloatArray":
-    """Tell where in a panel something is: pixels to the right and down."""
+    """Convert positions to pixels of a panel, to the right and down."""
     corner = np.array([window.wide, window.tall]) / 2
-    return corner + (seen - window.middle) * window.scale
+    return corner + (seen - window.centre) * window.scale
 
 
 def _apart(place: "FloatArray", edge: float) -> float:
-    """Tell how far points lie apart: those of a cell fill a surface through it evenly."""
+    """Estimate the distance between points, assuming that they fill a surface evenly."""
     cells = np.floor(place / edge).astype(np.int64)
     mixed = cells[0] * 73856093 ^ cells[1] * 19349663 ^ cells[2] * 83492791
     return edge * math.sqrt(len(np.unique(mixed)) / max(len(mixed), 1))
@@ -262,8 +266,8 @@ def _apart(place: "FloatArray", edge: float) -> float:
 def _paint(
     level: Level, axes: "FloatArray", window: Window, apart: float, tones: tuple[float, float]
 ) -> "Bytes":
-    """Paint voxels as cubes and points as balls, the nearest in front."""
-    fine = Window(window.middle, FINE * window.scale, FINE * window.wide, FINE * window.tall)
+    """Draw voxels as cubes and points as balls, the nearest in front."""
+    fine = Window(window.centre, FINE * window.scale, FINE * window.wide, FINE * window.tall)
     seen = axes @ level.place
     x, y = _places(seen[:2].T, fine).T
     away = seen[2] * fine.scale
@@ -281,7 +285,7 @@ def _paint(
 
 
 def _light(depth: Any) -> Any:
-    """Give the share of light that pixels get: less where those around are nearer."""
+    """Compute the light of pixels: less where surrounding pixels are nearer."""
     there = np.isfinite(depth)
     far = np.where(there, depth, np.finfo(np.float32).max)
     around = np.pad(far, FINE, mode="edge")
@@ -294,12 +298,12 @@ def _light(depth: Any) -> Any:
 
 
 Stamp = tuple[Any, Any, Any, Any]
-"""Pixels to the right and down (int64[m]), depths and shares of light (float32[m])."""
+"""Pixels to the right and down (int64[m]), depths and brightness (float32[m])."""
 
 
 def _cube(axes: "FloatArray", edge: float) -> Stamp:
-    """Make the stamp of a cube: where the line of sight enters it, and by which face."""
-    half = (edge + 1) / 2  # pixels, and a little, since stamps lie on whole pixels
+    """Make the stamp of a cube: the depth and the face at which the line of sight enters it."""
+    half = (edge + 1) / 2  # slightly larger, since stamps are placed on whole pixels
     reach = math.ceil(half * math.sqrt(3))
     down, right = (each.ravel() for each in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     on_plane = np.outer(right, axes[0]) + np.outer(down, axes[1])
@@ -314,7 +318,7 @@ def _cube(axes: "FloatArray", edge: float) -> Stamp:
 
 
 def _ball(diameter: float) -> Stamp:
-    """Make the stamp of a point: as a ball, so that it ends where the next one is as near."""
+    """Make the stamp of a point: a ball, so that adjacent points meet halfway."""
     radius = max(diameter, FINE) / 2
     reach = math.ceil(radius)
     down, right = (each.ravel() for each in np.mgrid[-reach : reach + 1, -reach : reach + 1])
@@ -337,7 +341,7 @@ def _press(
     depth: Any,
     pixels: Any,
 ) -> None:
-    """Press a stamp at each place, where nothing nearer is."""
+    """Draw a stamp at each position, where nothing nearer has been drawn."""
     tall, wide = depth.shape
     reach = np.abs(right).max() + np.abs(down).max()
     for i in range(away.size):

@@ -1,4 +1,4 @@
-"""A picture of the planes of a cloud: each in its colour, seen from above at an angle."""
+"""A picture of the planes of a cloud, each in its own colour, seen obliquely from above."""
 
 import colorsys
 import math
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 WIDTH, VIEW_SIDE, MARGIN, TITLE = 1200, 880, 24, 56
-FINE = 2  # drawn this much larger and reduced: smooth edges
+FINE = 2  # factor by which the picture is drawn larger and then reduced, for smooth edges
 INK, FAINT, PAPER = (38, 42, 48), (112, 118, 126), (252, 252, 250)
-OTHER = (205, 208, 212)  # points of no plane
-MOST_POINTS = 400_000  # drawn, of planes and of none
-BLOCK = 16  # side in pixels of the squares that tell how densely a cloud fills the picture
-FRAME = (0.1, 99.9)  # percentiles of the points that are in the picture
+OTHER = (205, 208, 212)  # colour of points without a plane
+MAX_POINTS = 400_000  # drawn with a plane, and as many without
+BLOCK = 16  # side in pixels of the squares in which the density of points is measured
+FRAME = (0.1, 99.9)  # percentiles of the points that the picture covers
 LISTED = 20  # planes in the legend
 ELEVATION = math.radians(38)
-TURN = math.radians(28)  # from the main direction of the walls
-COARSE = 120  # cells along the view for what hides what, at most
+ROTATION = math.radians(28)  # of the view, relative to the main direction of the walls
+COARSE = 120  # maximum number of cells along the longer side, to find out which planes hide others
 
 
 def write_planes_picture(
@@ -38,7 +38,7 @@ def write_planes_picture(
 ) -> None:
     """Write a PNG of a cloud whose points have the colours of their planes.
 
-    The view is parallel, from above, turned from the main direction of the vertical planes. A
+    The view is parallel, from above, rotated from the main direction of the vertical planes. A
     plane that hides most of what is behind it, such as the ceiling of a room, is cut away: only
     its boundary is drawn.
 
@@ -48,7 +48,7 @@ def write_planes_picture(
         File to write, about 1200 pixels wide.
     xyz : three of float64[n]
     plane_id : int64[n]
-        0 for a point of no plane.
+        0 for a point without a plane.
     planes : sequence of mappings
         With `plane_id nx ny nz area point_count orientation boundary`, the last as WKB.
     title
@@ -74,7 +74,7 @@ def write_planes_picture(
     centre = on_plane.mean(axis=0) if len(on_plane) else np.zeros(3)
     seen = (cloud - centre) @ axes.T  # right, up, towards the viewer
     shown = seen[owner > 0] if n_on else seen
-    # stray points shall not make the rest small
+    # the picture is not enlarged for stray points
     low, high = np.percentile(shown, FRAME, axis=0) if len(shown) else (-np.ones(3), np.ones(3))
     edge = 0.02 * (high - low)
     low, high = low - edge, high + edge
@@ -111,21 +111,21 @@ def write_planes_picture(
 
 
 def _thinned(rows: "NDArray[np.int64]") -> "NDArray[np.int64]":
-    return rows[:: max(1, math.ceil(rows.size / MOST_POINTS))]
+    return rows[:: max(1, math.ceil(rows.size / MAX_POINTS))]
 
 
 def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
-    """Rows: the unit vectors to the right, up and towards the viewer."""
+    """Give the unit vectors to the right, up and towards the viewer, as rows."""
     upward = np.eye(3)["xyz".index(up)]
     east, north = (np.eye(3)[("xyz".index(up) + k) % 3] for k in (1, 2))
-    # walls at right angles agree on four times their direction
+    # four times the direction is equal for walls at right angles
     main = 0j
     for plane in planes:
         normal = np.array([plane["nx"], plane["ny"], plane["nz"]])
         across = complex(normal @ east, normal @ north)
         if plane["orientation"] == "vertical" and across:
             main += float(plane["area"]) * (across / abs(across)) ** 4
-    heading = (np.angle(main) / 4 if main else 0.0) - math.pi / 2 - TURN
+    heading = (np.angle(main) / 4 if main else 0.0) - math.pi / 2 - ROTATION
     out = math.cos(heading) * east + math.sin(heading) * north  # to the viewer, on the ground
     towards = math.cos(ELEVATION) * out + math.sin(ELEVATION) * upward
     right = np.cross(upward, out)
@@ -135,12 +135,12 @@ def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":
 def _cut_away(
     seen: "FloatArray", owner: "NDArray[np.int64]", low: "FloatArray", high: "FloatArray"
 ) -> set[int]:
-    """Large planes that have others behind most of them."""
+    """Find the large planes that hide others with most of their area."""
     on = owner > 0
     if not on.any():
         return set()
     owners, rows = np.unique(owner[on], return_inverse=True)
-    along = min(COARSE, max(8.0, math.sqrt(np.count_nonzero(on)) / 4))  # some points in each
+    along = min(COARSE, max(8.0, math.sqrt(np.count_nonzero(on)) / 4))  # several points in each
     side = float((high - low)[:2].max()) / along or 1.0
     column, row = (((seen[on, k] - low[k]) // side).astype(np.int64) for k in (0, 1))
     cells, place = np.unique((column, row), axis=1, return_inverse=True)
@@ -160,7 +160,7 @@ def _cut_away(
 
 
 def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArray[np.uint8]":
-    """Colour by `plane_id`: hues a golden angle apart, darker where the light falls flat."""
+    """Colours by `plane_id`: hues a golden angle apart, darker at a flat angle to the light."""
     light = np.array([-0.4, 0.75, 0.55])  # from above, a little left
     light /= np.linalg.norm(light)
     colours = np.tile(
@@ -178,7 +178,7 @@ def _colours(planes: Sequence[Mapping[str, Any]], axes: "FloatArray") -> "NDArra
 
 
 def _splat(places: "FloatArray") -> int:
-    """Side of a point in pixels, so that surfaces close."""
+    """Side of a point in pixels such that surfaces have no holes."""
     blocks = len(np.unique(places[:, :2] // BLOCK, axis=0))
     apart = BLOCK * math.sqrt(blocks / max(len(places), 1))
     return min(max(round(1.6 * apart), FINE), 9 * FINE)
@@ -187,14 +187,14 @@ def _splat(places: "FloatArray") -> int:
 def _paint(
     pixels: "NDArray[np.uint8]", places: "FloatArray", colours: "NDArray[np.uint8]", size: int
 ) -> None:
-    """Paint squares of pixels, the nearest over those behind."""
+    """Draw squares of pixels, the nearest ones last."""
     order = np.argsort(places[:, 2], kind="stable")
     column, row = (places[order, k].astype(np.int64) - size // 2 for k in (0, 1))
     side = np.arange(size)
     rows = (row[:, None, None] + side[:, None]).repeat(size, axis=2).ravel()
     columns = (column[:, None, None] + side).repeat(size, axis=1).ravel()
     inside = (rows >= 0) & (rows < pixels.shape[0]) & (columns >= 0) & (columns < pixels.shape[1])
-    # of several that fall on a pixel the last one stays
+    # the last one drawn at a pixel remains
     pixels[rows[inside], columns[inside]] = colours[order].repeat(size * size, axis=0)[inside]
 
 

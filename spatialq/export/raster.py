@@ -1,4 +1,4 @@
-"""Terrain grids to Cloud Optimized GeoTIFF, and their relief to PNG."""
+"""Writes terrain grids as Cloud Optimized GeoTIFF, and their hillshade as PNG."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,10 @@ from spatialq.io import crs as crs_text
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-NODATA = -9999.0  # old programs do not take NaN for "no value"
+NODATA = -9999.0  # old programs do not accept NaN for "no value"
 MAX_CELLS = 1 << 28
-WEIGHTS = ((-1, 1.0), (0, 2.0), (1, 1.0))  # of a neighbour, by its place beside the slope
-PRECISION = 1e-3  # how far, in cells, a centre may be off its place: coordinates get rounded
+WEIGHTS = ((-1, 1.0), (0, 2.0), (1, 1.0))  # weights of neighbours by their offset across the slope
+PRECISION = 1e-3  # tolerance of a centre's position, in cells: coordinates are rounded
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None =
     Raises
     ------
     ValueError
-        If there are fewer than two cells, a centre is NULL, or they are on no regular grid of
+        If there are fewer than two cells, a centre is NULL, the cells are not on a regular grid of
         square cells, or a cell occurs twice.
     """
     heights = np.ma.filled(np.ma.asarray(z, np.float64), np.nan)
@@ -93,7 +93,7 @@ def from_cells(x: "ArrayLike", y: "ArrayLike", z: "ArrayLike", crs: str | None =
 def covering(raster: Raster, x_ends: tuple[float, float], y_ends: tuple[float, float]) -> Raster:
     """Extend a raster, whose cell edges are multiples of the resolution, to cover a box.
 
-    A raster without any height is laid out anew over the box.
+    A raster without any height is replaced by one over the box.
     """
     size = raster.resolution
     west, south = (floor(low / size) for low, _ in (x_ends, y_ends))
@@ -108,10 +108,10 @@ def covering(raster: Raster, x_ends: tuple[float, float], y_ends: tuple[float, f
 
 
 def _step(centres: "NDArray[np.float64]") -> float | None:
-    """Distance of neighbouring centres along an axis; None where all are in one line."""
+    """Distance of neighbouring centres along an axis; None if all are in one line."""
     values = np.unique(centres)
     apart = np.diff(values)
-    apart = apart[apart > 1e-9 * np.abs(values[-1:]).max(initial=0)]  # the same, but for rounding
+    apart = apart[apart > 1e-9 * np.abs(values[-1:]).max(initial=0)]  # smaller gaps are rounding
     if apart.size == 0:
         return None
     extent = values[-1] - values[0]
@@ -152,13 +152,13 @@ def write_bands(
     corner: Sequence[float],
     crs: str | None,
 ) -> None:
-    """Write a Cloud Optimized GeoTIFF: a band each, deflated, with overviews.
+    """Write a Cloud Optimized GeoTIFF with one band per entry, deflated, with overviews.
 
     Parameters
     ----------
     target : path
     bands : mapping of str to float32 or float64 [rows, columns], one or more
-        By their descriptions, of one shape and type: row 0 in the north; NaN where there is no
+        Bands by description, all of one shape and type; row 0 in the north; NaN where there is no
         value.
     corner : six floats
         a to f of the affine transform: x = a column + b row + c, y = d column + e row + f.
@@ -180,7 +180,7 @@ def write_bands(
         with (
             whole(target) as partial,
             rasterio.Env(),
-            # cells of 1 x 1 at 0, 0 are a georeference as well
+            # cells of 1 x 1 at 0, 0 are a valid georeference
             warnings.catch_warnings(
                 action="ignore", category=rasterio.errors.NotGeoreferencedWarning
             ),
@@ -207,7 +207,7 @@ def write_bands(
 
 
 def write_hillshade(target: Path, raster: Raster) -> None:
-    """Write the relief as a grey PNG, a pixel a cell, transparent where there is no height."""
+    """Write the hillshade as a grey PNG: one pixel per cell, transparent without a height."""
     from PIL import Image
 
     with whole(target) as partial:
@@ -220,11 +220,11 @@ def hillshade(raster: Raster) -> "NDArray[np.uint8]":
     Returns
     -------
     uint8[rows, columns]
-        0: no height; 1: dark to 255: full light; level ground is 181.
+        0 for no height, else 1 (dark) to 255 (full light); level ground is 181.
 
     Notes
     -----
-    A neighbour that is missing, or beyond the border, counts as high as the cell itself.
+    A neighbour that is missing or beyond the border gets the height of the cell itself.
 
     References
     ----------

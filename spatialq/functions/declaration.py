@@ -1,62 +1,21 @@
-"""What a spatial function is, as SQL, the planner and the tests see it."""
+"""What a spatial function is: the declaration in its folder, from which all else is derived.
 
-import importlib
-import importlib.util
-import pkgutil
+A folder `udfs/<function>/` declares its parameters once, as the fields of a `Parameters` class, and
+its inputs, outputs and work once, as a `Declaration`. SQL macros, comments in DuckDB's catalogue,
+tables of parameters in the documentation, options of the command line, type stubs, validation with
+its error sentences, and the tests of these are derived from it.
+"""
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
+from math import inf, isfinite
 from numbers import Integral, Real
-from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Any, ClassVar, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 Device = Literal["cpu", "gpu"]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What an option may be, as its hint says: a value or a list of values, or none at all."""
-
-    value: type
-    is_list: bool
-    is_optional: bool
-
-    @classmethod
-    def of(cls, hint: Any) -> "Kind":
-        """Read hints such as `float`, `int | None`, `Literal['a', 'b']`, `tuple[float, ...]`."""
-        is_optional = type(None) in get_args(hint)
-        if is_optional:
-            (hint,) = (each for each in get_args(hint) if each is not type(None))
-        first = next(iter(get_args(hint)), hint)
-        value = first if isinstance(first, type) else type(first)
-        return cls(value, get_origin(hint) is tuple, is_optional)
-
-    def convert(self, value: Any) -> Any:
-        """Give the value as options have it: Python's own, not NumPy's, and lists as tuples.
-
-        Raises
-        ------
-        TypeError
-            If it is of another kind; the message says what would be right.
-        """
-        if value is None and self.is_optional:
-            return None
-        one, several = WORDS[self.value]
-        if not self.is_list and self.fits(value):
-            return self.value(value)
-        values = value.tolist() if isinstance(value, np.ndarray) else value
-        if self.is_list and isinstance(values, list | tuple) and all(map(self.fits, values)):
-            return tuple(map(self.value, values))
-        must = f"a list of {several}" if self.is_list else one
-        raise TypeError(must)
-
-    def fits(self, value: Any) -> bool:
-        """Whether it is a value, or one in a list, of this kind."""
-        numbers = {int: Integral, float: Real}.get(self.value, self.value)
-        return isinstance(value, numbers) and (self.value is bool or not isinstance(value, bool))
-
+LENGTH = "length"
+"""Stands in a parameter's unit for `Parameters.LENGTH_UNIT` of the class that it is in."""
 
 WORDS = {
     bool: ("true or false", "truth values"),
@@ -64,172 +23,281 @@ WORDS = {
     int: ("a whole number", "whole numbers"),
     str: ("text", "texts"),
 }
-"""A value of a kind, and several."""
-
-NUMPY_TYPES = {
-    "BIGINT": np.int64,
-    "BOOLEAN": np.bool_,
-    "DOUBLE": np.float64,
-    "INTEGER": np.int32,
-    "USMALLINT": np.uint16,
-    "UTINYINT": np.uint8,
-    "VARCHAR": np.str_,
-}
+"""A value of a type, and several, in an error sentence."""
 
 
-def whole_numbers(kind: str) -> str:
-    """Say what fits into a SQL type of whole numbers."""
-    limits = np.iinfo(NUMPY_TYPES[kind])
-    if limits.min == 0:
-        return f"whole numbers from 0 to {limits.max}"
-    return f"whole numbers of {limits.bits} bits"
+@dataclass(frozen=True)
+class Parameter:
+    """One named argument of a function, as SQL, Python and the command line have it."""
+
+    name: str
+    type: type
+    """bool, int, float or str; the type of the elements where `is_list`."""
+    default: Any
+    """None stands for NULL."""
+    doc: str
+    """One sentence."""
+    unit: str = ""
+    above: float = -inf
+    at_least: float = -inf
+    below: float = inf
+    at_most: float = inf
+    choices: tuple[str, ...] = ()
+    must_be: str = ""
+    """Replaces the description of the range, where the function itself checks the value."""
+    is_list: bool = False
+    is_optional: bool = False
+    """Whether None is allowed, NULL in SQL."""
+
+    @property
+    def must(self) -> str:
+        """What a value must be, as an error sentence has it: "> 0 and <= 45 degrees"."""
+        text = self.must_be or " or ".join(map(repr, self.choices)) or self._range()
+        if not self.is_optional or self.must_be:
+            return text
+        return f"{text}{',' if ' and ' in text else ''} or NULL"
+
+    def _range(self) -> str:
+        signs = {">": self.above, ">=": self.at_least, "<": self.below, "<=": self.at_most}
+        limits = [f"{sign} {_number(limit)}" for sign, limit in signs.items() if isfinite(limit)]
+        spoken = self.unit if self.unit in ("metres", "degrees") else ""
+        if limits:
+            return f"{' and '.join(limits)} {spoken}".rstrip()
+        if self.type is float:
+            return f"a finite number of {spoken}" if spoken else "a finite number"
+        return WORDS[self.type][self.is_list]
+
+    def convert(self, value: Any) -> Any:
+        """Make Python's own value, not NumPy's, of what a caller gives; lists become tuples.
+
+        Raises
+        ------
+        TypeError
+            If the value is of another type; the message says what it must be.
+        """
+        if value is None and self.is_optional:
+            return None
+        one, several = WORDS[self.type]
+        if not self.is_list:
+            if self.fits(value):
+                return self.type(value)
+            raise TypeError(one)
+        values = value.tolist() if hasattr(value, "tolist") else value
+        if isinstance(values, list | tuple) and all(map(self.fits, values)):
+            return tuple(map(self.type, values))
+        message = f"a list of {several}"
+        raise TypeError(message)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value, or one in a list, is of this parameter's type."""
+        numbers = {int: Integral, float: Real}.get(self.type, self.type)
+        return isinstance(value, numbers) and (self.type is bool or not isinstance(value, bool))
+
+    def allows(self, value: Any) -> bool:
+        """Whether a converted value, or each in a list, is in the range or among the choices."""
+        if value is None:
+            return True
+        if self.is_list:
+            return all(map(self._allows_one, value))
+        return self._allows_one(value)
+
+    def _allows_one(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        if self.type not in (int, float):
+            return True
+        is_finite = self.type is int or isfinite(value)
+        return (
+            is_finite and self.above < value < self.below and self.at_least <= value <= self.at_most
+        )
+
+
+def parameter(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = "",
+    above: float = -inf,
+    at_least: float = -inf,
+    below: float = inf,
+    at_most: float = inf,
+    must_be: str = "",
+) -> Any:
+    """Declare a parameter, as the default of a field of a `Parameters` class.
+
+    Name, type, choices (`Literal`) and whether None is allowed come from the field's annotation.
+    """
+    declared = {
+        "doc": doc,
+        "unit": unit,
+        "above": above,
+        "at_least": at_least,
+        "below": below,
+        "at_most": at_most,
+        "must_be": must_be,
+    }
+    return field(default=default, metadata={"parameter": declared})
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a call; each function's class declares them as fields.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of its range; the message begins with the parameter's name, and
+        `Function.choose` puts the function's name before it.
+    """
+
+    FUNCTION: ClassVar[str] = ""
+    """Whose error sentences they are; `Function.choose` sets it for the call."""
+    LENGTH_UNIT: ClassVar[str] = "units of x and y"
+
+    def __post_init__(self) -> None:
+        for each in parameters_of(type(self)):
+            if not each.allows(getattr(self, each.name)):
+                self.reject(each.name, each.must)
+        self.check()
+
+    def check(self) -> None:
+        """Check what depends on several parameters; each class may have more to say."""
+
+    def reject(self, name: str, must: str) -> NoReturn:
+        """Raise the error sentence about a parameter's value."""
+        value = getattr(self, name)
+        got = list(value) if isinstance(value, tuple) else value
+        is_of_call = "FUNCTION" in vars(self)
+        message = f"{self.FUNCTION}: " if is_of_call else ""
+        message += f"{name} must be {must}, got {got!r}"
+        raise ValueError(message)
+
+    def values(self) -> dict[str, Any]:
+        """Give the parameters and their values."""
+        return {each.name: getattr(self, each.name) for each in parameters_of(type(self))}
+
+
+def parameters_of(declared: type[Any]) -> tuple[Parameter, ...]:
+    """List the parameters that a class declares, those of its bases first."""
+    return _read_fields(declared)  # type: ignore[arg-type]  # a class is hashable
+
+
+@cache
+def _read_fields(declared: type[Any]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(declared)
+    found = []
+    for each in fields(declared):
+        hint, known = hints[each.name], dict(each.metadata["parameter"])
+        is_optional = type(None) in get_args(hint)
+        if is_optional:
+            (hint,) = (part for part in get_args(hint) if part is not type(None))
+        choices = get_args(hint) if get_origin(hint) is Literal else ()
+        first = next(iter(get_args(hint)), hint)
+        kind = first if isinstance(first, type) else type(first)
+        known["unit"] = declared.LENGTH_UNIT if known["unit"] == LENGTH else known["unit"]
+        is_list = get_origin(hint) is tuple
+        found.append(
+            Parameter(each.name, kind, each.default, choices=choices, is_list=is_list,
+                      is_optional=is_optional, **known)
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _number(value: float) -> str:
+    """Write a limit: 2**63 as that, 1e9 short."""
+    if isinstance(value, int) and value >= 1 << 31 and value & (value - 1) == 0:
+        return f"2**{value.bit_length() - 1}"
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """How much a call does, whoever does it: what the planner turns into seconds."""
+    """How much a call does, on whatever device: the planner turns it into seconds."""
 
     bytes_in: int
     """Bytes that travel to a device that has memory of its own."""
     bytes_out: int
     """Bytes that travel back."""
     steps: int
-    """Turns of the innermost loop."""
+    """Iterations of the innermost loop."""
     bytes_kernel: int
     """Device memory that the kernel needs at its peak, input included."""
 
 
-class Choices:
-    """What the options of all functions share; `FUNCTION` is the name in their sentences."""
+@dataclass(frozen=True)
+class PointsInput:
+    """A table of points: the kernel gets `x`, `y`, `z`, `point_id` and the attributes as arrays."""
 
-    FUNCTION = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Columns of whole numbers that a table may have or not: column -> SQL type. The kernel gets
+    None for a column that is absent, and a masked array where some values are NULL."""
 
-    def refuse(self, name: str, must: str) -> NoReturn:
-        """Raise the sentence about an option's value."""
-        value = getattr(self, name)
-        got = list(value) if isinstance(value, tuple) else value
-        message = f"{self.FUNCTION}: {name} must be {must}, got {got!r}"
-        raise ValueError(message)
+    columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
-class Text:
-    """A column of text that a kernel gives: codes into names, -1 where there is none."""
+class GridInput:
+    """A table of cells `x`, `y`, `z`, or a file: the kernel gets a `spatialq.data.grid.Grid`."""
 
-    codes: Any
-    names: Sequence[str]
+    columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
-class Lists:
-    """A column of lists of structs that a kernel gives.
+class ElementsInput:
+    """One or two tables of elements: the kernel gets their `Meshes` as `a` and `b`.
 
-    Parameters
-    ----------
-    offsets : int64[rows + 1]
-        The list of row k is ``offsets[k] : offsets[k + 1]`` of each column.
-    columns : mapping of str to array
-        The fields of the structs.
+    Its result has the columns `a` and `b`, rows of the two; `cpu.run` takes `pairs`, too: the rows
+    that a function of two meshes per row asks for.
     """
 
-    offsets: Any
-    columns: Mapping[str, Any]
+    columns: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
-class Udf:
-    """One spatial function over the rows of a relation.
+class PointsAndElementsInput:
+    """A table of points and one of elements: arrays, and `Meshes` as `elements`.
 
-    A function of points gets float64 columns of one length, and `point_id` (int64) before them;
-    what it `carries` as arrays of its type, masked where there is no value, or None.
-    A function of elements has no columns: it gets the meshes of one or two relations as `a` and
-    `b`, and its result has columns `a` and `b`, rows of theirs. One of points and elements gets
-    the meshes as `elements`; the rows in its result, -1 for none, are `element`, which SQL has as
-    `global_id`. One of grids gets a `spatialq.data.grid.Grid` as `grid`.
+    The result's column `element` has rows of the elements, -1 for none; SQL has it as `global_id`.
     """
+
+    columns: ClassVar[tuple[str, ...]] = ("x", "y", "z")
+
+
+Inputs = PointsInput | GridInput | ElementsInput | PointsAndElementsInput
+
+
+@dataclass(frozen=True)
+class Output:
+    """One table that a function gives."""
 
     name: str
-    columns: tuple[str, ...]
-    options: type
-    """A frozen dataclass whose fields are the named arguments; it refuses bad values."""
-    returns: Mapping[str, str]
-    """Out: column -> SQL type."""
+    """Of the SQL function that gives it."""
+    summary: str
+    """What it is, for the catalogue, stubs and help: one or a few sentences."""
+    columns: Mapping[str, str]
+    """Column -> SQL type."""
     work: Callable[[int, Any], Work]
-    carries: Mapping[str, str] = field(default_factory=dict)
-    """Columns of whole numbers that a table of points may have or not: column -> SQL type."""
-    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Names behind the codes of a column: what the kernel gives as 0, 1, 2 ..."""
+    """How much a call for so many rows, with these parameters, does."""
+    examples: Sequence[str] = ()
+    """In SQL."""
+    codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names behind a column that the kernel gives as codes 0, 1, 2 ..."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
-    cpu_only: Callable[[Any], str] = lambda _: ""
-    """Which of the options, if any, only the CPU's kernel has, such as "method := 'slow'"."""
-    takes_elements: bool = False
-    """Whether a function of points gets elements, too."""
-    takes_grid: bool = False
-    """Whether the columns are the cells of a grid, which the kernel gets as `grid`."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
-    """Of a grid and options: the `spatialq.data.grid.Windows` that a band must hold whole."""
-
-    @property
-    def takes_points(self) -> bool:
-        """Whether it is a function of points alone."""
-        return bool(self.columns) and not (self.takes_elements or self.takes_grid)
-
-    def choose(self, options: Mapping[str, Any]) -> Any:
-        """Make the options of a call of named arguments.
-
-        Raises
-        ------
-        ValueError
-            If there is no such option, or its value is wrong; so is a value of another kind.
-        """
-        known = {each.name for each in fields(self.options)}
-        if unknown := sorted(set(options) - known):
-            names = ", ".join(sorted(known))
-            message = f"{self.name}: no option {unknown[0]!r}; there is {names}"
-            raise ValueError(message)
-        hints = get_type_hints(self.options)
-        chosen = {}
-        for name, value in options.items():
-            try:
-                chosen[name] = Kind.of(hints[name]).convert(value)
-            except TypeError as error:
-                message = f"{self.name}: {name} must be {error}, got {value!r}"
-                raise ValueError(message) from None
-        return self.options(**chosen)
-
-    def no_rows(self) -> dict[str, Any]:
-        """Give the columns of a result without a row, but for geometries and lists."""
-        kinds = {
-            name: NUMPY_TYPES[kind] for name, kind in self.returns.items() if kind in NUMPY_TYPES
-        }
-        return {name: np.empty(0, kind) for name, kind in kinds.items()}
-
-    def has_kernel(self, device: Device) -> bool:
-        """Whether there is a kernel for this device; does not import it."""
-        return importlib.util.find_spec(f"spatialq.udfs.{self.name}.{device}") is not None
-
-    def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
-        """Import the kernel for a device: the device is the module's name."""
-        module = importlib.import_module(f"spatialq.udfs.{self.name}.{device}")
-        run: Callable[..., dict[str, Any]] = module.run
-        return run
+    """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
+    band of a large file must hold whole."""
 
 
-@cache
-def catalog() -> Mapping[str, Udf]:
-    """All spatial functions by name: every folder of `spatialq.udfs` is one."""
-    import spatialq.udfs
+@dataclass(frozen=True)
+class Declaration:
+    """What a folder of `udfs` declares: `DECLARATION`."""
 
-    names = sorted(info.name for info in pkgutil.iter_modules(spatialq.udfs.__path__))
-    return {name: importlib.import_module(f"spatialq.udfs.{name}").UDF for name in names}
-
-
-def find(function: str, name: str) -> Udf:
-    """Look up a spatial function; a ValueError names the nearest ones."""
-    known = catalog()
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known) or sorted(known)
-    message = f"{function}: no spatial function {name!r}; there is {', '.join(near)}"
-    raise ValueError(message)
+    inputs: Inputs
+    parameters: type[Parameters]
+    outputs: tuple[Output, ...]
+    """Of several, the kernel gets the wanted names as `outputs` and gives a dict of them."""
+    cpu_only: Callable[[Any], str] = lambda _: ""
+    """Which of the parameters, if any, only the CPU's kernel has, such as "method := 'slow'"."""
+    uses: tuple[str, ...] = ()
+    """Functions whose kernels this one's are composed of."""

@@ -12,6 +12,8 @@ def literal(value: Any) -> str:
     if isinstance(value, str):
         text = value.replace("'", "''")
         return f"'{text}'"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Sequence):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, float) and not isfinite(value):

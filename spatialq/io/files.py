@@ -1,4 +1,4 @@
-"""What readers have in common: find the files, warn about them, register them as one view."""
+"""Common parts of readers: find files, warn about them, register them as one view."""
 
 import glob
 import os
@@ -22,7 +22,7 @@ S = TypeVar("S")
 
 
 def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
-    """Give the file, or those that a pattern matches, in the order of their names.
+    """Give the file, or the files that match a pattern, in the order of their names.
 
     Raises
     ------
@@ -43,12 +43,12 @@ def find_files(reader: str, path: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def is_pattern(path: str | os.PathLike[str]) -> bool:
-    """Tell whether it is a pattern such as 'tiles/*', and not the name of a file that is there."""
+    """Whether a path is a pattern such as 'tiles/*', and not the name of an existing file."""
     return glob.has_magic(os.fspath(path)) and not Path(path).exists()
 
 
 def require_file(reader: str, path: Path) -> None:
-    """Refuse what is no regular file: opening a pipe would wait for its writer.
+    """Reject anything but a regular file: opening a pipe would wait for its writer.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def require_file(reader: str, path: Path) -> None:
         If there is nothing of that name, or a folder, a pipe, a device.
     """
     try:
-        str(path).encode()  # it goes through SQL
+        str(path).encode()  # the name is passed through SQL
     except UnicodeEncodeError:
         name = str(path).encode(errors="backslashreplace").decode()
         raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
@@ -70,11 +70,11 @@ def require_file(reader: str, path: Path) -> None:
 
 _opened: OrderedDict[Any, Any] = OrderedDict()
 _opened_lock = Lock()
-_MOST_OPENED = 64
+_MAX_OPENED = 64
 
 
 def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: Any) -> S:
-    """Open a file, or give it as it was opened before with these options.
+    """Open a file, or return the source that was opened before with these options.
 
     A file that has changed since is opened again. Sources keep headers and tables of chunks, no
     file handles and no rows.
@@ -87,7 +87,7 @@ def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: A
     try:
         status = Path(path).stat()
     except OSError:
-        return kind(path, **options)  # it says what is wrong
+        return kind(path, **options)  # raises the error
     key = (kind, os.fspath(path), status.st_mtime_ns, status.st_size, *sorted(options.items()))
     with _opened_lock:
         if key in _opened:
@@ -97,7 +97,7 @@ def open_once(kind: Callable[..., S], path: str | os.PathLike[str], **options: A
     source = kind(path, **options)
     with _opened_lock:
         _opened[key] = source
-        while len(_opened) > _MOST_OPENED:
+        while len(_opened) > _MAX_OPENED:
             _opened.popitem(last=False)
     return source
 
@@ -137,11 +137,11 @@ def register(
         warn_about(reader, source)
     first = sources[0].path
     chosen = name or table_name(first if len(sources) == 1 else first.resolve().parent)
-    with con.cursor() as cursor:  # leaves a pending result of the connection alone
+    with con.cursor() as cursor:  # keeps a pending result of the connection
         tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
     if (chosen.lower(),) in tables:
         message = f"{reader}: name: there is a table '{chosen}' already; choose another name"
         raise ValueError(message)
-    view.connection = weakref.ref(con)  # the connection holds the view: no circle
+    view.connection = weakref.ref(con)  # weak, since the connection holds the view
     con.register(chosen, view)
     return con.view(chosen)

@@ -1,4 +1,4 @@
-"""Where models lie on the map: their map conversions, compared."""
+"""Comparison of the map conversions of models."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,18 +8,18 @@ from typing import Any
 from spatialq.errors import CrsError
 
 SAME_PLACE = 1e-3
-"""Units of the map, and thousandths of degrees, by which two map conversions may differ."""
+"""Tolerance between two map conversions, in units of the map and in thousandths of degrees."""
 
 
 def require_same(function: str, models: Sequence[tuple[str, Mapping[str, Any] | None]]) -> None:
-    """Refuse models whose coordinates mean different places on the map.
+    """Reject models whose coordinates refer to different places on the map.
 
     Parameters
     ----------
     function : str
-        Who asks, for the sentence.
+        The function that was called, for the error sentence.
     models : sequence of (str, mapping or None)
-        What to call each, and its `IfcModel.georeference`; one without goes with any.
+        Name and `IfcModel.georeference` of each model; None matches any other.
 
     Raises
     ------
@@ -44,10 +44,10 @@ def _place(said: Mapping[str, Any]) -> tuple[str | None, list[float]]:
     """Give the CRS; eastings, northings and height of the origin; thousandths of degrees."""
     place = [float(said[name] or 0.0) for name in ("eastings", "northings", "orthogonal_height")]
     x, y = said["x_axis_abscissa"], said["x_axis_ordinate"]
-    turn = math.degrees(math.atan2(y, x)) if x is not None and y is not None else 0.0
-    return said["crs_name"], [*place, 1000 * turn]
+    angle = math.degrees(math.atan2(y, x)) if x is not None and y is not None else 0.0
+    return said["crs_name"], [*place, 1000 * angle]
 
 
 def _text(crs: str | None, place: list[float]) -> str:
-    east, north, height, turn = place
-    return f"{crs or 'no CRS'} {east:.3f} {north:.3f} {height:.3f} turned {turn / 1000:.4f}°"
+    east, north, height, angle = place
+    return f"{crs or 'no CRS'} {east:.3f} {north:.3f} {height:.3f} turned {angle / 1000:.4f}°"

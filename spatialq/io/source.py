@@ -1,13 +1,19 @@
 """What every reader of rows gives: a file as a lazily read table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
+LAS = (".las", ".laz")
+"""Endings of point cloud files."""
+
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""
+
+Progress = Callable[[Path, int, int], None]
+"""Called with a file, its rows so far and its rows in all (0: unknown)."""
 
 ROW_GROUP = 122_880
 """Rows of a DuckDB row group: batches of a multiple of it give the smallest tables."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INFINITY = float("inf")
 EVERYWHERE: Box = (-INFINITY,) * 3 + (INFINITY,) * 3
-LONGEST_WAIT = 0.3
+MAX_WAIT = 0.3
 """Seconds after which rows that passed a filter are no longer held back."""
 AXES = ("x", "y", "z")
 COMPARISON = re.compile(r"\(([xyz]) (<|<=|==|>|>=) (-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\)")
@@ -174,7 +174,7 @@ def _filtered(
         kept.append(batch.filter(condition))
         n += kept[-1].num_rows
         whole = n - n % ROW_GROUP
-        if not whole and n and monotonic() - given > LONGEST_WAIT:
+        if not whole and n and monotonic() - given > MAX_WAIT:
             whole = n
         if whole:
             joined = pa.concat_batches(kept)

@@ -1,1 +1,1 @@
-"""What kernels run on: threads, the GPU, and the cache of compiled functions."""
+"""The runtime of kernels: threads, the GPU, and the cache of compiled functions."""

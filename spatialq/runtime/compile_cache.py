@@ -1,8 +1,8 @@
-"""Numba's `njit` for our own functions, whose cache is never older than what they call.
+"""Numba's `njit` for our own functions, with a cache that is never older than what they call.
 
-Numba's own cache looks at the file of a function only. When a function that it calls, or a constant
-that it uses, changes in another file, the old code of that stays compiled into it. Ours looks at
-the files, too, that the function's own imports from, and those that they import from.
+Numba's own cache checks the file of a function only. When a function that it calls, or a constant
+that it uses, changes in another file, the old code stays compiled into it. The cache here also
+checks the files that the function's module imports from, directly or indirectly.
 """
 
 import functools
@@ -21,13 +21,13 @@ import numba
 from numba.core import caching
 
 LOGGER = logging.getLogger(__name__)
-"""Hears of each function that is compiled, since the cache has it not."""
+"""Logs each function that is compiled because it is not in the cache."""
 IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
-"""At the top of a file, not in a function or for type checkers."""
+"""Matches imports at the top level of a file, not those in functions or for type checkers."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function as `numba.njit` does; `cache` is ours."""
+    """Decorate a function as `numba.njit` does; `cache` selects the cache of this module."""
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -50,7 +50,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return _stamp(self._module)
 
     def get_disambiguator(self) -> str:
-        """Tell functions of a name apart by their modules, not by lines: those would pile up."""
+        """Identify functions of one name by their modules; line numbers would leave stale files."""
         return self._module
 
 
@@ -67,10 +67,10 @@ class _Cache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Implementation
 
     def load_overload(self, *wanted: Any) -> Any:
-        """Load if possible; what is missing, cut off or of something else is compiled next."""
+        """Load if possible; code that is missing or damaged is compiled next."""
         try:
             found = super().load_overload(*wanted)
-        except Exception:  # pickle raises all kinds of them
+        except Exception:  # pickle raises many types of exceptions
             found = None
             with suppress(OSError):
                 self.flush()
@@ -90,7 +90,7 @@ def _stamp(module: str) -> bytes:
 
 
 def _files(module: str) -> set[str]:
-    """List the files that what a module's functions compile to depends on."""
+    """List the files on which the compiled functions of a module depend."""
     modules, found = [module], set[str]()
     while modules:
         name = modules.pop()
@@ -103,7 +103,7 @@ def _files(module: str) -> set[str]:
 
 @functools.cache
 def _imports(module: str, file: str) -> list[str]:
-    """List the modules of its package that a module imports from; they are loaded by now."""
+    """List the modules of the same package that a module imports from; they are loaded."""
     found = set()
     for name, names in IMPORT.findall(_content(file).decode()):
         base = resolve_name(name, sys.modules[module].__package__)
@@ -119,7 +119,7 @@ def _content(file: str) -> bytes:
 
 @functools.cache
 def _folder() -> str:
-    """Find where Numba would keep what this file compiles to, or else a temporary folder."""
+    """Find the folder of Numba's cache for this file, or else make a temporary folder."""
     try:
         return str(caching.FunctionCache(njit).cache_path)
     except RuntimeError:

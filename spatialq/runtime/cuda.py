@@ -1,7 +1,7 @@
-"""The first GPU as kernels see it: arrays, transfers, launches. CuPy stays in here.
+"""The interface of kernels to the first GPU: arrays, transfers, launches.
 
-`udfs/*/gpu.py` get everything from `device()`, so that the tests can put a device in its place
-that runs the same CUDA sources on the host.
+Only this module imports CuPy. `udfs/*/gpu.py` use `device()` for everything, so that tests can
+replace it by a device that runs the same CUDA sources on the host.
 """
 
 import os
@@ -16,8 +16,17 @@ from typing import Any
 import numpy as np
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
-PIECE = 8 << 20  # bytes that travel at once from memory that is not pinned
-COPIERS = 8  # threads that copy such pieces into pinned memory, at most
+PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
+COPIERS = 8  # maximum number of threads that copy such pieces into pinned memory
+
+
+def include_folders(source: Path) -> tuple[Path, Path]:
+    """Give the folders in which the compiler looks for the headers of a CUDA source.
+
+    `#include "<function>/<file>.cuh"` is found beside the folder of the source itself, and
+    `#include "geometry/<file>.cuh"` in this package, from a checkout and from a wheel.
+    """
+    return source.parents[1], Path(__file__).parents[1]
 
 
 class Device:
@@ -26,7 +35,7 @@ class Device:
     Attributes
     ----------
     xp : module
-        CuPy: the functions of NumPy on arrays of the device.
+        CuPy, which has the functions of NumPy for arrays of the device.
     """
 
     def __init__(self) -> None:
@@ -43,7 +52,7 @@ class Device:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Work on this GPU; give back what memory CuPy hoarded when there was too little."""
+        """Use this GPU; if memory runs out, free the unused blocks of CuPy's memory pool."""
         try:
             with self._cuda.Device(0):
                 yield
@@ -52,7 +61,7 @@ class Device:
             raise
 
     def launch(self, source: Path, kernel: str, blocks: Any, threads: int, *arguments: Any) -> None:
-        """Start a kernel of a CUDA source; the source is compiled on its first use.
+        """Launch a kernel of a CUDA source, which is compiled on its first use.
 
         Parameters
         ----------
@@ -60,7 +69,7 @@ class Device:
         kernel : str
         blocks : tuple of int
         threads : int
-            Of a block.
+            Threads per block.
         *arguments
             Device arrays (passed as pointers), int (64 bits), NumPy scalars, or NumPy arrays of one
             record (passed by value).
@@ -74,8 +83,7 @@ class Device:
             with self._lock:
                 if source not in self._modules:
                     text = source.read_text(encoding="utf-8")
-                    # `#include "<function>/<file>.cuh"`
-                    options = (*OPTIONS, f"-I{source.parents[1]}")
+                    options = (*OPTIONS, *(f"-I{folder}" for folder in include_folders(source)))
                     self._modules[source] = self.xp.RawModule(code=text, options=options)
                 found = self._kernels[source, name] = self._modules[source].get_function(name)
         return found
@@ -85,19 +93,19 @@ class Device:
         return on_gpu(array)
 
     def view(self, array: Any) -> Any:
-        """Take an array of a GPU, whichever library made it, as CuPy's; nothing is copied."""
+        """View an array of a GPU, made by any library, as an array of CuPy; nothing is copied."""
         if hasattr(array, "__cuda_array_interface__"):
             return self.xp.asarray(array)
         return self.xp.from_dlpack(array)
 
     def filled(self, byte: int, size: int) -> Any:
-        """Allocate uint8[size] on the device, all of one value."""
+        """Allocate uint8[size] on the device, filled with one value."""
         array = self.xp.empty(size, np.uint8)
         array.data.memset_async(byte, size)
         return array
 
     def free_bytes(self) -> int:
-        """Memory that can be had: what nobody has, and what CuPy hoards."""
+        """Available memory: free memory, and unused blocks of CuPy's memory pool."""
         free, _ = self._cuda.runtime.memGetInfo()
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
@@ -106,18 +114,18 @@ class Device:
         return int(array.data.ptr)
 
     def download(self, array: Any) -> Any:
-        """Copy a device array into a NumPy array, after all that was launched before."""
+        """Copy a device array into a NumPy array, after all earlier launches have finished."""
         return self.xp.asnumpy(array)
 
     def upload_small(self, array: Any) -> Any:
-        """Copy a NumPy array to the device, without the care that large ones are worth."""
+        """Copy a small NumPy array to the device; `upload` is faster for large ones."""
         return self.xp.asarray(array)
 
     def upload(self, arrays: "list[Any]") -> "list[Any]":
         """Copy contiguous NumPy arrays to the device.
 
-        Pinned memory travels as it is. The rest goes piece by piece through small pinned
-        buffers, which several threads fill while others are on their way.
+        Pinned memory is copied directly. Other memory is copied piece by piece through small
+        pinned buffers, which several threads fill while other buffers are being transferred.
         """
         there = [self.xp.empty(array.shape, array.dtype) for array in arrays]
         stream = self._cuda.get_current_stream()
@@ -132,7 +140,7 @@ class Device:
                 for start in range(0, array.nbytes, PIECE)
             ]
         if pieces:
-            stream.synchronize()  # what the arrays' memory was used for before is over
+            stream.synchronize()  # earlier uses of the arrays' memory have finished
             with self._lock:
                 self._copy(pieces)
         stream.synchronize()
@@ -144,14 +152,14 @@ class Device:
             self._lanes.append(_Lane(self._cuda))
         queue = iter(pieces)
 
-        def carry(lane: "_Lane") -> None:
+        def send(lane: "_Lane") -> None:
             with self._cuda.Device(0):
                 for piece, target in queue:  # next() of a list's iterator is atomic
                     lane.send(piece, target)
                 lane.stream.synchronize()
 
         with ThreadPoolExecutor(n) as pool:
-            list(pool.map(carry, self._lanes[:n]))
+            list(pool.map(send, self._lanes[:n]))
 
     def _is_pinned(self, array: Any) -> bool:
         attributes = self._cuda.runtime.pointerGetAttributes(array.ctypes.data)
@@ -159,17 +167,17 @@ class Device:
 
 
 class _Lane:
-    """Two pinned buffers that take turns on a stream of their own."""
+    """Two pinned buffers that are used alternately on a separate stream."""
 
     def __init__(self, cuda: Any) -> None:
         self.stream = cuda.Stream(non_blocking=True)
         self._memory = [cuda.alloc_pinned_memory(PIECE) for _ in range(2)]
         self._buffers = [np.frombuffer(memory, np.uint8, PIECE) for memory in self._memory]
         self._sent = [cuda.Event(disable_timing=True) for _ in range(2)]
-        self._turn = 0
+        self._current = 0
 
     def send(self, piece: Any, target: Any) -> None:
-        k = self._turn = 1 - self._turn
+        k = self._current = 1 - self._current
         self._sent[k].synchronize()
         buffer = self._buffers[k][: piece.size]
         np.copyto(buffer, piece)
@@ -178,35 +186,24 @@ class _Lane:
 
 
 def on_gpu(array: Any) -> bool:
-    """Whether an array, of whatever library, is in the memory of a GPU."""
+    """Whether an array of any library is in the memory of a GPU."""
     if hasattr(array, "__cuda_array_interface__"):
         return True
     where = getattr(array, "__dlpack_device__", None)
     return where is not None and int(where()[0]) == 2  # kDLCUDA
 
 
-def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
-    """Tell whether x, y, z and point_id (or None) are on the device, or refuse only some."""
-    here = {device.is_here(values) for values in cloud if values is not None}
-    if len(here) > 1:
-        message = (
-            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
-        )
-        raise ValueError(message)
-    return here == {True}
-
-
 def from_ordered(bits: Any) -> list[float]:
-    """Undo `ordered` of the sources: uint64[n], in which float64 are to be compared as integers."""
+    """Invert `ordered` of the CUDA sources, which maps float64 to uint64 of the same order."""
     sign = np.uint64(1 << 63)
     values: list[float] = np.where(bits & sign, bits ^ sign, ~bits).view(np.float64).tolist()
     return values
 
 
 def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
-    """Decode uint64[7] of detect_planes/bounds.cuh: minima and maxima of x, y and z.
+    """Decode uint64[7] of geometry/bounds.cuh: minima and maxima of x, y and z.
 
-    None if some values were not finite.
+    None if a value was not finite.
     """
     every = np.uint64(2**64 - 1)
     if bits[6] != every:
@@ -217,5 +214,5 @@ def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
 
 @cache
 def device() -> Any:
-    """Return the first GPU; `spatialq.planner.devices` says beforehand whether there is one."""
+    """Return the first GPU; `spatialq.planner.devices` tells whether there is one."""
     return Device()

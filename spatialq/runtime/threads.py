@@ -1,8 +1,8 @@
-"""How many threads a CPU kernel may use, and how it divides its work among them.
+"""The threads of CPU kernels, and the division of work among them.
 
-Kernels run Numba code that holds no lock in plain Python threads. Numba's own parallel layers
-are not used: DuckDB calls a function from several threads at once, which one of them answers by
-aborting the process, and the others need a library that not every machine has.
+Kernels run Numba code that releases the GIL in plain Python threads. Numba's own parallel layers
+are not used: DuckDB calls a function from several threads at once, on which one of these layers
+aborts the process, and the others need a library that is not installed on every machine.
 """
 
 import os
@@ -11,17 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
-TURNS = 16
-"""Parts of uneven work for each thread."""
+CHUNKS_PER_THREAD = 16
+"""Chunks per thread, so that uneven work is distributed evenly."""
 STOPPED = Event()
-"""Set when the process is to end: no more parts are begun."""
+"""Set when the process is to end: no more chunks are started."""
 
 
 def n_threads() -> int:
-    """Threads for one call: the cores this process may use, or `SPATIALQ_THREADS`."""
-    wish = os.environ.get("SPATIALQ_THREADS", "")
-    if wish.isdecimal() and int(wish) > 0:
-        return int(wish)
+    """Threads for one call: the cores that this process may use, or `SPATIALQ_THREADS`."""
+    requested = os.environ.get("SPATIALQ_THREADS", "")
+    if requested.isdecimal() and int(requested) > 0:
+        return int(requested)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -33,7 +33,7 @@ def spans(size: int, parts: int) -> list[tuple[int, int]]:
 
 
 def in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
-    """Call work with runs of range(size), in several threads; a run may take long, or not.
+    """Call work with chunks of range(size), in several threads; chunks may take unequal time.
 
     Raises
     ------
@@ -42,10 +42,10 @@ def in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
     """
     threads = n_threads()
 
-    def part(span: tuple[int, int]) -> None:
-        if STOPPED.is_set():  # DuckDB calls from threads that a signal does not reach
+    def run(span: tuple[int, int]) -> None:
+        if STOPPED.is_set():  # signals do not reach the threads of DuckDB
             raise KeyboardInterrupt
         work(span)
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(part, spans(size, min(size, TURNS * threads))))
+        list(pool.map(run, spans(size, min(size, CHUNKS_PER_THREAD * threads))))

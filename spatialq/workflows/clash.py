@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.database.element_sets import NO_PAIRS
 from spatialq.errors import FileWarning
 from spatialq.functions.sql_text import literal
+from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from spatialq.io.ifc.model import IfcModel
 
 COMMAND = "clash"
-FAR = 1000.0
+MAX_GAP = 1000.0
 """Metres between the boxes of two models that hardly belong together."""
 
-# The macros get the number of the row as the GlobalId: real ones are not always unique.
+# The macros get the number of the row as the GlobalId, since real ones are not always unique.
 SIDE = """
 CREATE VIEW clash_{side} AS
 SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM elements
@@ -29,16 +30,14 @@ WHERE ({condition}
 PAIRS = {
     "clash": """
 SELECT a, b, relation, depth, 0.0::DOUBLE AS distance, x, y, z, flags
-FROM intersects_with('clash_a', {b}, tolerance := {tolerance}, method := {method},
-    device := {device})
+FROM intersects_with('clash_a', {b}, {options})
 """,
     "clearance": """
 SELECT a, b, coalesce(r.relation, 'disjoint') AS relation, r.depth,
     coalesce(r.distance, n.distance) AS distance, coalesce(r.x, (n.ax + n.bx) / 2) AS x,
     coalesce(r.y, (n.ay + n.by) / 2) AS y, coalesce(r.z, (n.az + n.bz) / 2) AS z,
     coalesce(r.flags, n.flags) AS flags
-FROM spatial_relations('clash_a', {b}, tolerance := {tolerance}, method := {method},
-    device := {device}) AS r
+FROM spatial_relations('clash_a', {b}, {options}) AS r
 FULL JOIN closer_than('clash_a', {b}, {closer_than}, device := {device}) AS n USING (a, b)
 """,
 }
@@ -64,11 +63,10 @@ def find_clashes(
     *,
     a: str | None = None,
     b: str | None = None,
-    tolerance: float = 0.001,
     closer_than: float | None = None,
     exclude_related: bool = False,
-    method: str = "exact",
     device: str = "auto",
+    **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
 
@@ -79,14 +77,13 @@ def find_clashes(
     a, b : str, optional
         SQL conditions over the columns of `read_ifc`, such as "ifc_class = 'IfcBeam'". Without
         `b` all pairs within `a`, without `a` all elements.
-    tolerance : float, >= 0
-        Metres.
     closer_than : float, >= 0, optional
-        Metres: also pairs that are that near without a clash, those that touch included.
+        Metres: also pairs that are this close without a clash, those that touch included.
     exclude_related : bool
         Leave out the pairs of `related_elements`.
-    method, device : str
-        As in `intersects_with`.
+    device : 'auto', 'cpu' or 'gpu'
+    **options
+        Options of `intersects_with`: `tolerance` in metres, `method`, `broad_phase`.
 
     Returns
     -------
@@ -105,8 +102,8 @@ def find_clashes(
     Warns
     -----
     FileWarning
-        For models about which something is odd, or that are far from each other, and for a
-        condition that no element meets.
+        For models that are odd in some way or far from each other, and for a condition that no
+        element meets.
     """
     from spatialq.database.connection import connect_quietly
 
@@ -118,11 +115,11 @@ def find_clashes(
             message = f"{COMMAND}: no element of the models matches {side}: {condition}"
             warnings.warn(message, FileWarning, stacklevel=2)
     within_a = b is None
+    named = {**options, "device": device}
     pairs = PAIRS["clash" if closer_than is None else "clearance"].format(
         b="NULL" if within_a else "'clash_b'",
-        tolerance=tolerance,
         closer_than=closer_than,
-        method=literal(method),
+        options=", ".join(f"{name} := {literal(value)}" for name, value in named.items()),
         device=literal(device),
     )
     related = "FROM related_elements('relations')" if exclude_related else NO_PAIRS
@@ -171,7 +168,7 @@ def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
             boxes.append((model.path, low, high))
     for (path, low, high), (other, low2, high2) in pairwise(boxes):
         gap = max(max(q - h, p - k) for p, h, q, k in zip(low, high, low2, high2, strict=True))
-        if gap > FAR:
+        if gap > MAX_GAP:
             message = (
                 f"{COMMAND}: '{path}' and '{other}' are {gap / 1000:.1f} km apart: they seem to "
                 "have different origins"
@@ -193,7 +190,5 @@ ORDER BY pairs DESC, class, other_class, relation
 
 
 def counts(con: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
-    """Count `clashes` by the classes of the two, and how the first stands to the other."""
-    result = con.execute(COUNTS)
-    names = [column[0] for column in result.description or []]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    """Count `clashes` by the classes of the two elements and their relation."""
+    return dicts(con.execute(COUNTS))

@@ -1,48 +1,40 @@
-"""What commands on a point cloud file share: outputs checked first, units, columns read whole."""
+"""Point cloud files as workflows read them: checked and opened, their CRS, their columns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.errors import CrsError, FileError
+from spatialq.io.las.source import LasSource, open_las
+from spatialq.io.source import LAS, Progress
+from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spatialq.io.las.source import LasSource
-
-LAS = (".las", ".laz")
-COLUMNS = ("x", "y", "z", "classification")
+COLUMNS = {"x": np.float64, "y": np.float64, "z": np.float64, "classification": np.uint8}
 NOISE = (7, 18)  # ASPRS classes
-
-Progress = Callable[[Path, int, int], None]
 
 
 def open_clouds(
-    command: str, sources: Sequence[Path], targets: Sequence[Path], endings: Sequence[str]
-) -> "list[LasSource]":
-    """Open point clouds, after looking whether the outputs can be written.
+    sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
+) -> list[LasSource]:
+    """Open point clouds, after checking that the outputs can be written.
 
     Raises
     ------
     FileError
-        If a source cannot be read or is there twice, or an output cannot be written.
+        If a source cannot be read or is given twice, or an output cannot be written.
     ValueError
         If an output has none of the endings, or two are one file.
     """
-    from spatialq.export.atomic import require_outputs
     from spatialq.export.las import require_format
     from spatialq.io.files import require_file
-    from spatialq.io.las.source import open_las
 
-    for source in sources:
-        require_outputs(command, source, targets, endings)
-    for target in targets:
-        if target.name.lower().endswith(".copc.laz"):
-            message = f"{command}: output '{target}' must be no COPC file, which cannot be written"
-            raise ValueError(message)
+    command = outputs.command
+    outputs.check(sources, endings)
     opened: dict[Path, LasSource] = {}
     for source in sources:
         require_file(command, source)
@@ -50,11 +42,32 @@ def open_clouds(
             raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
         if source.resolve() in opened:
             raise FileError.of(command, source, "is given twice")
-        for target in targets:
-            if target.suffix.lower() in LAS:
-                require_format(source, target)
+        for target in outputs.ending_in(*LAS):
+            require_format(source, target)
         opened[source.resolve()] = open_las(source)
     return list(opened.values())
+
+
+def crs_of(command: str, clouds: Sequence[LasSource], crs: str | None) -> str | None:
+    """Give the CRS of clouds, the argument `crs` where there is one, and warn about the clouds.
+
+    Raises
+    ------
+    CrsError
+        If the clouds are in different systems, or PROJ cannot read the argument.
+    ValueError
+        If the argument is no text.
+    """
+    from spatialq.io import crs as crs_text
+    from spatialq.io.files import warn_about
+
+    if crs is not None:
+        crs = crs_text.from_argument(command, crs)
+    else:
+        crs = crs_text.require_same(command, ((cloud.path, cloud.crs) for cloud in clouds))
+    for cloud in clouds:
+        warn_about(command, cloud)
+    return crs
 
 
 def metres_per_unit(command: str, source: Path, crs: str | None) -> tuple[float, float]:
@@ -79,9 +92,13 @@ def metres_per_unit(command: str, source: Path, crs: str | None) -> tuple[float,
     return units
 
 
-def read_columns(cloud: "LasSource", tick: Progress) -> "list[NDArray[Any]]":
+def read_columns(cloud: LasSource, progress: Progress | None) -> "list[NDArray[Any]]":
     """Read x, y, z and class of all points."""
-    kinds = (np.float64, np.float64, np.float64, np.uint8)
-    arrays: list[NDArray[Any]] = [np.empty(cloud.rows, kind) for kind in kinds]
-    cloud.read_into(dict(zip(COLUMNS, arrays, strict=True)), tick)
-    return arrays
+    arrays = {name: np.empty(cloud.rows, kind) for name, kind in COLUMNS.items()}
+    cloud.read_into(arrays, progress)
+    return list(arrays.values())
+
+
+def without_noise(classes: "NDArray[np.uint8]") -> "NDArray[np.int64]":
+    """Give the rows of the points that are not classified as noise."""
+    return np.flatnonzero(~np.isin(classes, NOISE))

@@ -2,10 +2,9 @@
 
 import runpy
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,29 +14,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import FileError
-from spatialq.export.features_picture import (
-    MOST_ROWS,
-    FeatureMap,
-    Terrain,
-    write_features_picture,
-)
+from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
+from spatialq.io.source import Progress
 from spatialq.planner import log
-from spatialq.workflows.cloud_files import Progress
+from spatialq.workflows.feature_choice import (
+    Features,
+    choose_features,
+    default_features,
+    feature_maps,
+    label_features,
+)
+from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files
+from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
     import duckdb
 
     from spatialq.io.grid.source import GridSource
 
-Shown = Mapping[str, tuple[str, str]]
-"""Method and feature, by their labels."""
-
 COMMAND = "features"
-TABLE = (".parquet", ".csv", ".json")
-PICTURE = (".png",)
-RASTER = (".tif", ".tiff")
+FUNCTION = "pops_features"
 ENDINGS = (*TABLE, *PICTURE, *RASTER)
 SUMMARY = """
 SELECT method, scale, feature, count(mean) AS examples,
@@ -46,21 +44,14 @@ FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
 """
-# of one file
-ROWS = "SELECT * EXCLUDE (file_name) FROM features"
+ONE_FILE = "SELECT * EXCLUDE (file_name) FROM features"
 MEANS = """
 SELECT mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3 ORDER BY example_id
 """
-SCALES = "SELECT DISTINCT scale FROM features WHERE method = $1 AND feature = $2 ORDER BY scale"
-CELLS = """
-SELECT x, y, mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3
-"""
-USUAL = ("pca1", "pca2", "ternary1", "ternary2", "variance", "std", "skewness")
-"""What a picture shows unless it is told."""
-RELIEF_CELLS = 1200
-"""Of the longer side of the terrain in the picture."""
+HILLSHADE_CELLS = 1200
+"""Cells of the longer side of the terrain in the picture."""
 TICK = 0.2
-"""Seconds from a word about the progress to the next."""
+"""Seconds between two calls of `progress`."""
 
 
 def write_features(
@@ -74,7 +65,7 @@ def write_features(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Take the features of terrain grids at several scales and write them.
+    """Compute the features of terrain grids at several scales and write them.
 
     Parameters
     ----------
@@ -83,9 +74,9 @@ def write_features(
         .dem, .npy.
     outputs : path or paths
         By their endings: .parquet, .csv, .json the table that `pops_features` gives, of several
-        files with their `file_name`. Of one file also .png, the relief and maps of features; .tif,
-        a GeoTIFF whose cells are the examples, with a band for each feature and scale: the mean
-        over the patches.
+        files with their `file_name`. Of one file also .png, the hillshade and maps of features;
+        .tif, a GeoTIFF whose cells are the examples, with a band for each feature and scale: the
+        mean over the patches.
     show : sequence of str
         The features that picture and raster have, such as 'pca1', or 'stat.kurtosis' where several
         methods have one. By default the raster has all; the picture has at most four, the first
@@ -96,7 +87,7 @@ def write_features(
         Which band of a file with several, from 1.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
-        Called with file, cells so far and cells in all, from a thread of its own; the cells are
+        Called with file, cells so far and cells in all, from a separate thread; the cells are
         those of all calls of `pops_features` since, also by other threads.
     **options
         Options of `pops_features`; lengths are in the unit of the file's x and y.
@@ -105,9 +96,9 @@ def write_features(
     -------
     dict
         cells, examples, rows, device, features, outputs. `features` has a dict for each feature of
-        a method at a scale: in how many examples it has a value, and least, middle and greatest
-        of its means. `device` is 'cpu', 'gpu' or 'cpu, gpu': where `pops_features` ran meanwhile,
-        for other threads, too.
+        a method at a scale: in how many examples it has a value, and minimum, median and maximum
+        of its means as `lowest`, `middle` and `highest`. `device` is 'cpu', 'gpu' or 'cpu, gpu':
+        where `pops_features` ran meanwhile, for other threads, too.
 
     Raises
     ------
@@ -123,72 +114,70 @@ def write_features(
         If x and y are degrees.
     """
     from spatialq.database.connection import connect_quietly
-    from spatialq.database.loading import kind_of
     from spatialq.database.table_files import write_table
-    from spatialq.export.atomic import require_outputs
-    from spatialq.functions.declaration import catalog
-    from spatialq.io.files import find_files, open_once
-    from spatialq.io.grid.source import GridSource
-    from spatialq.udfs.pops_features.division import divide
+    from spatialq.functions.catalogue import catalogue
 
-    sources = [source] if isinstance(source, str | Path) else source
-    paths = [path for each in sources for path in find_files(COMMAND, each)]
-    targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
-    for path in paths:
-        require_outputs(COMMAND, path, targets, ENDINGS)
-    maps = [target for target in targets if target.suffix.lower() not in TABLE]
+    paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
+    targets.check(paths, ENDINGS)
+    maps = targets.ending_in(*PICTURE, *RASTER)
     if maps and len(paths) > 1:
         message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
         raise ValueError(message)
-    udf = catalog()["pops_features"]
-    chosen = udf.choose(options)  # refused before the work is done, as is what does not fit
-    there = _labels(chosen)
-    asked = _asked(there, show)
-    drawn = asked or _usual(there)
-    if len(drawn) > MOST_ROWS and any(each.suffix.lower() in PICTURE for each in maps):
-        message = f"{COMMAND}: show must be at most {MOST_ROWS} features, got {', '.join(drawn)}"
+    # wrong options, and those that do not fit a grid, are rejected before the work is done
+    chosen = catalogue()[FUNCTION].choose(options)
+    there = label_features(chosen)
+    asked = choose_features(COMMAND, there, show)
+    drawn = asked or default_features(there, MAX_ROWS)
+    if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
+        message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
     nodata = None if nodata is None else float(nodata)
-    grids = []
-    for path in paths:
-        if kind_of(COMMAND, path) != "grid":
-            raise FileError.of(COMMAND, path, "is no grid")
-        grids.append(open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND))
-        divide(grids[-1].frame, chosen)
-    given = {**asdict(chosen), "nodata": nodata, "band": int(band), "device": device}
+    grids = [_open_grid(path, chosen, nodata, band) for path in paths]
+    given = {**chosen.values(), "nodata": nodata, "band": int(band), "device": device}
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory
     with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
         for grid in grids:
             name = literal(str(grid.path))
-            query = f"SELECT *, {name} AS file_name FROM pops_features({name}, {named})"
+            query = f"SELECT *, {name} AS file_name FROM {FUNCTION}({name}, {named})"
             verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
-            with _telling(progress, grid.path, grid.rows, datetime.now(UTC)):
+            with _reporting(progress, grid.path, grid.rows, datetime.now(UTC)):
                 con.execute(f"{verb} {query}")
-        for target in targets:
-            if target.suffix.lower() in TABLE:
-                write_table(con, ROWS if len(grids) == 1 else "FROM features", target)
-            elif target.suffix.lower() in PICTURE:
-                _write_picture(con, grids[0], chosen, drawn, target)
-            else:
-                _write_raster(con, grids[0], chosen, asked or there, target)
+        for target in targets.ending_in(*TABLE):
+            write_table(con, ONE_FILE if len(grids) == 1 else "FROM features", target)
+        for target in targets.ending_in(*PICTURE):
+            _write_picture(con, grids[0], chosen, drawn, target)
+        for target in targets.ending_in(*RASTER):
+            _write_raster(con, grids[0], chosen, asked or there, target)
         counts = con.sql("SELECT count(DISTINCT (file_name, example_id)), count(*) FROM features")
         ((examples, rows),) = counts.fetchall()
-        summary = con.execute(SUMMARY)
-        names = [column[0] for column in summary.description or []]
         return {
             "cells": sum(grid.rows for grid in grids),
             "examples": examples,
             "rows": rows,
             "device": ", ".join(sorted({call.device for call in _calls(started)})),
-            "features": [dict(zip(names, row, strict=True)) for row in summary.fetchall()],
-            "outputs": [str(target) for target in targets],
+            "features": dicts(con.execute(SUMMARY)),
+            "outputs": targets.names,
         }
 
 
+def _open_grid(path: Path, options: Any, nodata: float | None, band: int) -> "GridSource":
+    """Open a grid whose cells fit the options."""
+    from spatialq.database.loading import kind_of
+    from spatialq.io.files import open_once
+    from spatialq.io.grid.source import GridSource
+    from spatialq.udfs.pops_features.division import divide
+
+    if kind_of(COMMAND, path) != "grid":
+        raise FileError.of(COMMAND, path, "is no grid")
+    grid = open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
+    divide(grid.frame, options)
+    return grid
+
+
 def run_definitions(path: Path) -> None:
-    """Run a Python file with methods of the user's own.
+    """Run a Python file that defines methods of the user.
 
     Raises
     ------
@@ -207,40 +196,12 @@ def run_definitions(path: Path) -> None:
         raise ValueError(message) from error
 
 
-def _labels(options: Any) -> Shown:
-    """Name all features: 'pca1', or 'stat.kurtosis' where several methods have one of a name."""
-    from spatialq.udfs.pops_features.methods import features_of
-
-    there = [(m, f) for m in options.methods for f in features_of("pops_features", m)]
-    names = [feature for _, feature in there]
-    return {f if names.count(f) == 1 else f"{m}.{f}": (m, f) for m, f in there}
-
-
-def _asked(there: Shown, show: Sequence[str]) -> Shown:
-    """Choose the features that are named, by themselves or with their method."""
-    asked = {}
-    for name in show:
-        found = {
-            label: (method, feature)
-            for label, (method, feature) in there.items()
-            if name in (feature, f"{method}.{feature}")
-        }
-        if not found:
-            message = f"{COMMAND}: show must be of {', '.join(there)}, got {name!r}"
-            raise ValueError(message)
-        asked.update(found)
-    return asked
-
-
-def _usual(there: Shown) -> Shown:
-    """Choose what a picture shows unless it is told."""
-    first = [label for name in USUAL for label, (_, feature) in there.items() if feature == name]
-    labels = list(dict.fromkeys([*first, *there]))[:MOST_ROWS]
-    return {label: there[label] for label in labels}
-
-
 def _write_picture(
-    con: "duckdb.DuckDBPyConnection", grid: "GridSource", options: Any, shown: Shown, target: Path
+    con: "duckdb.DuckDBPyConnection",
+    grid: "GridSource",
+    options: Any,
+    shown: Features,
+    target: Path,
 ) -> None:
     from spatialq.udfs.pops_features.division import divide
 
@@ -248,7 +209,7 @@ def _write_picture(
     division = divide(grid.frame, options)
     write_features_picture(
         target,
-        Terrain(grid.overview(RELIEF_CELLS), grid.box),
+        Terrain(grid.overview(HILLSHADE_CELLS), grid.box),
         feature_maps(con, shown),
         example=(division.x.size * grid.frame.dx, division.y.size * grid.frame.dy),
         title=f"Features of {grid.path.name}",
@@ -256,9 +217,13 @@ def _write_picture(
 
 
 def _write_raster(
-    con: "duckdb.DuckDBPyConnection", grid: "GridSource", options: Any, shown: Shown, target: Path
+    con: "duckdb.DuckDBPyConnection",
+    grid: "GridSource",
+    options: Any,
+    shown: Features,
+    target: Path,
 ) -> None:
-    """Write the means, a cell an example: as wide as the step, with the example's centre."""
+    """Write the means, one cell per example: as wide as the step, with the example's centre."""
     from spatialq.udfs.pops_features.division import divide
 
     cells = grid.frame
@@ -278,16 +243,14 @@ def _write_raster(
 
 def _calls(started: datetime) -> list[log.Entry]:
     """List the calls of the kernel since a time."""
-    return [
-        each for each in log.entries() if each.function == "pops_features" and each.at >= started
-    ]
+    return [each for each in log.entries() if each.function == FUNCTION and each.at >= started]
 
 
 @contextmanager
-def _telling(
+def _reporting(
     progress: Progress | None, path: Path, cells: int, started: datetime
 ) -> Iterator[None]:
-    """Tell how far the query is by the log: each band of the file is a call of the kernel."""
+    """Report how far the query is by the log: each band of the file is one call of the kernel."""
     if progress is None:
         yield
         return
@@ -305,26 +268,3 @@ def _telling(
         finally:
             ended.set()
     progress(path, cells, cells)
-
-
-def feature_maps(con: "duckdb.DuckDBPyConnection", shown: Shown) -> list[FeatureMap]:
-    """Take maps of features out of a table `features`.
-
-    Parameters
-    ----------
-    con : duckdb.DuckDBPyConnection
-        With a table `features`, as `pops_features` gives it.
-    shown : mapping of str to (method, feature)
-        By their labels.
-
-    Returns
-    -------
-    list of FeatureMap
-        The means of the features at each scale.
-    """
-    maps = []
-    for label, (method, feature) in shown.items():
-        for (scale,) in con.execute(SCALES, [method, feature]).fetchall():
-            cells = con.execute(CELLS, [method, feature, scale]).fetchnumpy()
-            maps.append(FeatureMap(label, scale, *cells.values()))
-    return maps

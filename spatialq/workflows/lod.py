@@ -3,28 +3,32 @@
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileWarning
-from spatialq.functions.declaration import Kind
+from spatialq.functions.declaration import Parameter
+from spatialq.io.source import Progress
 from spatialq.planner import devices
-from spatialq.workflows.cloud_files import Progress, open_clouds
+from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
+from spatialq.workflows.outputs import PICTURE, Outputs, input_files
+
+if TYPE_CHECKING:
+    from spatialq.execution.call import Execution
+    from spatialq.functions.declaration import Device
+    from spatialq.io.las.source import LasSource
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
-PICTURE = (".png",)
 ENDINGS = (*TABLE, *PICTURE)
-GROUP_SAMPLES = 1 << 18
-"""Of a row group of the file: a viewer that wants a node reads no more than these."""
+MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
 def write_lod(
@@ -50,12 +54,13 @@ def write_lod(
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
         levels of detail.
     crs : str, optional
-        Of sources that do not say or say wrong: PROJJSON, WKT, or a code such as EPSG:25832.
+        Of sources that do not name one or name a wrong one: PROJJSON, WKT, or a code such as
+        EPSG:25832.
     device : 'auto', 'cpu' or 'gpu'
     memory : float, optional
         GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
-        through files beside the first output, of 82 bytes a point, and is built tile by tile: the
-        same rows in another order, children before their parent; a picture is refused.
+        through files beside the first output, of 82 bytes per point, and is built tile by tile: the
+        same rows in another order, children before their parent; a picture is rejected.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -85,205 +90,143 @@ def write_lod(
         If x and y are degrees, or no sample has a colour; and about each oddity of a file that is
         read all the same.
     """
-    import pyarrow as pa
-
-    from spatialq.database.transport.arrow import structs
-    from spatialq.database.transport.clouds import batches_of_clouds, read_clouds
-    from spatialq.execution.call import call, planned
-    from spatialq.functions.declaration import catalog
-    from spatialq.io import crs as crs_text
-    from spatialq.io.files import find_files, warn_about
-    from spatialq.udfs.build_lod.cost import bytes_host
-    from spatialq.udfs.build_lod.spool import rows_of
+    from spatialq.functions.catalogue import catalogue
 
     began = time.perf_counter()
-    sources = _paths("source", source)
-    if not sources:
-        message = f"{COMMAND}: source must be at least one file or pattern, got none"
-        raise ValueError(message)
-    paths = [path for each in sources for path in find_files(COMMAND, each)]
-    targets = list(map(Path, _paths("outputs", outputs)))
-    udf = catalog()[FUNCTION]
-    chosen = udf.choose(options)  # refused before the work is done
-    clouds = open_clouds(COMMAND, paths, targets, ENDINGS)
-    if crs is not None:
-        crs = crs_text.from_argument(COMMAND, crs)
-    else:
-        crs = crs_text.require_same(COMMAND, ((cloud.path, cloud.crs) for cloud in clouds))
-    for cloud in clouds:
-        warn_about(COMMAND, cloud)
-    if crs is not None and crs_text.is_geographic(crs):
-        message = (
-            f"{COMMAND}: '{paths[0]}' is in {crs_text.name(crs)}, whose x and y are degrees: "
-            "voxels are no cubes in space; project it first, or give the right crs"
-        )
-        warnings.warn(message, FileWarning, stacklevel=2)
+    paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
+    chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
+    clouds = open_clouds(paths, targets, ENDINGS)
+    crs = crs_of(COMMAND, clouds, crs)
+    _warn_about_degrees(paths[0], crs)
     points = sum(cloud.rows for cloud in clouds)
-    enough_for = _points_in(memory, points, chosen)
-    known = {"crs": crs, FUNCTION: json.dumps(asdict(chosen))}
-    pictures = [target for target in targets if target.suffix.lower() in PICTURE]
-    summary = _Summary()
-    names = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-    with ExitStack() as stack:
-        if points <= enough_for:
-            whole_tree, used = call(udf, read_clouds(udf, clouds, progress), chosen, device)
-            tables: Iterable[Mapping[str, Any]] = [whole_tree]
-            course = None
-            for target in pictures:
-                from spatialq.export.lod_picture import write_lod_picture
-
-                whole_table = pa.Table.from_struct_array(structs(udf, whole_tree))
-                write_lod_picture(target, whole_table, f"Levels of detail of {names}")
-        else:
-            if pictures:
-                message = (
-                    f"{COMMAND}: output '{pictures[0]}' needs the whole cloud in memory, "
-                    f"{points * bytes_host(chosen) / 2**30:.3g} GiB for {points} points, got "
-                    f"{enough_for * bytes_host(chosen) / 2**30:.3g}"
-                )
-                raise ValueError(message)
-            course = stack.enter_context(planned(udf, points, chosen, device))
-            beside = targets[0].resolve().parent if targets else None
-            folder = stack.enter_context(TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside))
-            batches = batches_of_clouds(udf, clouds, progress)
-            tables = _grouped(rows_of(batches, Path(folder), chosen, course, enough_for))
-        writers = [
-            stack.enter_context(_table(target, known, summary))
-            for target in targets
-            if target.suffix.lower() in TABLE
-        ]
-        for nodes in tables:
-            summary.add(nodes)
-            for write in writers:
-                write(nodes)
-        if course is not None:
-            used = course.device
+    budget = _points_in(memory, points, chosen)
+    known = {"crs": crs, FUNCTION: json.dumps(chosen.values())}
+    name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+    if points <= budget:
+        tree, used = _whole_tree(clouds, chosen, device, progress)
+        _write_pictures(targets, tree, name)
+        summary = _write_tables([tree], targets, known)
+    else:
+        _require_no_picture(targets, points, budget, chosen)
+        with _tiles(clouds, chosen, device, progress, targets, budget) as (tables, execution):
+            summary = _write_tables(tables, targets, known)
+        used = execution.device
     if points and not summary.brightest:
-        message = f"{COMMAND}: {names} has no colours: red, green and blue of all samples are 0"
+        message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
     return {
         "points": points,
         **asdict(summary),
         "device": used,
         "seconds": time.perf_counter() - began,
-        "outputs": [str(target) for target in targets],
+        "outputs": targets.names,
     }
 
 
-@dataclass
-class _Summary:
-    """What there is in all of a tree."""
+def _warn_about_degrees(path: Path, crs: str | None) -> None:
+    from spatialq.io import crs as crs_text
 
-    nodes: int = 0
-    levels: int = 0
-    leaves: int = 0
-    inner_nodes: int = 0
-    voxels: int = 0
-    brightest: int = 0
-    """Greatest red, green or blue."""
-
-    @property
-    def colour_range(self) -> int:
-        """Give the value of full red, green or blue: files have 8 bits or 16 in the same fields."""
-        return 255 if self.brightest <= 255 else 65535
-
-    def add(self, nodes: Mapping[str, Any]) -> None:
-        """Count some of its nodes."""
-        leaves = nodes["is_leaf"]
-        self.nodes += leaves.size
-        self.levels = max(self.levels, int(nodes["level"].max(initial=-1)) + 1)
-        self.leaves += int(np.count_nonzero(leaves))
-        self.inner_nodes += int(np.count_nonzero(~leaves))
-        self.voxels += int(nodes["count"][~leaves].sum())
-        samples = nodes["samples"].columns
-        brightest = (int(samples[name].max(initial=0)) for name in ("red", "green", "blue"))
-        self.brightest = max(self.brightest, *brightest)
-
-
-def _paths(name: str, given: Any) -> list[str | Path]:
-    """Give the paths of an argument that may be one or several."""
-    if isinstance(given, str | Path):
-        return [given]
-    if isinstance(given, Sequence) and all(isinstance(each, str | Path) for each in given):
-        return list(given)
-    message = f"{COMMAND}: {name} must be a path or a list of paths, got {given!r}"
-    raise ValueError(message)
-
-
-def _points_in(memory: float | None, points: int, options: Any) -> int:
-    """Give for how many points memory is enough: all, or as many as a leaf and a tree may have."""
-    from spatialq.udfs.build_lod.cost import bytes_host
-    from spatialq.udfs.build_lod.door import MOST_POINTS
-
-    if memory is None:
-        memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
-    elif not Kind.of(float).fits(memory):
-        message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
-        raise ValueError(message)
-    leaf = min(options.max_points, points)
-    least = leaf * bytes_host(options) / 2**30
-    if not memory >= least:
+    if crs is not None and crs_text.is_geographic(crs):
         message = (
-            f"{COMMAND}: memory must be enough for the {leaf} points of a leaf, "
-            f">= {least:.3g} GiB, got {memory}"
+            f"{COMMAND}: '{path}' is in {crs_text.name(crs)}, whose x and y are degrees: "
+            "voxels are no cubes in space; project it first, or give the right crs"
         )
-        raise ValueError(message)
-    return int(min(memory * 2**30 / bytes_host(options), MOST_POINTS))
+        warnings.warn(message, FileWarning, stacklevel=3)
 
 
-def _grouped(tables: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Put tables of few rows together, to a row group each."""
-    from spatialq.udfs.build_lod.table import concatenate
+def _whole_tree(
+    clouds: "Sequence[LasSource]", options: Any, device: str, progress: Progress | None
+) -> "tuple[dict[str, Any], Device]":
+    """Build the tree of clouds that fit into memory."""
+    from spatialq.database.transport.clouds import read_clouds
+    from spatialq.execution.call import call
+    from spatialq.functions.catalogue import catalogue
 
-    some, samples = [], 0
-    for nodes in tables:
-        some.append(nodes)
-        samples += int(nodes["count"].sum())
-        if samples >= GROUP_SAMPLES:
-            yield concatenate(some)
-            some, samples = [], 0
-    if some:
-        yield concatenate(some)
+    function = catalogue()[FUNCTION]
+    return call(function, read_clouds(function, clouds, progress), options, device)
 
 
 @contextmanager
-def _table(
-    target: Path, known: Mapping[str, str | None], summary: _Summary
-) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Write a file, some nodes at a time; what is known of all goes with it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _tiles(
+    clouds: "Sequence[LasSource]",
+    options: Any,
+    device: str,
+    progress: Progress | None,
+    targets: Outputs,
+    budget: int,
+) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
+    """Build a tree tile by tile, through files beside the first output."""
+    from spatialq.database.transport.clouds import batches_of_clouds
+    from spatialq.execution.call import planned
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.udfs.build_lod.external_partitioning import rows_of
 
-    from spatialq.database.transport.arrow import structs
-    from spatialq.export.atomic import whole
-    from spatialq.functions.declaration import catalog
-    from spatialq.udfs.build_lod.table import no_rows
-
-    udf = catalog()[FUNCTION]
-    schema = pa.Table.from_struct_array(structs(udf, no_rows())).schema
-    schema = schema.with_metadata({name: text for name, text in known.items() if text})
+    function = catalogue()[FUNCTION]
+    points = sum(cloud.rows for cloud in clouds)
+    beside = targets.paths[0].resolve().parent if targets.paths else None
     with (
-        whole(target) as partial,
-        pq.ParquetWriter(
-            partial,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=False,  # few samples are alike
-            write_statistics=[name for name in schema.names if name != "samples"],
-        ) as writer,
+        planned(function, points, options, device) as execution,
+        TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside) as folder,
     ):
+        batches = batches_of_clouds(function, clouds, progress)
+        yield grouped(rows_of(batches, Path(folder), options, execution, budget)), execution
 
-        def write(nodes: Mapping[str, Any]) -> None:
-            """Write row groups of few samples."""
-            table = pa.Table.from_struct_array(structs(udf, nodes)).cast(schema)
-            ends = np.cumsum(nodes["count"])
-            first = 0
-            while first < table.num_rows:
-                before = ends[first - 1] if first else 0
-                stop = max(first + 1, int(np.searchsorted(ends, before + GROUP_SAMPLES, "right")))
-                writer.write_table(table.slice(first, stop - first))
-                first = stop
 
-        yield write
-        writer.add_key_value_metadata({"colour_range": str(summary.colour_range)})
+def _write_tables(
+    tables: Iterable[Mapping[str, Any]], targets: Outputs, known: Mapping[str, str | None]
+) -> TreeSummary:
+    """Write the nodes of a tree, some at a time, and say what there is in it."""
+    summary = TreeSummary()
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(node_writer(target, known, summary))
+            for target in targets.ending_in(*TABLE)
+        ]
+        for nodes in tables:
+            summary.add(nodes)
+            for write in writers:
+                write(nodes)
+    return summary
+
+
+def _write_pictures(targets: Outputs, tree: Mapping[str, Any], name: str) -> None:
+    if pictures := targets.ending_in(*PICTURE):
+        from spatialq.export.lod_picture import write_lod_picture
+        from spatialq.workflows.lod_table import arrow_table
+
+        for target in pictures:
+            write_lod_picture(target, arrow_table(tree), f"Levels of detail of {name}")
+
+
+def _require_no_picture(targets: Outputs, points: int, budget: int, options: Any) -> None:
+    """Reject a picture of a cloud that does not fit into memory."""
+    from spatialq.udfs.build_lod.cost import bytes_host
+
+    for target in targets.ending_in(*PICTURE):
+        message = (
+            f"{COMMAND}: output '{target}' needs the whole cloud in memory, "
+            f"{points * bytes_host(options) / 2**30:.3g} GiB for {points} points, got "
+            f"{budget * bytes_host(options) / 2**30:.3g}"
+        )
+        raise ValueError(message)
+
+
+def _points_in(memory: float | None, points: int, options: Any) -> int:
+    """Give the number of points that memory is enough for, at most what a tree may have."""
+    from spatialq.udfs.build_lod.cost import bytes_host
+    from spatialq.udfs.build_lod.validation import MAX_POINTS
+
+    if memory is None:
+        memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
+    elif not MEMORY.fits(memory):
+        message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
+        raise ValueError(message)
+    leaf = min(options.max_points, points)
+    needed = leaf * bytes_host(options) / 2**30
+    if not memory >= needed:
+        message = (
+            f"{COMMAND}: memory must be enough for the {leaf} points of a leaf, "
+            f">= {needed:.3g} GiB, got {memory}"
+        )
+        raise ValueError(message)
+    return int(min(memory * 2**30 / bytes_host(options), MAX_POINTS))

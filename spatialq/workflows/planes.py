@@ -10,14 +10,16 @@ import numpy as np
 
 from spatialq.errors import CrsError
 from spatialq.functions.sql_text import literal
+from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
-    LAS,
-    NOISE,
-    Progress,
+    crs_of,
     metres_per_unit,
     open_clouds,
     read_columns,
+    without_noise,
 )
+from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
+from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from spatialq.export.las_extra import Field
 
 COMMAND = "planes"
-TABLE = (".parquet", ".csv", ".json")
-PICTURE = (".png",)
 ENDINGS = (*LAS, *TABLE, *PICTURE)
 AXES = ("x", "y", "z")
 
@@ -42,9 +42,9 @@ def write_planes(
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Find the planes of a cloud and write what was found.
+    """Find the planes of a cloud and write the result.
 
-    Noise (classes 7 and 18) takes no part.
+    Noise (classes 7 and 18) is not considered.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def write_planes(
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
         .csv, .json the table that `detect_planes` gives; .png a picture of the planes.
     crs : str, optional
-        Of a source that does not say or says wrong: PROJJSON, WKT, or a code such as EPSG:25832.
-        The boundaries in a .parquet have it.
+        Of a source that does not name one or names a wrong one: PROJJSON, WKT, or a code such as
+        EPSG:25832. The boundaries in a .parquet have it.
     up : 'x', 'y' or 'z'
-        The axis that `orientation` and the picture go by.
+        The axis that points up, for `orientation` and the picture.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
         Called with file, rows so far and rows in all.
@@ -68,8 +68,8 @@ def write_planes(
     Returns
     -------
     dict
-        points, noise_points, plane_points, planes, device, outputs. `planes` has a dict for each:
-        the columns of `detect_planes`, the boundary as WKB.
+        points, noise_points, plane_points, planes, device, outputs. `planes` has one dict per
+        plane: the columns of `detect_planes`, the boundary as WKB.
 
     Raises
     ------
@@ -83,71 +83,71 @@ def write_planes(
     import pyarrow as pa
 
     from spatialq.database.transport.arrow import structs
-    from spatialq.execution.call import call
+    from spatialq.execution.call import call_outputs
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
-    from spatialq.functions.declaration import catalog
-    from spatialq.io import crs as crs_text
-    from spatialq.io.files import warn_about
+    from spatialq.functions.catalogue import catalogue
 
-    path = Path(source)
-    targets = [Path(each) for each in ([outputs] if isinstance(outputs, str | Path) else outputs)]
+    path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
     if up not in AXES:
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
-    udf = catalog()["detect_planes"]
-    chosen = udf.choose(options)  # refused before the work is done
-    (cloud,) = open_clouds(COMMAND, [path], targets, ENDINGS)
-    if any(target.suffix.lower() in LAS for target in targets):
+    detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
+    chosen = detect.choose(options)  # wrong options are rejected before the work is done
+    (cloud,) = open_clouds([path], targets, ENDINGS)
+    if targets.ending_in(*LAS):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
-    crs = cloud.crs if crs is None else crs_text.from_argument(COMMAND, crs)
-    warn_about(COMMAND, cloud)
-    unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    if not math.isclose(unit, height_unit, rel_tol=1e-5):  # survey and international feet are one
-        message = (
-            f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
-            f"{height_unit:g} m; convert it to one unit first, or give the right crs"
-        )
-        raise CrsError(message)
+    crs = crs_of(COMMAND, [cloud], crs)
+    _require_one_unit(path, crs)
     *xyz, classes = read_columns(cloud, tick)
-    rows = np.flatnonzero(~np.isin(classes, NOISE))
+    rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
-    found, used = call(udf, {**columns, "point_id": rows}, chosen, device)
+    functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
+    results, used = call_outputs(functions, {**columns, "point_id": rows}, chosen, device)
+    found = results[detect.name]
     if up != "z":
         found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
-    table = pa.Table.from_struct_array(structs(udf, found))
+    table = pa.Table.from_struct_array(structs(detect, found))
     planes: list[dict[str, Any]] = table.to_pylist()
     of_point = np.zeros(cloud.rows, np.int64)
     distance = np.full(cloud.rows, np.nan, np.float32)
-    if any(target.suffix.lower() not in TABLE for target in targets):
-        udf = catalog()["plane_points"]
-        chosen = udf.choose(options)
-        points, _ = call(udf, {**columns, "point_id": rows}, chosen, device)
+    if assign in functions:
+        points = results[assign.name]
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
-    for target in targets:
-        ending = target.suffix.lower()
-        if ending in LAS:
-            fields = _fields(of_point.astype(np.int32), distance)
-            write_with_fields(path, target, fields, partial(tick, target))
-        elif ending in TABLE:
-            _write_table(table, crs, target)
-        else:
-            from spatialq.export.planes_picture import write_planes_picture
+    for target in targets.ending_in(*LAS):
+        fields = _fields(of_point.astype(np.int32), distance)
+        write_with_fields(path, target, fields, partial(tick, target))
+    for target in targets.ending_in(*TABLE):
+        _write_table(table, crs, target)
+    for target in targets.ending_in(*PICTURE):
+        from spatialq.export.planes_picture import write_planes_picture
 
-            write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
+        write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
     return {
         "points": cloud.rows,
         "noise_points": cloud.rows - rows.size,
         "plane_points": sum(plane["point_count"] for plane in planes),
         "planes": planes,
         "device": used,
-        "outputs": [str(target) for target in targets],
+        "outputs": targets.names,
     }
 
 
+def _require_one_unit(path: Path, crs: str | None) -> None:
+    """Reject a CRS that is not projected, or whose heights have another unit than x and y."""
+    unit, height_unit = metres_per_unit(COMMAND, path, crs)
+    # the tolerance makes survey feet and international feet one unit
+    if not math.isclose(unit, height_unit, rel_tol=1e-5):
+        message = (
+            f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
+            f"{height_unit:g} m; convert it to one unit first, or give the right crs"
+        )
+        raise CrsError(message)
+
+
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
-    """Codes of `orientation` by the part of the normals that points up."""
+    """Give the codes of `orientation` by the part of the normals that points up."""
     upright, angle = np.abs(normal_up), np.radians(tolerance)
     codes = np.where(upright >= np.cos(angle), 0, np.where(upright <= np.sin(angle), 1, 2))
     return codes.astype(np.int8)
@@ -163,13 +163,7 @@ def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "
 
 
 def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
-    from spatialq.database.connection import connect_quietly
-    from spatialq.database.table_files import write_table
-
-    con = connect_quietly()
-    con.register("planes", table)
     boundary = "boundary::GEOMETRY"
     if crs is not None:
         boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
-    write_table(con, f"SELECT * REPLACE ({boundary} AS boundary) FROM planes", target)
-    con.close()
+    write_arrow(table, target, f"SELECT * REPLACE ({boundary} AS boundary) FROM result")

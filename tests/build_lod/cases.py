@@ -162,7 +162,7 @@ CASES = {
     "dense stack, split": (dense_stack(), {"max_points": 90, "grid_size": 64}),
     "a heavy voxel": (heavy(), {"max_points": 200, "grid_size": 16}),
     "no colours": (without(RANDOM, "red", "green", "blue"), SMALL),
-    "nothing carried": (without(RANDOM, *CHANNELS, "classification"), SMALL),
+    "no attributes": (without(RANDOM, *CHANNELS, "classification"), SMALL),
     "no intensity": (without(RANDOM, "intensity"), SMALL),
     "leaves beside nodes": (joined(random(60, seed=5), random(800, 0.2)), SMALL),
 }  # fmt: skip

@@ -195,12 +195,12 @@ def build(x, y, z, point_id, colour, **options):
 def prepared(columns):
     """Lists of x, y, z, point_id, colours and classes, by ascending point_id.
 
-    What is None is grey: the intensity, or without it the middle.
+    Colours that are None become grey: the intensity, or without it mid-grey.
     """
     n = len(columns["x"])
-    turn = sorted(range(n), key=columns["point_id"].__getitem__)
+    order = sorted(range(n), key=columns["point_id"].__getitem__)
     of = {
-        name: None if values is None else [values[p].item() for p in turn]
+        name: None if values is None else [values[p].item() for p in order]
         for name, values in columns.items()
     }
     grey = of["intensity"] or [32768] * n

@@ -20,12 +20,12 @@ SHARED = [
     for name in DEFINED
     if hasattr(module, name)
 ]
-OF_THE_DEVICE = {"ALL", "NOWHERE", "OPAQUE", "INNER", "SLOTS", "MOST_WORDS"}
+OF_THE_DEVICE = {"ALL", "NOWHERE", "OPAQUE", "INNER", "SLOTS", "MAX_WORDS"}
 
 
 def value_of(name):
     text = DEFINED[name]
-    for other in ("REACH", "FINE"):
+    for other in ("VOXEL_WIDTH", "FINE"):
         text = text.replace(other, f"({DEFINED[other]})") if other != name else text
     return eval(text.replace("/", "//"), {})
 
@@ -36,9 +36,9 @@ def test_numbers(name, value):
 
 
 def test_weights_of_voxels_in_the_middle_of_eighths():
-    quarter = voxels.REACH // 4
-    assert value_of("OWN") == voxels.REACH - isqrt(3 * quarter**2)
-    assert value_of("BESIDE") == voxels.REACH - isqrt((3 * quarter) ** 2 + 2 * quarter**2)
+    quarter = voxels.VOXEL_WIDTH // 4
+    assert value_of("OWN") == voxels.VOXEL_WIDTH - isqrt(3 * quarter**2)
+    assert value_of("BESIDE") == voxels.VOXEL_WIDTH - isqrt((3 * quarter) ** 2 + 2 * quarter**2)
 
 
 def test_none_is_left_out():
@@ -46,7 +46,7 @@ def test_none_is_left_out():
 
 
 def test_sums_of_a_piece_fit_in_32_bits():
-    assert voxels.REACH * 255 * voxels_gpu.PIECE < 2**32
+    assert voxels.VOXEL_WIDTH * 255 * voxels_gpu.PIECE < 2**32
 
 
 def members(name):

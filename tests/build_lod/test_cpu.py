@@ -61,8 +61,8 @@ def test_a_seed_draws_other_points():
         for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(drawn[0], drawn[1])
-    crowded = cpu.build(CLOUD, cube_of(CLOUD), options).mass > 1
-    assert (drawn[0] != drawn[2])[crowded].mean() > 0.3
+    shared = cpu.build(CLOUD, cube_of(CLOUD), options).mass > 1
+    assert (drawn[0] != drawn[2])[shared].mean() > 0.3
 
 
 def test_draws_are_fair():

@@ -1,16 +1,16 @@
-"""What `build_lod` refuses, and in which words."""
+"""Arguments and data that `build_lod` rejects, and its error sentences."""
 
 import re
 
 import duckdb
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import UDF, Options, door
+from spatialq.udfs.build_lod import Options, validation
 
 import spatialq
 from spatialq.database.transport import clouds as bridge_cloud
 from spatialq.errors import FileWarning
-from spatialq.functions.declaration import Udf
+from spatialq.functions.catalogue import Function, catalogue
 
 from .test_sql import CLOUD, write_las
 
@@ -41,18 +41,10 @@ STRATEGIES = "strategy must be 'first' or 'random' or 'average' or 'weighted', g
     [
         ("strategy := 'mean'", STRATEGIES + "'mean'"),
         ("strategy := ''", STRATEGIES + "''"),
-        ("strategy := NULL", "strategy must not be NULL"),
-        ("max_points := 0", "max_points must be >= 1 and < 2**63, got 0"),
-        ("max_points := -5", "max_points must be >= 1 and < 2**63, got -5"),
-        ("max_points := NULL", "max_points must not be NULL"),
         ("grid_size := 0", "grid_size must be a power of two from 2 to 128, got 0"),
         ("grid_size := 1", "grid_size must be a power of two from 2 to 128, got 1"),
         ("grid_size := 100", "grid_size must be a power of two from 2 to 128, got 100"),
         ("grid_size := 256", "grid_size must be a power of two from 2 to 128, got 256"),
-        ("full_precision := NULL", "full_precision must not be NULL"),
-        ("seed := -1", "seed must be >= 0 and < 2**32, got -1"),
-        ("seed := 4294967296", "seed must be >= 0 and < 2**32, got 4294967296"),
-        ("device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
         ("device := NULL", "device must be 'auto', 'cpu' or 'gpu', got None"),
     ],
 )
@@ -173,11 +165,9 @@ def test_whole_numbers(con, columns, sentence):
 
 
 def test_columns_of_null_may_be_of_any_type(con):
-    nothing = ", ".join(
-        f"NULL::{kind} AS {name}"
-        for name, kind in zip(UDF.carries, ("DOUBLE", "VARCHAR", "INTEGER", "BOOLEAN", "DATE"),
-                              strict=True)
-    )  # fmt: skip
+    kinds = ("DOUBLE", "VARCHAR", "INTEGER", "BOOLEAN", "DATE")
+    named = zip(catalogue()["build_lod"].inputs.attributes, kinds, strict=True)
+    nothing = ", ".join(f"NULL::{kind} AS {name}" for name, kind in named)
     query = f"WITH plain AS (SELECT * REPLACE ({nothing}) FROM pts) FROM build_lod(plain, {SIZES})"
     absent = "SELECT point_id, x, y, z FROM pts"
     expected = con.sql(f"WITH plain AS ({absent}) FROM build_lod(plain, {SIZES})").fetchall()
@@ -194,7 +184,7 @@ def test_the_points_must_be_named(con):
 
 
 def test_a_table_has_no_more_points_than_a_list(con, monkeypatch):
-    monkeypatch.setattr(bridge_cloud, "MOST_ROWS", 499)
+    monkeypatch.setattr(bridge_cloud, "MAX_ROWS", 499)
     sentence = "build_lod: points must be at most 499 in a table (in files more), got 500"
     assert sentence in refused(con, "FROM build_lod(pts)")
     assert len(con.sql("WITH few AS (FROM pts LIMIT 499) FROM build_lod(few)").fetchall()) == 1
@@ -212,7 +202,7 @@ def test_what_was_interrupted_is_named(con, monkeypatch):
     def stopped(**_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Udf, "kernel", lambda *_: stopped)
+    monkeypatch.setattr(Function, "kernel", lambda *_: stopped)
     assert "KeyboardInterrupt: build_lod: interrupted" in refused(con, "FROM build_lod(pts)")
 
 
@@ -276,7 +266,7 @@ def test_a_tree_has_fewer_than_2_32_points():
     x = np.broadcast_to(0.0, 2**32)
     sentence = "build_lod: points must be at most 4294967295 in one tree, got 4294967296"
     with pytest.raises(ValueError, match=sentence):
-        door.enter(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
+        validation.validate(x, x, x, np.broadcast_to(0, 2**32), None, None, None, None, None)
 
 
 # Files

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu, split_gpu
-from spatialq.udfs.build_lod.nodes import grow
+from spatialq.udfs.build_lod.nodes import build_nodes
 from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.split_gpu import Records
 from spatialq.udfs.build_lod.tree import BITS, Cube, Points, Root
@@ -68,9 +68,9 @@ def assert_as_on_the_cpu(device, points, kind, max_points, cube=None, root=None)
     cube, root = cube or cube_of(points), root or Root()
     found = split_gpu.split(device, there, cube, Options(max_points=max_points), root)
     ordered = cpu.sort(points, cube, root)
-    expected = grow(split(ordered, max_points), root.level)
-    assert found.level_first == expected.level_first
-    for name, there in vars(found.nodes).items():
+    expected = build_nodes(split(ordered, max_points), root.level)
+    assert found.nodes.level_first == expected.level_first
+    for name, there in found.nodes.arrays.items():
         values, wanted = device.download(there), getattr(expected, name)
         assert values.dtype == wanted.dtype, name
         np.testing.assert_array_equal(values, wanted, err_msg=name)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from spatialq.udfs.build_lod import Options, cpu
-from spatialq.udfs.build_lod.split_gpu import Nodes, Records, Split
+from spatialq.udfs.build_lod.split_gpu import Records, Split
+from spatialq.udfs.build_lod.tree import Nodes
 from spatialq.udfs.build_lod.voxels_gpu import voxels
 
 from .cases import CASES, STRATEGIES, cloud, cube_of, joined, packed, points_of, random
@@ -25,13 +26,13 @@ def split_of(device, tree, records):
     """The leaves of a tree, their points in any order."""
     leaves = np.flatnonzero(tree.children == 0)
     leaf = np.sort(np.repeat(tree.first[leaves], tree.points[leaves]))
-    turn = np.lexsort((np.random.default_rng(1).random(len(leaf)), leaf))
-    order = tree.order[turn]
+    shuffled = np.lexsort((np.random.default_rng(1).random(len(leaf)), leaf))
+    order = tree.order[shuffled]
     put = device.upload_small
     names = ["level", "cell", "parent", "first_child", "children", "first", "points"]
     level_first = [*np.flatnonzero(np.diff(tree.level, prepend=-1)).tolist(), len(tree.level)]
-    nodes = Nodes(*(put(getattr(tree, name)) for name in names))
-    return Split(put(records[order]), put(order), nodes, level_first, tree.points, tree.children)
+    nodes = Nodes(*(put(getattr(tree, name)) for name in names), level_first)
+    return Split(put(records[order]), put(order), nodes, tree.points, tree.children)
 
 
 def assert_same_voxels(device, columns, kind, options, *, representatives=True):
@@ -75,8 +76,8 @@ def test_large_leaves_are_as_on_the_cpu(device, kind, strategy):
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_of_many_points_are_exact(device, kind, strategy):
     """All weigh as much as can be, and have the highest colours: 32 bits hold fewer than these."""
-    middle = 0.5 + 1 / 32  # of a voxel of the node above the leaf
-    places = [[middle] * 70_000, [0.0] * 3, [1.0] * 3]
+    centre = 0.5 + 1 / 32  # of a voxel of the node above the leaf
+    places = [[centre] * 70_000, [0.0] * 3, [1.0] * 3]
     columns = cloud(*[np.concatenate(places)] * 3, colours=np.full((70_006, 4), 65535))
     options = Options(strategy=strategy, max_points=5, grid_size=8)
     found = assert_same_voxels(device, columns, kind, options)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from itertools import pairwise
 
 import laspy
@@ -10,13 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from spatialq.udfs.build_lod import Options, cpu, door, gpu
+from spatialq.udfs.build_lod import Options, cpu, gpu, validation
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
 from spatialq.planner import log
-from spatialq.planner import plan as route
-from spatialq.workflows import lod
+from spatialq.planner.plan import Plan
+from spatialq.workflows import lod, lod_table
 
 from ..command_line import spatialq_command, spatialq_process
 from ..conftest import real_file
@@ -105,7 +104,7 @@ def test_what_goes_with_the_table(tmp_path):
 
 def test_row_groups_hold_few_samples(tmp_path, monkeypatch):
     """A viewer that wants a node reads a row group; every node is in one."""
-    monkeypatch.setattr(lod, "GROUP_SAMPLES", 1000)
+    monkeypatch.setattr(lod_table, "GROUP_SAMPLES", 1000)
     source, table = write_scene(tmp_path / "a.las"), tmp_path / "n.parquet"
     spatialq.write_lod(source, table, **SMALL)
     file = pq.ParquetFile(table)
@@ -151,28 +150,6 @@ def test_a_viewer_gets_its_nodes_from_the_file(tmp_path):
     assert len({len(name) for name, *_ in rows}) > 1
     counts = {row["node"]: row["count"] for row in pq.read_table(table).to_pylist()}
     assert all(counts[name] == n for name, _, n in rows)
-
-
-OPTIONS = {"strategy": "random", "max_points": 77, "grid_size": 32, "seed": 5}
-
-
-def test_every_option_is_a_flag(monkeypatch, capsys):
-    from spatialq.cli import main as cli
-
-    assert {*OPTIONS, "full_precision"} == set(Options.__dataclass_fields__)
-    given = []
-    nothing = {"points": 0, "seconds": 0.0, "outputs": []}
-    monkeypatch.setattr(lod, "write_lod", lambda *_, **k: given.append(k) or nothing)
-    flags = [word for name, value in OPTIONS.items()
-             for word in (f"--{name.replace('_', '-')}", str(value))]  # fmt: skip
-    for more in ([*flags, "--full-precision", "--device", "cpu", "--crs", "EPSG:25832"], []):
-        monkeypatch.setattr(sys, "argv", ["spatialq", "lod", "a.las", *more])
-        cli.main()
-    full, plain = given
-    assert {name: full[name] for name in OPTIONS} == OPTIONS
-    assert (full["full_precision"], full["device"], full["crs"]) == (True, "cpu", "EPSG:25832")
-    assert Options(**{name: plain[name] for name in Options.__dataclass_fields__}) == Options()
-    assert "points" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
@@ -372,7 +349,7 @@ def test_a_cloud_of_more_points_than_a_tree_may_have_at_once_goes_tile_by_tile(
     source, sizes, build = write_scene(tmp_path / "a.laz"), [], cpu.build
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]
     lod.write_lod(source, tables[0], **SMALL)
-    monkeypatch.setattr(door, "MOST_POINTS", 1000)
+    monkeypatch.setattr(validation, "MAX_POINTS", 1000)
     monkeypatch.setattr(
         cpu, "build", lambda points, *rest: sizes.append(len(points.x)) or build(points, *rest)
     )
@@ -396,7 +373,9 @@ def test_what_the_gpu_has_no_memory_for_goes_to_the_cpu(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gpu, "build_and_bring", full)
     monkeypatch.setattr(gpu, "capacity", lambda _: 1000)
-    monkeypatch.setattr(route, "plan", lambda *_: route.Plan("gpu", 1.0, "it is there", []))
+    monkeypatch.setattr(
+        "spatialq.execution.call.plan_call", lambda *_: Plan("gpu", 1.0, "it is there", [])
+    )
     done = lod.write_lod(source, tables[1], memory=memory_for(1000), **SMALL)
     entry = log.entries()[-1]
     assert (done["device"], entry.device, entry.rows, entry.error) == ("cpu", "cpu", 3000, None)

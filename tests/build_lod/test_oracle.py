@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spatialq.udfs.build_lod import UDF, Options, cpu
+from spatialq.udfs.build_lod import Options, cpu
 from spatialq.udfs.build_lod.tree import Points
+
+from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
 from ..examples import examples
@@ -62,8 +64,8 @@ def within(found, expected, columns):
 def test_tables_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
-    found = UDF.kernel("cpu")(**columns, options=options)
-    assert list(found) == list(UDF.returns)
+    found = catalogue()["build_lod"].kernel("cpu")(**columns, options=options)
+    assert list(found) == list(catalogue()["build_lod"].output.columns)
     expected = oracle.rows(
         columns, strategy=strategy, max_points=options.max_points, grid_size=options.grid_size,
         seed=options.seed, full_precision=options.full_precision,
@@ -90,7 +92,9 @@ def test_tables_are_as_by_brute_force(case, strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_points_of_leaves_and_of_full_precision_are_not_rounded(strategy):
     columns, chosen = CASES["random, places of points"]
-    found = UDF.kernel("cpu")(**columns, options=Options(strategy=strategy, **chosen))
+    found = catalogue()["build_lod"].kernel("cpu")(
+        **columns, options=Options(strategy=strategy, **chosen)
+    )
     samples = found["samples"].columns
     at = np.searchsorted(columns["point_id"], samples["point_id"])
     for axis in "xyz":

@@ -88,12 +88,12 @@ def view(camera):
     back = -away / np.sqrt(away @ away)
     right = np.cross(full["up"], back)
     right /= np.sqrt(right @ right)
-    turn = np.array([right, np.cross(back, right), -back])
+    rotation = np.array([right, np.cross(back, right), -back])
     aspect = full["width"] / full["height"]
 
     def inside(places):
         """Whether each place is inside of each of the six planes."""
-        u, v, w = turn @ (places - eye).T
+        u, v, w = rotation @ (places - eye).T
         half = full["view_height"] / 2 if "view_height" in full else w * np.tan(
             np.radians(full["fov"]) / 2
         )  # fmt: skip
@@ -106,7 +106,7 @@ def view(camera):
         """Of a square that faces the viewer, as far to the front of the cube as it is in view."""
         if "view_height" in full:
             return length / full["view_height"] * full["height"]
-        depth = max(((corners(node) - eye) @ turn[2]).min(), full["near"], 0.0)
+        depth = max(((corners(node) - eye) @ rotation[2]).min(), full["near"], 0.0)
         if depth == 0:
             return np.inf
         return length / depth / (2 * np.tan(np.radians(full["fov"]) / 2)) * full["height"]
@@ -267,15 +267,15 @@ def test_a_budget_takes_what_looks_largest_and_no_more(con):
         _, pixels = view(camera)
         nodes = {node["node"]: node for node in TERRAIN}
         drawn = {name[: k + 1] for name in found for k in range(1, len(name))}
-        least = min(pixels(nodes[name[:-1]]["spacing"], nodes[name]) for name in drawn)
-        assert max(size for size, _ in found.values() if size is not None) <= least * (
+        smallest = min(pixels(nodes[name[:-1]]["spacing"], nodes[name]) for name in drawn)
+        assert max(size for size, _ in found.values() if size is not None) <= smallest * (
             1 + 1e-12
         )  # siblings at one distance
     assert ask(con, TERRAIN, camera, pixels=0.5, max_samples=10**6) == whole
 
 
 def within(nodes, camera, limit, max_samples):
-    """What there is with as many nodes in turn as have no more samples, trying all numbers."""
+    """The selection of the most nodes, in their order, with few enough samples; tries all."""
     inside, pixels = view(camera)
     by_name = {node["node"]: node for node in nodes}
     seen = [node["node"] for node in nodes[1:] if is_seen(node, inside)]
@@ -283,13 +283,13 @@ def within(nodes, camera, limit, max_samples):
     def covers(name):
         return pixels(by_name[name[:-1]]["spacing"], by_name[name])
 
-    turns = sorted(
+    ordered = sorted(
         (name for name in seen if covers(name) > limit),
         key=lambda name: (-covers(name), len(name), name),
     )
     best = selected(nodes, camera, limit, taken=())
-    for n in range(1, len(turns) + 1):
-        found = selected(nodes, camera, limit, taken=turns[:n])
+    for n in range(1, len(ordered) + 1):
+        found = selected(nodes, camera, limit, taken=ordered[:n])
         if sum(by_name[name]["count"] for name in found) <= max_samples:
             best = found
     return best

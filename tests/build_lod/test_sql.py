@@ -5,11 +5,12 @@ from functools import partial
 import laspy
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import CHANNELS, SAMPLE, UDF, Options, colours, cpu
+from spatialq.udfs.build_lod import CHANNELS, SAMPLE, Options, colours, cpu
 
 import spatialq
+from spatialq.data.columns import Lists, Text
 from spatialq.execution import call
-from spatialq.functions.declaration import Lists, Text, Udf
+from spatialq.functions.catalogue import Function, catalogue
 from spatialq.io.las.source import open_las
 from spatialq.planner import devices, log
 
@@ -17,7 +18,7 @@ from ..conftest import real_file
 from ..host.device import HostDevice
 from ..kernels import arrays_in, on_device
 
-CARRIED = tuple(UDF.carries)
+ATTRIBUTES = tuple(catalogue()["build_lod"].inputs.attributes)
 SMALL = {"max_points": 150, "grid_size": 16}
 SIZES = "max_points := 150, grid_size := 16"
 N = 3000
@@ -62,7 +63,7 @@ def rows_of(result):
 
 
 def kernel(columns=CLOUD, **options):
-    given = {**dict.fromkeys(CARRIED), **columns}
+    given = {**dict.fromkeys(ATTRIBUTES), **columns}
     return rows_of(cpu.run(**given, options=Options(**{**SMALL, **options})))
 
 
@@ -72,7 +73,10 @@ def without(*names):
 
 def test_columns_and_types(con):
     relation = con.sql(f"FROM build_lod('pts', {SIZES})")
-    assert dict(zip(relation.columns, map(str, relation.types), strict=True)) == UDF.returns
+    assert (
+        dict(zip(relation.columns, map(str, relation.types), strict=True))
+        == catalogue()["build_lod"].output.columns
+    )
     fields = con.sql(f"SELECT unnest(samples[1]) FROM build_lod('pts', {SIZES})")
     assert dict(zip(fields.columns, map(str, fields.types), strict=True)) == SAMPLE
 
@@ -140,7 +144,7 @@ def test_each_option_reaches_the_kernel(con, option):
     ((nodes,),) = con.sql(f"SELECT build_lod_list({lists}, {named}) FROM pts").fetchall()
     assert [tuple(node.values()) for node in nodes] == expected
     assert spatialq.run("build_lod", **CLOUD, **chosen)["count"].tolist() == [
-        row[list(UDF.returns).index("count")] for row in expected
+        row[list(catalogue()["build_lod"].output.columns).index("count")] for row in expected
     ]
 
 
@@ -154,7 +158,7 @@ def test_the_defaults(con, monkeypatch):
 
         return run
 
-    monkeypatch.setattr(Udf, "kernel", note)
+    monkeypatch.setattr(Function, "kernel", note)
     con.sql("FROM build_lod(pts)").fetchall()
     con.sql("SELECT build_lod_list(list(point_id), list(x), list(y), list(z)) FROM pts").fetchall()
     assert reached == [Options()] * 2
@@ -168,7 +172,7 @@ def test_group_by_runs_each_group_by_itself(con):
     ).fetchall()
     for tile in (False, True):
         chosen = (CLOUD["x"] > 500020) == tile
-        part = {name: values[chosen] for name, values in without(*CARRIED).items()}
+        part = {name: values[chosen] for name, values in without(*ATTRIBUTES).items()}
         assert [row[1:] for row in rows if row[0] == tile] == kernel(part)
 
 
@@ -191,10 +195,13 @@ def test_the_plan(con):
 def test_an_empty_table_gives_an_empty_result(con):
     con.execute("CREATE TABLE nothing AS FROM pts LIMIT 0")
     relation = con.sql("FROM build_lod(nothing)")
-    assert dict(zip(relation.columns, map(str, relation.types), strict=True)) == UDF.returns
+    assert (
+        dict(zip(relation.columns, map(str, relation.types), strict=True))
+        == catalogue()["build_lod"].output.columns
+    )
     assert relation.fetchall() == []
     found = spatialq.run("build_lod", [], [], [])
-    assert list(found) == list(UDF.returns)
+    assert list(found) == list(catalogue()["build_lod"].output.columns)
     assert found.pop("samples").offsets.tolist() == [0]
     assert {values.shape for values in found.values()} == {(0,)}
 
@@ -209,7 +216,7 @@ def test_an_empty_table_gives_an_empty_result(con):
         ("intensity",),
         ("red", "green", "blue"),
         ("green",),
-        CARRIED,
+        ATTRIBUTES,
     ],
 )
 def test_columns_that_are_absent_or_null(con, names):
@@ -337,7 +344,7 @@ def write_las(path, columns, *, point_format=7, crs="EPSG:25832"):
     if crs:
         header.add_crs(pyproj.CRS(crs))
     las = laspy.LasData(header)
-    for name in ("x", "y", "z", *CARRIED):
+    for name in ("x", "y", "z", *ATTRIBUTES):
         if name in las.point_format.dimension_names or name in "xyz":
             setattr(las, name, columns[name])
     las.write(path)
@@ -359,7 +366,10 @@ def test_files_are_what_a_table_of_their_points_is(con, folder, names):
     con.execute(f"CREATE TABLE rows AS FROM read_las('{path}')")
     expected = con.sql(f"FROM build_lod(rows, {SIZES})").fetchall()
     found = con.sql(f"FROM build_lod('{path}', {SIZES})")
-    assert dict(zip(found.columns, map(str, found.types), strict=True)) == UDF.returns
+    assert (
+        dict(zip(found.columns, map(str, found.types), strict=True))
+        == catalogue()["build_lod"].output.columns
+    )
     assert found.fetchall() == expected
     assert log.entries()[-1].rows == con.sql("SELECT count(*) FROM rows").fetchall()[0][0]
 
@@ -398,7 +408,7 @@ def test_real_files(con, relative):
     leaves = [
         (p["point_id"], p["x"], p["y"], p["z"], p["red"], p["green"], p["blue"], p["intensity"])
         for row in found
-        if row[list(UDF.returns).index("is_leaf")]
+        if row[list(catalogue()["build_lod"].output.columns).index("is_leaf")]
         for p in row[-1]
     ]
     assert len(leaves) == len(known) == open_las(path).rows

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from spatialq.udfs.build_lod import UDF, Options, cpu, spool, tiles
-from spatialq.udfs.build_lod.door import enter
+from spatialq.udfs.build_lod import Options, cpu, external_partitioning, tiles
 from spatialq.udfs.build_lod.split import split
 from spatialq.udfs.build_lod.table import concatenate
 from spatialq.udfs.build_lod.tree import BITS, Root
+from spatialq.udfs.build_lod.validation import validate
 
-from spatialq.functions.declaration import Lists, Text
+from spatialq.data.columns import Lists, Text
+from spatialq.functions.catalogue import catalogue
 
 from .cases import (
     CASES,
@@ -25,7 +26,7 @@ from .cases import (
     teapot_in_a_stadium,
 )
 
-CARRIED = ("red", "green", "blue", "intensity", "classification")
+ATTRIBUTES = ("red", "green", "blue", "intensity", "classification")
 
 
 def rows(table):
@@ -56,7 +57,7 @@ def nodes(table):
 
 
 def enter_all(columns):
-    return enter(*(columns[name] for name in (*"xyz", "point_id", *CARRIED)))
+    return validate(*(columns[name] for name in (*"xyz", "point_id", *ATTRIBUTES)))
 
 
 def tiled(columns, options, budget):
@@ -72,9 +73,9 @@ def batches(columns, n):
 
 
 def through_files(columns, options, budget, folder, n=1000):
-    written, cube = spool.spool(batches(columns, n), folder / "points")
+    written, cube = external_partitioning.write_points(batches(columns, n), folder / "points")
     tiler = tiles.Tiler(cube, options, cpu.build, max(budget, options.max_points))
-    return list(spool.rows(tiler, written))
+    return list(external_partitioning.rows(tiler, written))
 
 
 def assert_same_rows(found, expected):
@@ -101,7 +102,7 @@ DEEP = (
 def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
-    whole = UDF.kernel("cpu")(**columns, options=options)
+    whole = catalogue()["build_lod"].kernel("cpu")(**columns, options=options)
     kinds = [each.dtype for each in whole["samples"].columns.values()]
     found = tiled(columns, options, budget)
     assert_same_rows(found, whole)
@@ -115,9 +116,9 @@ LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
 @pytest.mark.parametrize("budget", [700, 5000, 40_000])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch):
-    monkeypatch.setattr(spool, "BLOCK", 999)
+    monkeypatch.setattr(external_partitioning, "BLOCK", 999)
     options = Options(strategy=strategy, max_points=500, grid_size=64, full_precision=True)
-    whole = UDF.kernel("cpu")(**LARGE, options=options)
+    whole = catalogue()["build_lod"].kernel("cpu")(**LARGE, options=options)
     assert_same_rows(tiled(LARGE, options, budget), whole)
     found = through_files(LARGE, options, budget, tmp_path)
     assert_same_rows(concatenate(found), whole)
@@ -135,11 +136,11 @@ def test_points_far_from_the_others_need_no_more_disk(tmp_path):
         return cpu.build(*given)
 
     options = Options(max_points=100, grid_size=8)
-    written, cube = spool.spool(batches(columns, 1000), tmp_path / "points")
+    written, cube = external_partitioning.write_points(batches(columns, 1000), tmp_path / "points")
     tiler = tiles.Tiler(cube, options, build, 500)
-    found = concatenate(list(spool.rows(tiler, written)))
-    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
-    assert max(sizes) == 3002 * spool.RECORD.itemsize
+    found = concatenate(list(external_partitioning.rows(tiler, written)))
+    assert_same_rows(found, catalogue()["build_lod"].kernel("cpu")(**columns, options=options))
+    assert max(sizes) == 3002 * external_partitioning.RECORD.itemsize
 
 
 def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
@@ -152,7 +153,7 @@ def test_points_of_one_place_need_not_fit_where_they_are_in_memory():
         return cpu.build(points, *others)
 
     found = tiles.run(enter_all(columns), options, build, 100)
-    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert_same_rows(found, catalogue()["build_lod"].kernel("cpu")(**columns, options=options))
     assert max(sizes) <= 100
 
 
@@ -165,7 +166,7 @@ def test_places_of_the_last_level_are_leaves_without_a_kernel():
 
     options = Options(max_points=10, grid_size=8)
     found = tiles.run(enter_all(columns), options, build, 100)
-    assert_same_rows(found, UDF.kernel("cpu")(**columns, options=options))
+    assert_same_rows(found, catalogue()["build_lod"].kernel("cpu")(**columns, options=options))
     assert found["level"].max() == BITS not in roots
 
 

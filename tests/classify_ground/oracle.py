@@ -123,8 +123,8 @@ def extend(z, plane, ground, known, above, cell):
                 if known[p, q]:
                     at_cell = z[p, q] - (plane[0, p, q] * c + plane[1, p, q] * r) * cell
                     meets = abs(z[i, j] - at_cell) <= 0.2 + 0.15 * math.hypot(r, c) * cell
-                    turn = math.floor(math.degrees(math.atan2(r, c)) % 360 / 45 + 1e-9) % 8
-                    cells.append((turn, before[p, q], before[p, q] and meets))
+                    octant = math.floor(math.degrees(math.atan2(r, c)) % 360 / 45 + 1e-9) % 8
+                    cells.append((octant, before[p, q], before[p, q] and meets))
             for first in range(8):
                 half = [each for each in cells if (each[0] - first) % 8 < 4]
                 n_ground, n_met = (sum(each[k] for each in half) for k in (1, 2))
@@ -193,12 +193,12 @@ def classify_ground(
     cut = objects(surface, cell, object_width)
     window_size = max(window_size, 8 * cell)
     cell_size = max(cell_size, 2 * window_size) if cell_size else 0.0
-    least = min_points or max(1, int(0.5 * (len(points) / area if area else 0) * window_size**2))
-    seeds, filled = owm_ground(points, window_size, overlap, least, cell_size)
-    carries = np.zeros(shape, bool)
+    needed = min_points or max(1, int(0.5 * (len(points) / area if area else 0) * window_size**2))
+    seeds, filled = owm_ground(points, window_size, overlap, needed, cell_size)
+    is_support = np.zeros(shape, bool)
     for key, (_, p) in lowest.items():
-        carries[key] = p in {**seeds, **filled} and known[key] and not cut[key]
-    base = fill(surface, carries)
+        is_support[key] = p in {**seeds, **filled} and known[key] and not cut[key]
+    base = fill(surface, is_support)
     for _ in range(2):
         base = box_mean(base, round(15 / cell))
     cut &= objects(surface - base, cell, object_width)

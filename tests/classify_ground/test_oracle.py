@@ -59,8 +59,8 @@ def test_discs_are_those_of_brute_force(radius, shape):
 @pytest.mark.parametrize("cell", [0.9, 1.0, 1.7])
 def test_the_octants_part_the_disc_into_eighths(cell):
     near = method.neighbours(cell)
-    turns = np.degrees(np.arctan2(near.rows, near.columns)) % 360 / 45
-    assert (near.octant == np.floor(turns + 1e-9) % 8).all()
+    eighths = np.degrees(np.arctan2(near.rows, near.columns)) % 360 / 45
+    assert (near.octant == np.floor(eighths + 1e-9) % 8).all()
     even, odd = np.bincount(near.octant).reshape(4, 2).T
     assert len(set(even.tolist())) == len(set(odd.tolist())) == 1
 

@@ -9,7 +9,7 @@ import numpy as np
 
 OUTLIER = 10  # a node's points farther from its plane than its size by this are not of it
 NONZERO = 1e-5  # of the variance of rho
-REACH = 4.0  # squared Mahalanobis distance up to which a node votes
+CUT = 4.0  # squared Mahalanobis distance up to which a node votes
 DEEPEST = 20
 
 
@@ -91,11 +91,11 @@ def tangent_votes(node, phi_num, rhos, rho_step, weight):
         m2 += (cells @ node.vectors[:, k]) ** 2 / (node.values[0] / node.values[k] + half**2)
     off = rhos - (side * (node.normal @ node.mean))[:, None]
     m2 = m2[:, None] + off**2 / (node.values[0] + (rho_step / 2) ** 2)
-    return np.where(m2 <= REACH, weight * np.exp(-m2 / 2), 0.0)
+    return np.where(m2 <= CUT, weight * np.exp(-m2 / 2), 0.0)
 
 
 def paper_covariance(node):
-    """Covariance of rho, phi and theta: that of the points, carried over by the Jacobian."""
+    """Covariance of rho, phi and theta: that of the points, transformed by the Jacobian."""
     normal, rho = outward(node)
     px, py, pz = rho * normal
     w, p2 = px * px + py * py, rho * rho
@@ -128,7 +128,7 @@ def paper_votes(node, phi_num, rhos, weight):
         off[..., 1] = (turned - at[1])[:, None]
         off[..., 2] = np.remainder(theta + around - at[2] + np.pi, 2 * np.pi)[:, None] - np.pi
         m2 = np.minimum(m2, ((off @ inverse) * off).sum(axis=-1))
-    return np.where(m2 <= REACH, weight * height * np.exp(-m2 / 2), 0.0)
+    return np.where(m2 <= CUT, weight * height * np.exp(-m2 / 2), 0.0)
 
 
 def marked_peaks(votes, near):

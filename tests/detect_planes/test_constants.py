@@ -3,14 +3,13 @@
 import re
 
 import pytest
-from spatialq.udfs.detect_planes import accumulator, assign, cells, eigen, gpu, nodes, votes
+from spatialq.udfs.detect_planes import accumulator, assign, cells, gpu, nodes, votes
 
-SOURCES = gpu.SOURCE, gpu.SOURCE.with_name("eigen.cuh")
-TEXT = "".join(source.read_text() for source in SOURCES)
+TEXT = gpu.SOURCE.read_text()
 DEFINED = dict(re.findall(r"^#define (\w+) (.*?)(?: *//.*)?$", TEXT, re.MULTILINE))
 SHARED = [
     (name, getattr(module, name))
-    for module in (accumulator, assign, cells, eigen, nodes, votes)
+    for module in (accumulator, assign, cells, nodes, votes)
     for name in DEFINED
     if hasattr(module, name)
 ]

@@ -16,12 +16,12 @@ N = 20_000
 
 
 def columns_of(order):
-    """A room's points at random, or in vertical lines as a scanner in the middle sees them."""
+    """A room's points at random, or in vertical lines as a scanner in the centre sees them."""
     scene = rooms.room(N)
     x, y, z = scene.x - 5, scene.y - 4, scene.z - 1.5
     lines = np.lexsort((np.arctan2(z, np.hypot(x, y)), np.floor(np.arctan2(y, x) / 0.02)))
-    turn = lines if order == "scanned" else slice(None)
-    columns = {"x": scene.x[turn], "y": scene.y[turn], "z": scene.z[turn]}
+    chosen = lines if order == "scanned" else slice(None)
+    columns = {"x": scene.x[chosen], "y": scene.y[chosen], "z": scene.z[chosen]}
     return {**columns, "point_id": np.arange(N)}
 
 
@@ -61,9 +61,11 @@ def test_surfaces_are_as_on_the_cpu(device, share, split):
     points, cube = [np.zeros(1)] * 3, Cube((0.0, 0.0, 0.0), 1.0)
     there = [device.upload_small(values) for values in points]
     gpu, cpu = GpuCloud(cuda.device(), there, cube), CpuCloud(Threads(None, 1), points, cube)
-    counts, least = np.array([500, 10, 900]), np.array([20.0, 10.0, 9.0])
-    found = lay_surfaces(gpu, rasters, device.upload_small(covered), counts, least, split=split)
-    expected = lay_surfaces(cpu, rasters, covered, counts, least, split=split)
+    counts, min_points = np.array([500, 10, 900]), np.array([20.0, 10.0, 9.0])
+    found = lay_surfaces(
+        gpu, rasters, device.upload_small(covered), counts, min_points, split=split
+    )
+    expected = lay_surfaces(cpu, rasters, covered, counts, min_points, split=split)
     np.testing.assert_array_equal(found.plane, expected.plane)
     np.testing.assert_array_equal(found.pixels, expected.pixels)
     np.testing.assert_array_equal(device.download(found.labels), expected.labels)

@@ -4,8 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from spatialq.udfs import detect_planes, plane_points
+from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import accumulator, cpu, octree, votes
+
+from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
 from . import oracle
@@ -14,10 +16,10 @@ from .cases import CASES, rooms
 FLOATS = ("nx", "ny", "nz", "d", "cx", "cy", "cz", "rmse", "area", "votes")
 
 
-def run(x, y, z, module=detect_planes, **options):
-    kernel = module.UDF.kernel("cpu")
+def run(x, y, z, function="detect_planes", **options):
+    kernel = catalogue()[function].kernel("cpu")
     columns = (np.ascontiguousarray(values, np.float64) for values in (x, y, z))
-    return kernel(*columns, np.arange(len(x)), module.Options(**options))
+    return kernel(*columns, np.arange(len(x)), detect_planes.Options(**options))
 
 
 def of(scene, **options):
@@ -108,7 +110,7 @@ def test_the_room_of_the_reference_is_found_and_its_points():
     own = np.full(len(truth), -1)
     for k, best, _, _ in matched:
         own[k] = found["plane_id"][best]
-    plane_id = run(*columns, module=plane_points)["plane_id"]
+    plane_id = run(*columns, function="plane_points")["plane_id"]
     right = (label >= 0) & (plane_id == own[label])
     assert right.sum() > 0.98 * (label >= 0).sum()  # the C++ reference: 0.950
     assert right.sum() > 0.953 * (plane_id > 0).sum()  # 0.941
@@ -171,8 +173,10 @@ def test_planes_and_their_points_agree(case):
     points, options = CASES[case]
     ids = np.array([p[0] for p in points], np.int64)
     x, y, z = np.array([p[1:] for p in points], np.float64).reshape(-1, 3).T.copy()
-    found = detect_planes.UDF.kernel("cpu")(x, y, z, ids, detect_planes.Options(**options))
-    own = plane_points.UDF.kernel("cpu")(x, y, z, ids, plane_points.Options(**options))
+    found = catalogue()["detect_planes"].kernel("cpu")(
+        x, y, z, ids, detect_planes.Options(**options)
+    )
+    own = catalogue()["plane_points"].kernel("cpu")(x, y, z, ids, detect_planes.Options(**options))
     n = found["plane_id"].size
     assert found["plane_id"].tolist() == list(range(1, n + 1))
     assert own["point_id"].tolist() == ids.tolist()
@@ -208,7 +212,7 @@ def test_planes_and_their_points_agree(case):
 def test_a_point_has_the_nearest_of_its_planes():
     scene = rooms.room(50_000)
     planes = equations(of(scene, max_distance=0.05))
-    own = of(scene, module=plane_points, max_distance=0.05)
+    own = of(scene, function="plane_points", max_distance=0.05)
     off = np.abs(points_of(scene) @ planes[:, :3].T - planes[:, 3])
     has = own["plane_id"] > 0
     assert np.abs(own["distance"][has]).max() <= 0.05
@@ -265,7 +269,7 @@ def ring(boundary):
 def test_boundaries_are_hulls_in_the_plane(move):
     scene = rooms.room(30_000).moved(**MOVES[move])
     found = of(scene)
-    plane_id = of(scene, module=plane_points)["plane_id"]
+    plane_id = of(scene, function="plane_points")["plane_id"]
     points = points_of(scene)
     size = np.abs(points).max()
     for k, (*normal, d) in enumerate(equations(found)):
@@ -273,9 +277,9 @@ def test_boundaries_are_hulls_in_the_plane(move):
         np.testing.assert_allclose(vertices @ normal, d, rtol=0, atol=2e-15 * size)
         own = points[plane_id == k + 1]
         edges = np.diff(vertices, axis=0)
-        turns = np.cross(edges, np.roll(edges, -1, axis=0)) @ normal
-        assert (turns > 0).all() or (turns < 0).all()  # convex
-        outward = np.cross(edges, normal) * np.sign(turns[0])
+        orientation = np.cross(edges, np.roll(edges, -1, axis=0)) @ normal
+        assert (orientation > 0).all() or (orientation < 0).all()  # convex
+        outward = np.cross(edges, normal) * np.sign(orientation[0])
         outward /= np.linalg.norm(outward, axis=1, keepdims=True)
         beyond = np.max((own - vertices[0]) @ outward.T, axis=0)
         beyond -= np.einsum("ij,ij->i", vertices[:-1] - vertices[0], outward)
@@ -314,8 +318,8 @@ def test_the_order_of_the_points_does_not_matter(case):
     planes, again = run(*columns, **options), run(*columns[:, order], **options)
     for name, values in planes.items():
         np.testing.assert_array_equal(again[name], values, err_msg=name)
-    points = run(*columns, module=plane_points, **options)
-    again = run(*columns[:, order], module=plane_points, **options)
+    points = run(*columns, function="plane_points", **options)
+    again = run(*columns[:, order], function="plane_points", **options)
     for name in ("plane_id", "distance"):
         np.testing.assert_array_equal(again[name], points[name][order], err_msg=name)
 
@@ -329,7 +333,8 @@ def test_threads_do_not_matter(case, monkeypatch):
     results = []
     for threads in ("1", "5"):
         monkeypatch.setenv("SPATIALQ_THREADS", threads)
-        results.append([run(*columns, module=m, **options) for m in (detect_planes, plane_points)])
+        functions = "detect_planes", "plane_points"
+        results.append([run(*columns, function=each, **options) for each in functions])
     for one, many in zip(*results, strict=True):
         for name in one:
             np.testing.assert_array_equal(one[name], many[name], err_msg=name)
@@ -347,7 +352,7 @@ def test_a_shift_changes_nothing_but_places(shift):
     np.testing.assert_allclose(
         equations(found)[:, :3], equations(expected)[:, :3], rtol=0, atol=1e-9
     )
-    # an offset is told where the plane is: at 5e6 m a turn of 1e-12 moves it by 5e-6
+    # an offset is measured from the origin: at 5e6 m a rotation of 1e-12 changes it by 5e-6
     centres = np.column_stack([expected[name] for name in ("cx", "cy", "cz")])
     off = (equations(found)[:, :3] * (centres + shift)).sum(axis=1) - found["d"]
     expected_off = (equations(expected)[:, :3] * centres).sum(axis=1) - expected["d"]

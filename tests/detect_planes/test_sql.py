@@ -8,7 +8,7 @@ import pytest
 from spatialq.udfs.detect_planes import ORIENTATIONS, Options, cpu
 
 import spatialq
-from spatialq.functions.declaration import Udf
+from spatialq.functions.catalogue import Function
 
 from ..plane_points.cases import ROOF, ROOM, surfaces
 
@@ -91,17 +91,17 @@ def test_each_option_reaches_the_kernel(con, monkeypatch, function, option):
     def note(udf, _):
         def run(options, **columns):
             reached.append(options)
-            return {name: columns["x"][:0].astype(np.int8) for name in udf.returns}
+            return {name: columns["x"][:0].astype(np.int8) for name in udf.output.columns}
 
         return run
 
-    monkeypatch.setattr(Udf, "kernel", note)
+    monkeypatch.setattr(Function, "kernel", note)
     ((name, value),) = option.items()
     chosen = f"{name} := {value!r}"
     con.sql(f"FROM {function}('pts', {chosen})").fetchall()
     lists = "list(point_id), list(x), list(y), list(z)"
     con.sql(f"SELECT {function}_list({lists}, {chosen}) FROM pts").fetchall()
-    assert [type(options).FUNCTION for options in reached] == [function] * 2
+    assert [options.FUNCTION for options in reached] == [function] * 2
     assert {name: getattr(reached[0], name) for name in option} == option
     assert reached[0] == reached[1] == type(reached[0])(**option)
 

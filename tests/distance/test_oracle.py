@@ -8,9 +8,9 @@ from math import cos, sin
 import numpy as np
 import pytest
 from spatialq.udfs.distance import Options, cpu
-from spatialq.udfs.distance.triangles import squared_distance
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry.triangles import squared_distance
 
 from ..conftest import real_file
 from . import oracle

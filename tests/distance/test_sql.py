@@ -104,11 +104,14 @@ def test_scalar_forms(con):
     ("call", "message"),
     [
         ("distance('cubes', NULL, max_distance := -1)", "distance: max_distance must be >= 0 metr"),
-        ("closer_than('cubes', NULL, -0.5)", "distance: max_distance must be >= 0 metres, got -0"),
+        (
+            "closer_than('cubes', NULL, -0.5)",
+            "distance: max_distance must be >= 0 metres or NULL, got -0",
+        ),
         ("closer_than('cubes', NULL, NULL)", "closer_than: d must be >= 0 metres, got NULL"),
         ("farther_than('cubes', 'cubes', NULL)", "closer_than: d must be >= 0 metres, got NULL"),
-        ("nearest('cubes', NULL, k := 0)", "distance: k must be >= 1, got 0"),
-        ("nearest('cubes', NULL, k := NULL)", "distance: k must be >= 1, got 0"),
+        ("nearest('cubes', NULL, k := 0)", "nearest: k must be >= 1, got 0"),
+        ("nearest('cubes', NULL, k := NULL)", "nearest: k must be >= 1, got NULL"),
         ("nearest(NULL, 'cubes')", "nearest: a must be the name of a table of elements, got NULL"),
     ],
 )

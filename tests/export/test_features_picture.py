@@ -175,7 +175,7 @@ def test_any_extent_is_drawn(tmp_path, box):
 @pytest.mark.parametrize(
     "terrain", [np.full((9, 9), np.nan), np.zeros((5, 7)), np.zeros((1, 1)), -HILL * 1e6]
 )
-def test_any_terrain_has_a_relief(tmp_path, terrain):
+def test_any_terrain_has_a_hillshade(tmp_path, terrain):
     one = FeatureMap("f", 1.0, np.array([50.0]), np.array([50.0]), np.array([np.nan]))
     picture = draw(tmp_path, one, terrain=terrain)
     colour = picture[120, MARGIN + 100]

@@ -43,7 +43,7 @@ def draw(path, *patches, clutter=0, up="z"):
 
 
 def swatches(pixels):
-    """Colours of the legend, a row a plane, and whether it was cut away."""
+    """Colours of the legend, one row per plane, and whether the plane was cut away."""
     colours = [tuple(pixels[121 + 22 * k, 943].tolist()) for k in range(6)]
     return [(colour, colour == PAPER) for colour in colours]
 

@@ -97,7 +97,7 @@ def test_the_gradient_weighs_the_eight_neighbours_as_horn_does():
 def test_missing_heights_are_transparent_and_spoil_no_neighbour(tmp_path):
     z = np.zeros((4, 5))
     z[1, 2] = np.nan
-    target = tmp_path / "relief.png"
+    target = tmp_path / "hillshade.png"
     write_hillshade(target, Raster(z, 0.0, 0.0, 1.0))
     with Image.open(target) as image:
         assert (image.mode, image.size, image.info["transparency"]) == ("L", (5, 4), 0)
@@ -156,17 +156,17 @@ def test_a_query_that_gives_a_grid_can_be_a_geotiff(site, tmp_path):
         assert np.array_equal(file.read(1), 2 * np.eye(20, dtype=np.float32))
 
 
-def test_ground_surface_goes_to_a_geotiff_and_a_relief(site, tmp_path):
+def test_ground_surface_goes_to_a_geotiff_and_a_hillshade(site, tmp_path):
     site.execute("CREATE TABLE points AS SELECT row_number() OVER () AS point_id, * FROM dem")
     query = "FROM ground_surface('points', source := 'points')"
     write_table(site, query, tmp_path / "out.TIF")
-    write_table(site, query, tmp_path / "relief.png")
+    write_table(site, query, tmp_path / "hillshade.png")
     expected = from_cells(*(site.sql(query).fetchnumpy()[c] for c in "xyz"))
     with rasterio.open(tmp_path / "out.TIF") as file:
         z = file.read(1, masked=True).filled(np.nan)
         assert np.array_equal(z, expected.z.astype(np.float32), equal_nan=True)
         assert file.crs is None  # `points` is no table that was loaded
-    with Image.open(tmp_path / "relief.png") as image:
+    with Image.open(tmp_path / "hillshade.png") as image:
         assert np.array_equal(np.asarray(image), hillshade(expected))
 
 

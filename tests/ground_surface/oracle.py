@@ -30,7 +30,7 @@ def centres(points, resolution):
     return [(x, y) for y in reversed(ys) for x in xs]
 
 
-def turn(a, b, p):
+def side(a, b, p):
     return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 
 
@@ -44,10 +44,10 @@ def delaunay(points):
     meant = [(round(1000 * x), round(1000 * y)) for x, y, _ in points]
     triangles = []
     for i, j, k in combinations(range(len(points)), 3):
-        if turn(meant[i], meant[j], meant[k]) < 0:
+        if side(meant[i], meant[j], meant[k]) < 0:
             j, k = k, j
         corners = meant[i], meant[j], meant[k]
-        if turn(*corners) != 0 and not any(in_circle(*corners, d) for d in meant):
+        if side(*corners) != 0 and not any(in_circle(*corners, d) for d in meant):
             triangles.append((exact[i], exact[j], exact[k]))
     return triangles
 
@@ -66,9 +66,9 @@ def heights_in(triangles, p):
     for a, b, c in triangles:
         if not all(min(a[k], b[k], c[k]) <= p[k] <= max(a[k], b[k], c[k]) for k in (0, 1)):
             continue
-        to_a, to_b, to_c = turn(b, c, p), turn(c, a, p), turn(a, b, p)
+        to_a, to_b, to_c = side(b, c, p), side(c, a, p), side(a, b, p)
         if min(to_a, to_b, to_c) >= 0:
-            heights.add((to_a * a[2] + to_b * b[2] + to_c * c[2]) / turn(a, b, c))
+            heights.add((to_a * a[2] + to_b * b[2] + to_c * c[2]) / side(a, b, c))
     return heights
 
 

@@ -155,11 +155,11 @@ def test_a_point_on_the_upper_border_needs_no_further_cell():
 
 def test_thinning_keeps_the_point_nearest_to_the_centre():
     corners = [(i, x, y, 0.0) for i, (x, y) in enumerate([(0, 0), (3, 0), (0, 3), (3, 3)])]
-    crowd = [(10, 1.5, 1.45, 4.0), (11, 1.5, 1.6, 9.0), (12, 1.2, 1.2, -5.0)]
-    result = run([*corners, *crowd], thin=True, method="idw", neighbours=1)
+    same_cell = [(10, 1.5, 1.45, 4.0), (11, 1.5, 1.6, 9.0), (12, 1.2, 1.2, -5.0)]
+    result = run([*corners, *same_cell], thin=True, method="idw", neighbours=1)
     assert result["z"][4] == 4.0
-    alone = run([*corners, crowd[0]])
-    assert run([*corners, *crowd], thin=True)["z"].tolist() == alone["z"].tolist()
+    alone = run([*corners, same_cell[0]])
+    assert run([*corners, *same_cell], thin=True)["z"].tolist() == alone["z"].tolist()
 
 
 def test_of_points_equally_near_the_centre_the_lowest_is_kept():
@@ -180,10 +180,10 @@ def test_real_ground_thinned_is_as_numpy_thins_it(sample):
         return ((places - size * (np.floor(places / size) + 0.5)) ** 2).sum(axis=1)
 
     cells, cell = np.unique(np.floor(places / size), axis=0, return_inverse=True)
-    least = np.full(len(cells), np.inf)
-    np.minimum.at(least, cell.ravel(), square_to_centre(places))
+    nearest = np.full(len(cells), np.inf)
+    np.minimum.at(nearest, cell.ravel(), square_to_centre(places))
     assert len(kept) == len(cells) < x.size / 4
-    assert np.abs(np.sort(square_to_centre(kept)) - np.sort(least)).max() < 1e-6
+    assert np.abs(np.sort(square_to_centre(kept)) - np.sort(nearest)).max() < 1e-6
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from spatialq.runtime.cuda import include_folders
+
 HEADER = Path(__file__).with_name("host_cuda.h")
 COMPILER = shutil.which("g++")
 PROT_NONE = 0
@@ -140,31 +142,32 @@ def library(source):
             f"[=] {{ {name}({', '.join(names)}); }}); }}\n"
         )
     assert launchers, f"no kernels in {source}"
-    folder = source.parents[1]  # of `#include "<function>/<file>.cuh"`
-    included = b"".join(path.read_bytes() for path in sorted(included_by(source, folder)))
+    folders = include_folders(source)
+    included = b"".join(path.read_bytes() for path in sorted(included_by(source, folders)))
     parts = [version(), *FLAGS, HEADER.read_text(), text, *launchers]
     digest = sha256("\0".join(parts).encode() + included).hexdigest()
     target = builds() / f"{source.parent.name}_{digest[:32]}.so"
     if not target.exists():
-        build(f'#line 1 "{source}"\n{text}\n' + "".join(launchers), folder, target)
+        build(f'#line 1 "{source}"\n{text}\n' + "".join(launchers), folders, target)
     return ctypes.CDLL(str(target))
 
 
-def build(code, folder, target):
+def build(code, folders, target):
     """Compile; the file appears whole, however many processes write it at once."""
     with tempfile.TemporaryDirectory(dir=target.parent) as partial:
         built = Path(partial) / target.name
-        command = [COMPILER, *FLAGS, f"-I{folder}", "-include", HEADER, "-x", "c++", "-", "-o"]
+        paths = (f"-I{folder}" for folder in folders)
+        command = [COMPILER, *FLAGS, *paths, "-include", HEADER, "-x", "c++", "-", "-o"]
         subprocess.run([*command, built], check=True, input=code.encode())
         built.replace(target)
 
 
-def included_by(source, folder):
+def included_by(source, folders):
     """Find the files that a source includes, and those that these include."""
     found, sources = set(), [source]
     while sources:
         for name in INCLUDE.findall(sources.pop().read_text()):
-            path = folder / name
+            path = next(each / name for each in folders if (each / name).exists())
             if path not in found:
                 found.add(path)
                 sources.append(path)

@@ -4,26 +4,26 @@ import re
 from pathlib import Path
 
 import pytest
-from spatialq.udfs.distance import triangles
-from spatialq.udfs.intersects_with import RELATIONS, gpu, narrow, pair, probe, winding
+from spatialq.udfs.intersects_with import (
+    RELATIONS,
+    gpu,
+    inscribed_ball,
+    narrow_phase,
+    triangle_pair,
+)
 
-SOURCE = Path(gpu.SOURCE)
-TEXT = SOURCE.read_text() + (SOURCE.parents[1] / "distance/triangles.cuh").read_text()
+TEXT = Path(gpu.SOURCE).read_text()
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("CLUSTER", probe.CLUSTER),
         ("WARPS", gpu.WARPS),
-        ("GRAZES", narrow.GRAZES),
-        ("TRIES", probe.TRIES),
-        ("SURFACES", probe.SURFACES),
-        ("NOISE", pair.NOISE),
-        ("PARALLEL", pair.PARALLEL),
-        ("TURN", winding.TURN),
-        ("DISTANCE_ROUNDING", triangles.ROUNDING),
-        ("THIN", triangles.THIN),
+        ("MAX_SHALLOW", narrow_phase.MAX_SHALLOW),
+        ("MAX_STEPS", inscribed_ball.MAX_STEPS),
+        ("MAX_SURFACES", inscribed_ball.MAX_SURFACES),
+        ("NOISE", triangle_pair.NOISE),
+        ("PARALLEL", triangle_pair.PARALLEL),
     ],
 )
 def test_numbers(name, value):
@@ -35,9 +35,10 @@ def test_numbers(name, value):
     ("names", "values"),
     [
         ([name.upper() for name in RELATIONS], range(len(RELATIONS))),
-        (["APART", "CROSS", "GRAZE", "FLUSH", "NEAR"],
-         [pair.APART, pair.CROSS, pair.GRAZE, pair.FLUSH, pair.NEAR]),
-        (["EVIDENCE", "DISTANCE", "CLOSEST"], [gpu.EVIDENCE, gpu.DISTANCE, gpu.CLOSEST]),
+        (["APART", "CROSS", "SHALLOW", "COPLANAR", "NEAR"],
+         [triangle_pair.APART, triangle_pair.CROSS, triangle_pair.SHALLOW,
+          triangle_pair.COPLANAR, triangle_pair.NEAR]),
+        (["CLASSIFY", "DISTANCE", "CLOSEST"], [gpu.CLASSIFY, gpu.DISTANCE, gpu.CLOSEST]),
     ],
 )  # fmt: skip
 def test_codes(names, values):
@@ -46,4 +47,6 @@ def test_codes(names, values):
 
 
 def test_the_codes_of_the_relations():
-    assert [getattr(narrow, name.upper()) for name in RELATIONS] == list(range(len(RELATIONS)))
+    assert [getattr(narrow_phase, name.upper()) for name in RELATIONS] == list(
+        range(len(RELATIONS))
+    )

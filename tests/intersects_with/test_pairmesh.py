@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from spatialq.udfs.intersects_with import RELATIONS, boxes, broad, pairmesh
+from spatialq.udfs.intersects_with import RELATIONS, pairmesh
 
 from spatialq.data.meshes import Meshes
 from spatialq.database.readers.ifc_models import read_model
+from spatialq.geometry import boxes, broad_phase
 
 from ..conftest import real_file
 from . import shapes
@@ -145,7 +146,7 @@ def test_golden_pairs(name, monkeypatch):
     rows = [row for row in table.to_pylist() if row["mesh"]]
     place = {row["global_id"]: k for k, row in enumerate(rows)}
     meshes = Meshes.of([(row["mesh"]["vertices"], row["mesh"]["faces"]) for row in rows])
-    i, j = broad.pairs(boxes.of(meshes), None, 2 * T)
+    i, j = broad_phase.pairs(boxes.of(meshes), None, 2 * T)
     codes = pairmesh.relations(meshes, None, i, j, T)
     found = dict(zip(zip(i.tolist(), j.tolist(), strict=True), codes.tolist(), strict=True))
     lines = real_file(f"golden/clash/{name}.golden.tsv").read_text().splitlines()

@@ -70,9 +70,9 @@ def test_no_elements_at_all(device):
     as_on_the_cpu(empty, Meshes.of([CASES[PARITY[0]][0]]))
 
 
-def test_more_events_than_places(device, monkeypatch):
-    monkeypatch.setattr(gpu, "EVENTS", 1)
-    # The crossing is found by the first pass, which makes the second find fewer events.
+def test_more_contacts_than_places(device, monkeypatch):
+    monkeypatch.setattr(gpu, "CONTACTS", 1)
+    # The crossing is found by the first pass, which makes the second find fewer contacts.
     a, b, *_ = CASES["crossing beams"]
     inner = shapes.cube(0.01)
     as_on_the_cpu(Meshes.of([a, shapes.cube(9.0)]), Meshes.of([b, inner]), relations=True)

@@ -71,7 +71,7 @@ def test_depth_and_point(con):
         ("covers('elements', 'elements')", []),
         ("covered_by('elements', 'elements')", []),
         ("equals('elements', 'elements')", []),
-        # nothing but spaces: then they take part
+        # nothing but spaces: then they are considered
         ("touches('spaces', 'walls')", [("space", "wall", "touch"), ("space", "wall2", "touch")]),
     ],
 )  # fmt: skip
@@ -135,7 +135,7 @@ def test_open_meshes_and_ids_that_are_not_unique_are_flagged(con):
     assert rows[1] == ("twice", "open", ["b_open", "a_duplicate_id"])
     assert len(rows) == 3
     both = con.sql("SELECT count(*) FROM spatial_relations('odd', 'odd')").fetchall()
-    assert both == [(6,)], "rows are told apart by step_id"
+    assert both == [(6,)], "rows are distinguished by step_id"
 
 
 NAN = (np.array([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]]), [0, 1, 2])

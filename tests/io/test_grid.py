@@ -216,14 +216,14 @@ def test_real_numpy_and_archives(con):
             con.sql(f"FROM read_grid('{real_file(f'data/dem/{name}')}')")
 
 
-@pytest.mark.parametrize("turn", ["from the north", "from the south", "from the east"])
-def test_an_overview_has_every_so_many_cells(tmp_path, hill, turn):
+@pytest.mark.parametrize("order", ["from the north", "from the south", "from the east"])
+def test_an_overview_has_every_so_many_cells(tmp_path, hill, order):
     hill[0, 0] = -9999
     z, north, east = {
         "from the north": (hill, 1, 1),
         "from the south": (hill[::-1], -1, 1),
         "from the east": (hill[:, ::-1], 1, -1),
-    }[turn]
+    }[order]
     path = tmp_path / "a.tif"
     with rasterio.open(
         path, "w", driver="GTiff", height=300, width=700, count=1, dtype=z.dtype, nodata=-9999,

@@ -335,7 +335,7 @@ def test_the_examples_of_the_documentation_run(tmp_path, ifc_con, monkeypatch):
 
 def test_the_cache_forgets_the_oldest(tmp_path, monkeypatch):
     CACHE.clear()
-    monkeypatch.setattr(CACHE, "most_bytes", 1)
+    monkeypatch.setattr(CACHE, "max_bytes", 1)
     for count in (1, 2):
         builder = Builder()
         builder.boxes(count)

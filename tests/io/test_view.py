@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
 )
 
 
-def refuse(path: Path) -> None:
+def reject(path: Path) -> None:
     reader, reason = "read_cloud", "is damaged"
     raise FileError.of(reader, path, reason)
 
@@ -382,7 +382,7 @@ def test_a_failure_in_the_stream_leaves_nothing_behind(con):
     class Broken(Cloud):
         def batches(self, columns: Sequence[str], hint: object = None) -> Iterator[pa.RecordBatch]:
             yield from itertools.islice(super().batches(columns, hint), 1)
-            refuse(self.path)
+            reject(self.path)
 
     source = Broken(1000)
     register(con, "read_cloud", [source], name="cloud")

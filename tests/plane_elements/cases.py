@@ -165,7 +165,7 @@ CASES = {
         [joined(box(0, 5, 0, 4, 5.3, 2.5), box(6, 5, 0, 10, 5.3, 2.5))],
         {"unit": 0.3048},
     ),
-    "something small, flush": ([FRONT], [box(1, 0, 1, 1.25, 0.03, 1.25)], {}),
+    "something small, coplanar": ([FRONT], [box(1, 0, 1, 1.25, 0.03, 1.25)], {}),
     "walls that meet": (
         [FRONT],
         [WALL, box(4, -3, 0, 4.2, 3, 2.5), box(-0.2, -3, 0, 0, 3, 2.5)],

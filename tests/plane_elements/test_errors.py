@@ -5,41 +5,11 @@ import math
 import duckdb
 import numpy as np
 import pytest
-from spatialq.udfs.plane_elements import Options
 
 import spatialq
 
 from ..element_tables import box, put
 from .cases import ROOM
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "right"),
-    [
-        ("max_angle", -0.1, ">= 0 and <= 45 degrees"),
-        ("max_angle", 45.1, ">= 0 and <= 45 degrees"),
-        ("max_angle", math.nan, ">= 0 and <= 45 degrees"),
-        ("max_offset", 0.0, "> 0 metres"),
-        ("max_offset", math.inf, "> 0 metres"),
-        ("min_overlap", -0.01, ">= 0 and <= 1"),
-        ("min_overlap", 1.01, ">= 0 and <= 1"),
-        ("unit", 0.0, "> 0 metres"),
-        ("unit", math.nan, "> 0 metres"),
-        ("phi_num", 3, ">= 4 and <= 180"),
-    ],
-)
-def test_an_option_out_of_range_is_one_sentence(name, value, right):
-    with pytest.raises(
-        ValueError, match=rf"^plane_elements: {name} must be {right}, got {value!r}$"
-    ):
-        Options(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("max_angle", 0), ("max_angle", 45), ("min_overlap", 0), ("min_overlap", 1)]
-)
-def test_the_bounds_are_allowed(name, value):
-    assert getattr(Options(**{name: value}), name) == value
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def depth(ring, normal, point):
         cross = ey * vz - ez * vy, ez * vx - ex * vz, ex * vy - ey * vx
         length = (ex * ex + ey * ey + ez * ez) ** 0.5
         sides.append(sum(c * n for c, n in zip(cross, normal, strict=True)) / length)
-    # which way a ring turns is its own affair
+    # the orientation of a ring is not defined
     return max(min(sides), -max(sides))
 
 

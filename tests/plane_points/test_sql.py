@@ -3,9 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from spatialq.udfs.plane_points import Options, cpu
+from spatialq.udfs.detect_planes import Options
 
 import spatialq
+from spatialq.functions.catalogue import catalogue
 
 from .cases import ROOM, surfaces
 
@@ -23,7 +24,8 @@ def con():
 
 def kernel(con, where="true", **options):
     columns = con.sql(f"SELECT point_id, x, y, z FROM pts WHERE {where}").fetchnumpy()
-    found = cpu.run(*(columns[c] for c in "xyz"), columns["point_id"], Options(**options))
+    run = catalogue()["plane_points"].kernel("cpu")
+    found = run(*(columns[c] for c in "xyz"), columns["point_id"], Options(**options))
     return [
         (point_id, plane_id or None, distance if plane_id else None)
         for point_id, plane_id, distance in zip(*(v.tolist() for v in found.values()), strict=True)

@@ -1,4 +1,4 @@
-"""What `pops_features` refuses, and in which words."""
+"""Arguments and data that `pops_features` rejects, and its error sentences."""
 
 import warnings
 
@@ -32,42 +32,19 @@ def refused(con, query):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("scales := 2", "scales must be a list of numbers, got 2"),
-        ("scales := 'a'", "scales must be a list of numbers, got 'a'"),
-        ("scales := ['a']", "scales must be a list of numbers, got ['a']"),
-        ("scales := [2, NULL]", "scales must be a list of numbers, got [2, None]"),
-        ("scales := NULL", "scales must not be NULL"),
         ("scales := []", "scales must be one or more, all different, got []"),
         ("scales := [2, 2.0]", "scales must be one or more, all different, got [2.0, 2.0]"),
-        ("scales := [0]", "scales must be > 0, got [0.0]"),
-        ("scales := ['nan'::DOUBLE]", "scales must be > 0, got [nan]"),
-        ("scales := ['inf'::DOUBLE]", "scales must be > 0, got [inf]"),
         ("scales := [1.9]", "scales must be from 2, two cells along x, to example_scale (5), got "),
         ("scales := [6]", "scales must be from 2, two cells along x, to example_scale (5), got "),
         ("scales := [1e30]", "scales must be from 2, two cells along x, to example_scale (5), got"),
         ("scales := [2, 1e308]", "scales must be from 2, two cells along x, to example_scale (5)"),
         ("steps := [1]", "steps must be as many as scales (2), or NULL, got [1.0]"),
-        ("steps := [1, 0]", "steps must be > 0, got [1.0, 0.0]"),
-        ("steps := [1, -1]", "steps must be > 0, got [1.0, -1.0]"),
-        ("example_scale := 0", "example_scale must be > 0, got 0"),
         ("example_scale := 1.5", "example_scale must be from 2, two cells along x, to 10, all"),
         ("example_scale := 11", "example_scale must be from 2, two cells along x, to 10, all"),
         ("example_scale := 1e30", "example_scale must be from 2, two cells along x, to 10, all"),
         ("example_scale := 1e308", "example_scale must be from 2, two cells along x, to 10, all"),
-        ("example_scale := 'big'", "example_scale must be a number, got 'big'"),
-        ("example_step := -1", "example_step must be > 0 or NULL, got -1"),
         ("methods := ['pac']", "no method 'pac'; there is pca, stat, pca_ternary, stat_centred"),
         ("methods := []", "methods must be one or more, all different, got []"),
-        ("methods := [1]", "methods must be a list of texts, got [1]"),
-        ("methods := 'pca'", "methods must be a list of texts, got 'pca'"),
-        ("min_valid := 1.1", "min_valid must be >= 0 and <= 1, got 1.1"),
-        ("min_valid := 'nan'::DOUBLE", "min_valid must be >= 0 and <= 1, got nan"),
-        ("min_points := 0", "min_points must be >= 1, got 0"),
-        ("min_points := 2.5", "min_points must be a whole number, got 2.5"),
-        ("min_patches := 0", "min_patches must be >= 1, got 0"),
-        ("min_patches := NULL", "min_patches must not be NULL"),
-        ("quantiles := 'type 6'", "quantiles must be 'median_unbiased' or 'linear', got 'type 6'"),
-        ("device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
         ("device := NULL", "device must be 'auto', 'cpu' or 'gpu', got None"),
         ("nodata := -9999", "nodata and band are for files, got the table 'cells'"),
         ("band := 2", "nodata and band are for files, got the table 'cells'"),
@@ -186,9 +163,9 @@ def test_degrees_are_warned_of_once(con, tmp_path, hill):
         place = (0.001, 0.0, 10.0 + k, 0.0, -0.001, 50.0)
         write(tmp_path / f"{k}.tif", hill, place, crs="EPSG:4326")
     query = f"FROM pops_features('{tmp_path}/*.tif', scales := [0.004], example_scale := 0.01)"
-    with pytest.warns(FileWarning) as told:
+    with pytest.warns(FileWarning) as warned:
         con.sql(query).fetchall()
-    assert {str(each.message).partition(", whose")[0] for each in told} == {
+    assert {str(each.message).partition(", whose")[0] for each in warned} == {
         f"pops_features: '{tmp_path}/0.tif' is in WGS 84 (EPSG:4326)"
     }
 

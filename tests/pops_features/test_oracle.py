@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from spatialq.udfs import pops_features, pops_patches
+from spatialq.udfs import pops_features
 from spatialq.udfs.pops_features import STATISTICS, cpu, order
 from spatialq.udfs.pops_features.division import divide
 
 from spatialq.data.grid import Grid
+from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
 from ..examples import examples
@@ -22,12 +23,12 @@ REL = 1e-9
 EPS = np.finfo(np.float64).eps
 
 
-def run(module, grid, options):
+def run(function, grid, options):
     """Columns that the kernel gives, text as text."""
-    found = module.UDF.kernel("cpu")(grid, module.Options(**options))
-    assert set(found) == set(module.UDF.returns)
+    found = catalogue()[function].kernel("cpu")(grid, pops_features.Options(**options))
+    assert set(found) == set(catalogue()[function].output.columns)
     for name, values in found.items():
-        if module.UDF.returns[name] == "VARCHAR":
+        if catalogue()[function].output.columns[name] == "VARCHAR":
             found[name] = np.array(values.names, object)[values.codes]
     assert len({len(values) for values in found.values()}) == 1
     return found
@@ -44,14 +45,14 @@ def by(found, *keys):
 
 def patches(grid, options):
     """(example_id, method, scale, px, py, feature) -> value."""
-    found = run(pops_patches, grid, options)
+    found = run("pops_patches", grid, options)
     keys = "example_id", "method", "scale", "px", "py", "feature"
     return {key: value for key, (value,) in by(found, *keys).items()}
 
 
 def features(grid, options):
     """(example_id, method, scale, feature) -> x, y, nine statistics, patches."""
-    found = run(pops_features, grid, options)
+    found = run("pops_features", grid, options)
     return by(found, "example_id", "method", "scale", "feature")
 
 
@@ -325,13 +326,13 @@ def assert_same(found, expected):
 @every_grid
 @pytest.mark.parametrize("threads", ["1", "3", "16"])
 def test_threads_and_runs_do_not_matter(name, threads, monkeypatch):
-    modules = pops_patches, pops_features
-    known = [run(module, GRIDS[name], OPTIONS) for module in modules]
+    functions = "pops_patches", "pops_features"
+    known = [run(function, GRIDS[name], OPTIONS) for function in functions]
     monkeypatch.setenv("SPATIALQ_THREADS", threads)
     for columns in (1, 10, 20, 10_000):  # of which examples are larger, overlapping or not
         monkeypatch.setattr(cpu, "RUN", columns)
-        for module, columns_before in zip(modules, known, strict=True):
-            assert_same(run(module, GRIDS[name], OPTIONS), columns_before)
+        for function, columns_before in zip(functions, known, strict=True):
+            assert_same(run(function, GRIDS[name], OPTIONS), columns_before)
 
 
 @every_grid
@@ -395,8 +396,8 @@ def test_cells_beyond_the_last_example_do_not_matter(name):
     grid, options = GRIDS[name], SMALL
     other = grid.z.copy()
     division = divide(grid, pops_features.Options(**options))
-    other[division.y.reach :] = 1e6
-    other[:, division.x.reach :] = np.nan
+    other[division.y.extent :] = 1e6
+    other[:, division.x.extent :] = np.nan
     assert_same(features(replace(grid, z=other), options), features(grid, options))
 
 

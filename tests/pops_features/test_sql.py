@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import rasterio
-from spatialq.udfs import pops_features, pops_patches
+from spatialq.udfs import pops_features
 
 import spatialq
 from spatialq.data.grid import Grid
 from spatialq.data.grid_cells import grid_of
 from spatialq.database.transport import grid as bridge_grid
+from spatialq.functions.catalogue import catalogue
 from spatialq.planner import devices, log
 
 from ..conftest import real_file
@@ -18,8 +19,8 @@ ROWS, COLUMNS = 40, 55
 X0, Y0, DX, DY = 500_030.0, 4_200_050.0, 60.0, 50.0
 SCALES = {"scales": (300.0, 400.0), "example_scale": 1000.0}
 SIZES = "scales := [300, 400], example_scale := 1000"
-MODULES = {"pops_features": pops_features, "pops_patches": pops_patches}
-both = pytest.mark.parametrize("function", MODULES)
+FUNCTIONS = ("pops_features", "pops_patches")
+both = pytest.mark.parametrize("function", FUNCTIONS)
 
 
 def heights():
@@ -51,12 +52,11 @@ def con():
 
 def kernel(function, grid=GRID, **options):
     """The rows that the kernel gives, in an order of their own."""
-    module = MODULES[function]
-    found = module.UDF.kernel("cpu")(grid, module.Options(**options))
+    found = catalogue()[function].kernel("cpu")(grid, pops_features.Options(**options))
     columns = []
-    for name in module.UDF.returns:
+    for name in catalogue()[function].output.columns:
         values = found[name]
-        if module.UDF.returns[name] == "VARCHAR":
+        if catalogue()[function].output.columns[name] == "VARCHAR":
             values = np.array(values.names, object)[values.codes]
         columns.append([None if value != value else value for value in values.tolist()])
     return in_order(zip(*columns, strict=True))
@@ -73,7 +73,7 @@ def rows_of(relation):
 @both
 def test_columns_and_types(con, function):
     relation = con.sql(f"FROM {function}('cells', {SIZES})")
-    returns = MODULES[function].UDF.returns
+    returns = catalogue()[function].output.columns
     assert dict(zip(relation.columns, map(str, relation.types), strict=True)) == returns
 
 
@@ -161,7 +161,7 @@ def test_what_is_aggregated_is_what_pops_patches_gives(con):
 def test_an_empty_table_gives_an_empty_result(con, function):
     con.execute("CREATE TABLE nothing AS FROM cells LIMIT 0")
     relation = con.sql(f"FROM {function}(nothing)")
-    assert relation.columns == list(MODULES[function].UDF.returns)
+    assert relation.columns == list(catalogue()[function].output.columns)
     assert relation.fetchall() == []
     found = spatialq.run(function, [], [], [])
     assert list(found) == relation.columns
@@ -306,7 +306,7 @@ def test_a_file_is_what_the_array_is_in_bands_of_any_size(
     monkeypatch.setattr(bridge_grid, f"BAND_{limit}", size)
     path = str(tif).replace("'", "''")
     found = con.sql(f"FROM {function}('{path}', {SIZES}, example_step := {step})")
-    returns = MODULES[function].UDF.returns
+    returns = catalogue()[function].output.columns
     assert dict(zip(found.columns, map(str, found.types), strict=True)) == returns
     assert rows_of(found) == kernel(function, example_step=step, **SCALES)
 
@@ -328,9 +328,9 @@ def test_a_band_is_a_call_and_a_limit_stops_early(con, tif, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["int16", "uint8", "float32", "int32", "float64"])
-@pytest.mark.parametrize("turn", [(1, -1), (1, 1), (-1, -1), (-1, 1)], ids=str)
-def test_files_of_any_type_and_direction(con, tmp_path, kind, turn):
-    across, up = turn
+@pytest.mark.parametrize("direction", [(1, -1), (1, 1), (-1, -1), (-1, 1)], ids=str)
+def test_files_of_any_type_and_direction(con, tmp_path, kind, direction):
+    across, up = direction
     z = np.random.default_rng(7).integers(0, 250, (ROWS, COLUMNS)).astype(kind)
     x0 = X0 - DX / 2 if across > 0 else X0 + (COLUMNS - 0.5) * DX
     y0 = Y0 - DY / 2 if up > 0 else Y0 + (ROWS - 0.5) * DY
@@ -352,7 +352,7 @@ def test_each_of_several_files_is_a_grid_of_its_own(con, tmp_path):
         write(tmp_path / f"{name}.tif", part, NORTH_UP, crs=crs)
     for pattern, names in (("*.tif", "ab"), ("b.*", "b")):
         found = con.sql(f"FROM pops_features('{tmp_path}/{pattern}', {SIZES})")
-        assert found.columns == [*pops_features.UDF.returns, "file_name"]
+        assert found.columns == [*catalogue()["pops_features"].output.columns, "file_name"]
         rows = found.fetchall()
         expected = []
         for name in names:
@@ -365,7 +365,7 @@ def test_each_of_several_files_is_a_grid_of_its_own(con, tmp_path):
 def test_a_file_whose_name_looks_like_a_pattern_is_one_file(con, tmp_path):
     write(tmp_path / "a[1].tif", GRID.z, NORTH_UP)
     found = con.sql(f"FROM pops_features('{tmp_path}/a[1].tif', {SIZES})")
-    assert found.columns == list(pops_features.UDF.returns)
+    assert found.columns == list(catalogue()["pops_features"].output.columns)
 
 
 REAL = {
@@ -422,9 +422,9 @@ def test_bands_of_a_file_with_several(con, tmp_path):
 
 
 def rows_from(function, result):
-    assert set(result) == set(MODULES[function].UDF.returns)
+    assert set(result) == set(catalogue()[function].output.columns)
     columns = []
-    for name, kind in MODULES[function].UDF.returns.items():
+    for name, kind in catalogue()[function].output.columns.items():
         assert isinstance(result[name], np.ndarray)
         assert (result[name].dtype.kind == "U") == (kind == "VARCHAR")
         columns.append([None if value != value else value for value in result[name].tolist()])
@@ -486,12 +486,12 @@ def test_values_become_pythons_own():
         "min_points": np.int8(4),
         "quantiles": np.str_("linear"),
     }
-    chosen = pops_features.UDF.choose(given)
+    chosen = catalogue()["pops_features"].choose(given)
     assert [type(getattr(chosen, name)) for name in given] == [float, int, str]
 
 
 def test_lists_become_tuples():
-    udf = pops_features.UDF
+    udf = catalogue()["pops_features"]
     chosen = udf.choose({"scales": [2, 3.5], "steps": None, "methods": ["pca"]})
     assert chosen.scales == (2.0, 3.5)
     assert all(isinstance(scale, float) for scale in chosen.scales)

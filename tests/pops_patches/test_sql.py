@@ -1,4 +1,4 @@
-"""`pops_patches` through DuckDB: a row a patch and feature (the rest: tests/pops_features)."""
+"""`pops_patches` through DuckDB: one row per patch and feature (the rest: tests/pops_features)."""
 
 from math import isnan
 

@@ -1,9 +1,15 @@
-"""Level of detail of a point cloud, a hybrid voxel-point octree: signature, options, limits."""
+"""Declaration of `build_lod`: levels of detail of a cloud, a hybrid voxel-point octree."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    Declaration,
+    Output,
+    Parameters,
+    PointsInput,
+    parameter,
+)
 
 from .cost import work
 
@@ -25,63 +31,72 @@ SAMPLE = {
 
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `build_lod`.
-
-    Parameters
-    ----------
-    strategy : 'first', 'random', 'average' or 'weighted'
-        How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point in
-        it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
-        width, nearer samples weighing more.
-    max_points : int, >= 1 and < 2**63
-        A cell with more points is split; points that coincide cannot be.
-    grid_size : int, a power of two from 2 to 128
-        Cells along each side of an inner node.
-    full_precision : bool
-        Whether a sample of an inner node lies where its point lies, not in the middle of its
-        voxel.
-    seed : int, >= 0 and < 2**32
-        Of 'random'.
-    """
+class Options(Parameters):
+    """Parameters of `build_lod`."""
 
     FUNCTION = "build_lod"
 
-    strategy: Strategy = "weighted"
-    max_points: int = 50_000
-    grid_size: int = MAX_GRID
-    full_precision: bool = False
-    seed: int = 0
+    strategy: Strategy = parameter(
+        "weighted",
+        "How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point in "
+        "it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's "
+        "width, where nearer samples weigh more.",
+    )
+    max_points: int = parameter(
+        50_000,
+        "A cell with more points is split; points that coincide cannot be.",
+        unit="points",
+        at_least=1,
+        below=2**63,
+    )
+    grid_size: int = parameter(
+        MAX_GRID,
+        "Voxels along each side of an inner node.",
+        must_be=f"a power of two from 2 to {MAX_GRID}",
+    )
+    full_precision: bool = parameter(
+        False,
+        "Whether a voxel lies where one of its points lies, instead of in the middle of its cell.",
+    )
+    seed: int = parameter(0, "Seed of 'random'.", at_least=0, below=2**32)
 
-    def __post_init__(self) -> None:
-        if self.strategy not in get_args(Strategy):
-            self.refuse("strategy", " or ".join(map(repr, get_args(Strategy))))
-        if not 1 <= self.max_points < 2**63:
-            self.refuse("max_points", ">= 1 and < 2**63")
+    def check(self) -> None:
+        """Reject grids whose cells do not halve."""
+        super().check()
         if self.grid_size not in (1 << k for k in range(1, MAX_GRID.bit_length())):
-            self.refuse("grid_size", f"a power of two from 2 to {MAX_GRID}")
-        if not 0 <= self.seed < 2**32:
-            self.refuse("seed", ">= 0 and < 2**32")
+            self.reject("grid_size", f"a power of two from 2 to {MAX_GRID}")
 
 
-UDF = Udf(
-    name="build_lod",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={
-        "node": "VARCHAR",
-        "level": "INTEGER",
-        "parent": "VARCHAR",
-        "xmin": "DOUBLE",
-        "ymin": "DOUBLE",
-        "zmin": "DOUBLE",
-        "size": "DOUBLE",
-        "spacing": "DOUBLE",
-        "is_leaf": "BOOLEAN",
-        "points": "BIGINT",
-        "count": "BIGINT",
-        "samples": f"STRUCT({', '.join(f'{name} {kind}' for name, kind in SAMPLE.items())})[]",
-    },
-    work=work,
-    carries={**dict.fromkeys(CHANNELS, "USMALLINT"), "classification": "UTINYINT"},
+DECLARATION = Declaration(
+    inputs=PointsInput(
+        attributes={**dict.fromkeys(CHANNELS, "USMALLINT"), "classification": "UTINYINT"}
+    ),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="build_lod",
+            summary="Levels of detail of a point cloud, a hybrid voxel-point octree: one row per "
+            "node, level by level. Leaves hold the points, inner nodes the voxels of what is "
+            "below them.",
+            columns={
+                "node": "VARCHAR",
+                "level": "INTEGER",
+                "parent": "VARCHAR",
+                "xmin": "DOUBLE",
+                "ymin": "DOUBLE",
+                "zmin": "DOUBLE",
+                "size": "DOUBLE",
+                "spacing": "DOUBLE",
+                "is_leaf": "BOOLEAN",
+                "points": "BIGINT",
+                "count": "BIGINT",
+                "samples": f"STRUCT({', '.join(f'{name} {k}' for name, k in SAMPLE.items())})[]",
+            },
+            work=work,
+            examples=(
+                "SELECT node, count FROM build_lod(points) WHERE NOT is_leaf",
+                "COPY (FROM build_lod('forest.laz', strategy := 'average')) TO 'nodes.parquet'",
+            ),
+        ),
+    ),
 )

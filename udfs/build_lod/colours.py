@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import read_only
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -14,23 +15,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MID_GREY = 32768
-"""Of a point that has neither colour nor intensity."""
+"""The colour of a point that has neither colour nor intensity."""
 
 
 def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray[np.uint16]":
-    """Lay the colours of points side by side, grey where there are none.
+    """Combine the colour channels of points into one array, grey where there are none.
 
     Parameters
     ----------
     red, green, blue, intensity : uint16[n] or None
-        None, or masked, where there is no value.
+        None or masked where there is no value.
     n : int
 
     Returns
     -------
     uint16[n, 4]
-        A point without red, green or blue has its intensity in all three; one without intensity
-        has 0 of it, and mid-grey if it has no colour either.
+        A point without red, green or blue gets its intensity in all three channels. A point
+        without intensity gets intensity 0, and mid-grey if it has no colour either.
     """
     if intensity is None:
         light, grey = np.zeros(n, np.uint16), np.full(n, MID_GREY, np.uint16)
@@ -45,13 +46,6 @@ def colours(red: Any, green: Any, blue: Any, intensity: Any, n: int) -> "NDArray
     plain = [read_only(np.ma.getdata(each)) for each in (*own, light)]
     in_threads(lambda span: _lay(*plain, *span, side_by_side), n)
     return side_by_side
-
-
-def read_only(values: Any) -> Any:
-    """Give values for Numba code, which is then compiled once, wherever they came from."""
-    view = np.ascontiguousarray(values).view()
-    view.flags.writeable = False
-    return view
 
 
 @njit(cache=True, nogil=True)

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import read_only
 from spatialq.runtime.threads import in_threads
 
-from .colours import read_only
-from .door import enter
-from .nodes import grow
+from .nodes import build_nodes
 from .places import keys
 from .split import Sorted, split
 from .table import columns, no_rows
 from .tree import Cube, Points, Root, Tree
+from .validation import validate
 from .voxels import Filler
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ def run(
     point_id : int64[n]
         Unique.
     red, green, blue, intensity : uint16[n] or None
-        Masked, or None, where there is no value.
+        Masked or None where there is no value.
     classification : uint8[n] or None
     options : Options
 
     Returns
     -------
     dict of columns
-        A row a node, as `UDF.returns` has them; none without points.
+        One row per node, with the columns of the declaration; no row for an empty cloud.
 
     Raises
     ------
     ValueError
-        As from `door.enter`.
+        As from `validation.validate`.
     """
     if not x.size:
         return no_rows()
-    cloud = enter(x, y, z, point_id, red, green, blue, intensity, classification)
+    cloud = validate(x, y, z, point_id, red, green, blue, intensity, classification)
     tree = build(cloud.points, cloud.cube, options)
     return columns(tree, cloud.points, cloud.classification, cloud.cube, options)
 
@@ -66,21 +66,21 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
     Parameters
     ----------
     points : Points
-        At least one, fewer than 2**32; all in the root cell.
+        At least one and fewer than 2**32, all in the root cell.
     cube : Cube
     options : Options
     root : Root, optional
-        The cell to begin with; by default all of the cube.
+        The cell to begin with; by default the whole cube.
 
     Returns
     -------
     Tree
-        Of NumPy arrays.
+        Its arrays are NumPy arrays.
     """
     root = Root() if root is None else root
     points = Points(*map(read_only, vars(points).values()))
     ordered = sort(points, cube, root)
-    nodes = grow(split(ordered, options.max_points), root.level)
+    nodes = build_nodes(split(ordered, options.max_points), root.level)
     filler = Filler(ordered, nodes, options)
     levels = filler.fill()
     of_all = {
@@ -88,13 +88,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
         for name in ("code", "colour", "mass", "representative")
     }
     return Tree(
-        level=nodes.level,
-        cell=nodes.cell,
-        parent=nodes.parent,
-        first_child=nodes.first_child,
-        children=nodes.children,
-        first=nodes.first,
-        points=nodes.points,
+        **nodes.arrays,
         order=ordered.order,
         voxel_first=np.cumsum([0, *filler.count]),
         **of_all,
@@ -103,7 +97,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
 
 
 def sort(points: Points, cube: Cube, root: Root) -> Sorted:
-    """Give the points their keys, as they lie."""
+    """Compute the keys of the points; their order stays as it is."""
     key = np.empty(len(points.x), np.int64)
 
     def write(span: tuple[int, int]) -> None:

@@ -4,21 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import in_one_memory
 from spatialq.runtime import cuda
 
 from . import tiles
 from .cost import BYTES_GRID, bytes_device
-from .door import enter, refuse
 from .split_gpu import MAX_POINTS, Records, bounds, split
 from .table import no_rows
 from .tree import Cube, Points, Root, Tree
+from .validation import reject, validate
 from .voxels_gpu import voxels
 
 if TYPE_CHECKING:
     from . import Options
 
 SHARE = 0.9
-"""Of the memory that is free: it may lie in pieces."""
+"""Part of the free memory that is used: free memory may be fragmented."""
 
 
 def run(
@@ -40,16 +41,16 @@ def run(
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n]
-        Unique, where the coordinates are.
+        Unique; in the same memory as the coordinates.
     red, green, blue, intensity : uint16[n] or None
-        In either memory; masked, or None, where there is no value.
+        In main memory or on the GPU; masked or None where there is no value.
     classification : uint8[n] or None
     options : Options
 
     Returns
     -------
     dict of columns
-        As from `cpu.run`, in main memory; `build` leaves all on the GPU.
+        As from `cpu.run`, in main memory. `build` leaves its result on the GPU.
 
     Raises
     ------
@@ -60,24 +61,24 @@ def run(
     """
     device = cuda.device()
     with device.use():
-        cuda.in_one_memory(device, options.FUNCTION, (x, y, z, point_id))
+        in_one_memory(device, options.FUNCTION, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
         here = [
             device.download(device.view(each)) if device.is_here(each) else each for each in given
         ]
         if not here[0].size:
             return no_rows()
-        return tiles.run(enter(*here), options, build_and_bring, capacity(options))
+        return tiles.run(validate(*here), options, build_and_bring, capacity(options))
 
 
 def capacity(options: "Options") -> int:
-    """Estimate how many points the GPU has the memory for."""
+    """Estimate how many points fit into the free memory of the GPU."""
     free = int(cuda.device().free_bytes() * SHARE) - BYTES_GRID
     return min(max(free // bytes_device(options), 1), MAX_POINTS)
 
 
 def build_and_bring(points: Any, cube: Cube, options: "Options", root: Root | None = None) -> Tree:
-    """Build the octree of a cloud, and bring it to main memory: what `cpu.build` gives."""
+    """Build the octree of a cloud and copy it to main memory; the same tree as from `cpu.build`."""
     device = cuda.device()
     with device.use():
         tree = build(points, cube, options, root)
@@ -94,38 +95,39 @@ def build(
     *,
     representatives: bool = True,
 ) -> Tree:
-    """Build the octree of a cloud, and leave it on the GPU.
+    """Build the octree of a cloud and leave it on the GPU.
 
     Parameters
     ----------
     points : Points or array[n, 4] of 32 bits
-        At least one, all in the root cell. Points in main memory or on the GPU; or, on the GPU,
-        packed ones of 16 bytes: float32 x, y, z, and bytes red, green, blue and any other. Packed
-        points have their positions as ids.
+        At least one point, all in the root cell: `Points` in main memory or on the GPU, or, on the
+        GPU, packed points of 16 bytes: float32 x, y, z, then the bytes red, green, blue and one
+        that is ignored. The ids of packed points are their positions.
     cube : Cube
         As from `around`.
     options : Options
     root : Root, optional
-        The cell to begin with; by default all of the cube.
+        The cell to begin with; by default the whole cube.
     representatives : bool
-        Whether 'average' and 'weighted' find the lowest point of each voxel; the others do.
+        Whether 'average' and 'weighted' find the first point of each voxel; 'first' and 'random'
+        always do.
 
     Returns
     -------
     Tree
-        Arrays of the GPU. The `order` of the points is open within a leaf, see `ascending`. Of
-        packed points the `colour` is uint32[voxels], as theirs, with 255 as its highest byte, and
-        `sums` are of three channels.
-        `representative` is None where there is none.
+        Arrays of the GPU. The `order` of the points within a leaf is not defined, see `ascending`.
+        With packed points `colour` is uint32[voxels] in their format, with 255 as the highest byte,
+        and `sums` has three channels. `representative` is None if it was not asked for.
 
     Raises
     ------
     MemoryError
-        If the points, or the cells to split them, are too many for the kernel or for the GPU.
+        If the points, or the cells into which they are split, do not fit into the GPU's memory or
+        exceed the limits of the kernel.
 
     Notes
     -----
-    The memory that it takes is stated at `split` and `voxels`.
+    `split` and `voxels` state how much memory they need.
     """
     device = cuda.device()
     with device.use():
@@ -135,14 +137,14 @@ def build(
             device, cloud, found, cube, options, point_id, representatives=representatives
         )
         return Tree(
-            **vars(found.nodes),
+            **found.nodes.arrays,
             order=found.order,
             **vars(filled) | {"voxel_first": device.upload_small(filled.voxel_first)},
         )
 
 
 def around(points: Any) -> Cube:
-    """Lay the cube around points.
+    """Make the cube around packed points.
 
     Parameters
     ----------
@@ -158,12 +160,12 @@ def around(points: Any) -> Cube:
     with device.use():
         cube = bounds(device, _packed(device, points))
         if cube is None:
-            refuse("x, y and z must be finite, got packed points with NaN or infinity")
+            reject("x, y and z must be finite, got packed points with NaN or infinity")
         return cube
 
 
 def ascending(tree: Tree) -> Any:
-    """Give the order of the points with that of each leaf ascending, as it is on the CPU.
+    """Sort the order of the points within each leaf, as the CPU gives it.
 
     Parameters
     ----------
@@ -177,7 +179,7 @@ def ascending(tree: Tree) -> Any:
 
     Notes
     -----
-    About 50 bytes a point while it runs.
+    Takes about 50 bytes per point while it runs.
     """
     xp = cuda.device().xp
     leaves = xp.sort(tree.first[tree.children == 0])
@@ -187,7 +189,7 @@ def ascending(tree: Tree) -> Any:
 
 
 def _bring(device: Any, points: Any, options: "Options") -> tuple[Records, Any]:
-    """Bring points to the device, and their ids if they are drawn by these."""
+    """Copy points to the device, with their ids if 'random' needs them."""
     if not isinstance(points, Points):
         return _packed(device, points), None
     given = [points.x, points.y, points.z, points.colour]

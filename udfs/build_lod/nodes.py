@@ -1,35 +1,15 @@
 """The nodes of the octree, from its leaves."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .split import Leaves
+from .tree import Nodes
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """Nodes breadth first; the arrays are those of `Tree`.
-
-    Parameters
-    ----------
-    level_first : list of int
-        The first node of each level from the root's on, and behind the last one.
-    """
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-    level_first: list[int]
-
-
-def grow(leaves: Leaves, root_level: int) -> Nodes:
-    """Find the cells above leaves, up to the root."""
+def build_nodes(leaves: Leaves, root_level: int) -> Nodes:
+    """Build all nodes from the leaves, up to the root."""
     levels: list[tuple[Any, ...]] = []
     cell, first, points = leaves.cell[:0], leaves.first[:0], leaves.points[:0]
     for at in range(int(leaves.level.max()), root_level - 1, -1):
@@ -61,7 +41,7 @@ def grow(leaves: Leaves, root_level: int) -> Nodes:
 
 
 def _parents(cell: Any, first: Any, points: Any) -> tuple[Any, Any, Any, Any]:
-    """Join the neighbours that have one parent."""
+    """Merge neighbouring cells that have the same parent."""
     if not len(cell):
         return cell, first, points, np.empty(0, np.uint8)
     above = cell >> 1

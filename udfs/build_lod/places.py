@@ -1,4 +1,4 @@
-"""Where points lie in the cube, as integers, and Morton codes of them."""
+"""Integer places of points in the cube, and their Morton codes."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from spatialq.runtime.compile_cache import njit
 from .tree import BITS
 
 KEY_LEVELS = 21
-"""Levels below the root that a key of 63 bits reaches."""
+"""Levels below the root that fit into a key of 63 bits."""
 PLACES = 1 << BITS
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def place(value: float, low: float, size: float) -> Any:
-    """Give the place of a coordinate in the cube, of `BITS` bits."""
+    """Give the place of a coordinate in the cube: an integer of `BITS` bits."""
     if size == 0.0:
         return 0
     return min(np.int64((value - low) / size * float(PLACES)), np.int64(PLACES - 1))
@@ -26,7 +26,7 @@ def place(value: float, low: float, size: float) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def digits(where: int, level: int, depth: int) -> Any:
-    """Give `depth` bits of a place, those of the levels after `level`; zeros beyond its bits."""
+    """Give the `depth` bits of a place after its first `level` bits; zeros past its last bit."""
     shift = BITS - level - depth
     taken = where >> shift if shift >= 0 else where << -shift
     return taken & ((np.int64(1) << depth) - 1)
@@ -34,7 +34,7 @@ def digits(where: int, level: int, depth: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def spread(value: int) -> Any:
-    """Put two zeros before each of 21 bits."""
+    """Spread 21 bits: two zeros before each bit."""
     value = (value | value << 32) & 0x001F00000000FFFF
     value = (value | value << 16) & 0x001F0000FF0000FF
     value = (value | value << 8) & 0x100F00F00F00F00F
@@ -44,7 +44,7 @@ def spread(value: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def gather(code: int) -> Any:
-    """Take each third bit, from the lowest on: what `spread` was given."""
+    """Collect every third bit, from the lowest on; the inverse of `spread`."""
     value = code & 0x1249249249249249
     value = (value | value >> 2) & 0x10C30C30C30C30C3
     value = (value | value >> 4) & 0x100F00F00F00F00F
@@ -55,7 +55,7 @@ def gather(code: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def morton(x: int, y: int, z: int) -> Any:
-    """Interleave three numbers of 21 bits, x highest."""
+    """Interleave three numbers of 21 bits; x gets the highest bit of each three."""
     return spread(x) << 2 | spread(y) << 1 | spread(z)
 
 
@@ -84,7 +84,7 @@ def keys(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def codes_of_keys(key: Any, shift: int, bits: int, start: int, stop: int, code: Any) -> None:
-    """Take `bits` bits of keys, above `shift` lower ones."""
+    """Extract `bits` bits of keys, above the `shift` lowest bits."""
     mask = (np.int64(1) << bits) - 1
     for i in range(start, stop):
         code[i - start] = (key[i] >> shift) & mask
@@ -106,7 +106,7 @@ def codes_of_places(
     stop: int,
     code: Any,
 ) -> None:
-    """Write Morton codes of `depth` levels below `level`, which may be any."""
+    """Write the Morton codes of `depth` levels below `level`, for any level."""
     for i in range(start, stop):
         point = order[i]
         code[i - start] = morton(
@@ -118,7 +118,7 @@ def codes_of_places(
 
 @intrinsic
 def bits_set(_: Any, word: Any) -> Any:
-    """Count the ones of a word of 64 bits."""
+    """Count the set bits of a 64-bit word."""
 
     def body(__: Any, builder: Any, ___: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -128,7 +128,7 @@ def bits_set(_: Any, word: Any) -> Any:
 
 @intrinsic
 def lowest_bit(_: Any, word: Any) -> Any:
-    """Give the number of the lowest one of a word of 64 bits that is not 0."""
+    """Give the index of the lowest set bit of a 64-bit word that is not 0."""
 
     def body(__: Any, builder: Any, ___: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

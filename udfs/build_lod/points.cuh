@@ -1,5 +1,5 @@
-// Points as the kernels of build_lod have them, and their place in the cube, see tree.py; loops and
-// sums of split.cu and voxels.cu.
+// Formats of points in the kernels of build_lod, their place in the cube (see tree.py), and the
+// loops and sums that split.cu and voxels.cu share.
 
 #pragma once
 
@@ -7,15 +7,15 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-#define BITS 53  // of a place along an axis
+#define BITS 53  // of a place along one axis
 #define ALL 0xFFFFFFFFu
 #define NOWHERE 0xFFFFFFFFu
 
-// For each k of n of a thread.
+// Grid-stride loop over k in [0, n).
 #define FOR_EACH(k, n)                                                                   \
     for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
 
-// Sum of what the lanes of a warp up to this one have.
+// Inclusive prefix sum over the lanes of a warp.
 template <typename T>
 __device__ T sum_up_to(T value) {
     const int lane = threadIdx.x % 32;
@@ -35,7 +35,7 @@ struct Place {
     }
 };
 
-// Every third bit, of a number of 10 bits.
+// Spreads the 10 bits of a number to every third bit.
 __device__ inline u32 spread_few(u32 v) {
     v = (v | v << 16) & 0x030000FF;
     v = (v | v << 8) & 0x0300F00F;
@@ -81,13 +81,13 @@ struct alignas(16) Wide {
     __device__ u32 channel(int k) const { return (u32)(colour >> 16 * k) & 0xFFFF; }
 };
 
-// Four roundings of a number below 1.
+// Four times the rounding error of a number below 1.
 __device__ inline float roundings(float) { return 1.0f / (1 << 22); }
 __device__ inline double roundings(double) { return 1.0 / (1ll << 51); }
 
-// Cells of points at a level, among the 8^depth cells of one that is `depth` levels above: Morton
-// codes, x the highest bit of each three; depth <= 10. Where a product of the point's own type is
-// not too near to a face of a cell, it is on the same side of it as the quotient is.
+// Computes the cell of a point at a level, as a Morton code within the cell `depth` levels above: x
+// is the highest bit of each three, depth <= 10. The exact place needs a float64 division; a product
+// in the type of the point gives the same cell unless it is too close to a face of a cell.
 template <typename Real>
 struct Cells {
     Cube cube;
@@ -100,11 +100,11 @@ struct Cells {
         const double steps = (double)(1ull << level);
         scale = (Real)(steps / cube.size);
         const bool corner = x0 == cube.x0 && y0 == cube.y0 && z0 == cube.z0;
-        const bool normal = scale > (Real)1e-30;  // has all its digits
+        const bool normal = scale > (Real)1e-30;  // has full precision
         margin = corner && normal ? (Real)steps * roundings(scale) : (Real)1;
     }
 
-    // Along an axis. What is not a number is near to a face.
+    // Along one axis. NaN counts as close to a face.
     __device__ u32 along(Real value, Real low, double corner) const {
         const Real at = (value - low) * scale;
         u32 cell = (u32)at;

@@ -1,32 +1,32 @@
 // build_lod on the GPU: points counted in grids, cells made nodes, points sorted into leaves.
 //
-// A grid has 8^depth finest cells, in Morton order, and the coarser ones up to the cell that it is
-// laid in, its level 0. Grids of one round lie side by side: first the finest cells of them all,
-// then those of the next coarser level, and so on; eight siblings are 32 bytes. The round after
-// lays a grid in each finest cell that has too many points.
+// A grid has 8^depth finest cells in Morton order, and all coarser levels up to the cell in which
+// the grid lies (its level 0). The grids of one round are stored together: first the finest cells
+// of all grids, then the next coarser level, and so on; eight siblings take 32 bytes. The next
+// round adds a grid in each finest cell that has too many points.
 //
-// The word of a cell is its number of points, with INNER if it is a node with children; then, in a
-// finest cell, the rest is the number of the grid that the next round laid in it. A leaf's word
-// becomes the number of its node.
+// The word of a cell holds its number of points, and the flag INNER if it is a node with children.
+// In a finest cell with this flag the other bits are the number of the grid that the next round
+// made in it. The word of a leaf is finally replaced by the number of its node.
 //
-// Loops over points are a warp's: it takes 32 * UNROLL points that follow one another, so that the
-// loads of all are on their way at once. What its points do to one cell, one lane does for all.
+// In loops over points a warp takes 32 * UNROLL consecutive points, so that all loads are in flight
+// at once. Points of a warp that fall into the same cell are added by one lane.
 
 #include "build_lod/points.cuh"
-#include "detect_planes/bounds.cuh"
+#include "geometry/bounds.cuh"
 
 #define INNER 0x80000000u
-#define PARENTS 512       // cells of a block of lod_pyramid, at the level above its lowest
-#define LEVELS 4          // of lod_pyramid, 8^3 == PARENTS
+#define PARENTS 512       // cells per block of lod_pyramid, one level above its finest
+#define LEVELS 4          // computed by lod_pyramid; 8^3 == PARENTS
 #define NODE_THREADS 1024
-#define SLOT_STRIDE 8     // words between the slots of two leaves: a sector each
+#define SLOT_STRIDE 8     // words between the slots of two leaves: one memory sector per slot
 
-// The first point of a lane in each of its warp's shares; the lane's others are 32 apart.
+// Loop over the chunks of a warp; k is the first point of the lane, its others are 32 apart.
 #define FOR_SHARES(k, n)                                                                 \
     for (i64 k = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32 * (32 * UNROLL) + threadIdx.x % 32; \
          k - threadIdx.x % 32 < (n); k += (i64)gridDim.x * blockDim.x * UNROLL)
 
-// ---- where points come from, and what becomes of them
+// ---- formats of the input
 
 struct PackedPoints {
     typedef Packed Record;
@@ -53,7 +53,7 @@ struct alignas(16) Siblings {
 // ---- lanes of a warp that have the same key
 
 struct Group {
-    int leader, rank, size;  // its first lane; which of the group this one is; how many they are
+    int leader, rank, size;  // first lane of the group; rank of this lane; number of lanes
 
     __device__ Group(u32 key) {
         const u32 members = __match_any_sync(ALL, key), below = (1u << threadIdx.x % 32) - 1;
@@ -85,7 +85,7 @@ extern "C" __global__ void lod_bounds(const Packed* points, i64 n, u64* ends) {
 
 // ---- counting
 
-// Counts the points of each finest cell of the first grid, whose finest level is `level`.
+// Counts the points of each finest cell of the first grid; `level` is the finest level.
 // writes   ids[n]: the cell of each point; words
 template <typename Points>
 __device__ void count_points(Points points, i64 n, Cube cube, int level, int depth, u32* words,
@@ -108,17 +108,17 @@ __device__ void count_points(Points points, i64 n, Cube cube, int level, int dep
     }
 }
 
-// A round of grids, and where the numbers of its finest cells begin among those of all rounds.
+// The grids of a round, and the number of its first finest cell among those of all rounds.
 struct Grids {
     u32* words;
-    i64 start, cells;  // finest ones
+    i64 start, cells;  // first finest cell, number of finest cells
 };
 
-// Counts the points in cells that the round before found too full, in the grids laid in them.
-// reads    ids: cells of the rounds before
+// Counts the points of cells that were too full in the previous round, in the grids made in them.
+// reads    ids: cells of the previous rounds
 // writes   ids of such points; seen[grids], NOWHERE before: any point of each grid; differs[grids],
-//          0 before: 1 if not all points of a grid have one place
-// races    all that write differs write 1; an old value read of either costs time only
+//          0 before: 1 if the points of a grid have more than one position
+// races    all writers of differs write 1; reading an outdated value only costs time
 template <typename Points>
 __device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grids grids, int level,
                               int depth, u32* seen, u32* differs, u32* ids) {
@@ -156,10 +156,10 @@ __device__ void refine_points(Points points, i64 n, Cube cube, Grids above, Grid
     }
 }
 
-// lod_full: finest cells with too many points, which the next round lays grids in.
-// reads    differs[grids]: whether the points of a grid have more than one place
-// writes   words: INNER and the number of the cell's grid; of each such grid: above, the cell among
-//          those of all rounds, and counts, its points; n_full, 0 before: how many they are
+// lod_full: finest cells with too many points, in which the next round makes grids.
+// reads    differs[grids]: whether the points of a grid have more than one position
+// writes   words: INNER and the number of the cell's grid; for each such grid: above, the cell among
+//          those of all rounds, and counts, its points; n_full, 0 before: number of these grids
 extern "C" __global__ void lod_full(u32* words, i64 grids, i64 depth, i64 start, i64 max_points,
                                     const u32* differs, u32* above, u32* counts, u32* n_full) {
     FOR_EACH(cell, grids << 3 * depth) {
@@ -173,7 +173,7 @@ extern "C" __global__ void lod_full(u32* words, i64 grids, i64 depth, i64 start,
 
 // ---- nodes
 
-// Points and INNER of the cell above eight others.
+// Word (points and INNER) of the parent of eight cells.
 __device__ u32 parent_of(const u32* words, i64 max_points, u32* occupied) {
     u32 points = 0, inner = 0, mask = 0;
     for (int child = 0; child < 8; ++child) {
@@ -183,15 +183,15 @@ __device__ u32 parent_of(const u32* words, i64 max_points, u32* occupied) {
         mask |= (word != 0) << child;
     }
     *occupied = __popc(mask);
-    // too many points in one child that is no inner node: they have one place
+    // too many points in a single child that is a leaf: they all have the same position
     return points > max_points && *occupied > 1 ? INNER | points : inner | points;
 }
 
-// lod_pyramid: cells of up to LEVELS coarser levels from those of a level, which lie behind them.
-// block    PARENTS cells at the level above, a thread each
-// reads    counts, differs of the grids in the finest cells, if those are the level; or 0;
-//          n_full: it does nothing while there is a full cell; or 0
-// writes   adds to n_nodes[levels] the children of inner nodes, from the lowest level upwards
+// lod_pyramid: up to LEVELS coarser levels from one level; each is stored after the finer one.
+// block    PARENTS cells of the first coarser level, one thread per cell
+// reads    counts, differs of the grids in the cells, if the level is the finest one, otherwise 0;
+//          n_full (or 0): the kernel does nothing while there is a full cell
+// writes   n_nodes[levels]: adds the number of children of inner nodes, by level from the finest
 extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 max_points,
                                        const u32* counts, const u32* differs, const u32* n_full,
                                        u32* n_nodes) {
@@ -208,7 +208,7 @@ extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 ma
         for (int child = 0; child < 8 && counts != 0; ++child) {
             if (!(here.word[child] & INNER)) continue;
             const u32 grid = here.word[child] & ~INNER;
-            if (differs[grid] == 0) there->word[child] = counts[grid];  // a leaf after all
+            if (differs[grid] == 0) there->word[child] = counts[grid];  // one position: a leaf
             here.word[child] = counts[grid] | (differs[grid] ? INNER : 0);
         }
         word = parent_of(here.word, max_points, &occupied);
@@ -237,7 +237,7 @@ extern "C" __global__ void lod_pyramid(u32* words, i64 cells, i64 levels, i64 ma
     if (t < levels && n_children[t] > 0) atomicAdd(&n_nodes[t], n_children[t]);
 }
 
-// Sum of what the threads of a block before this one have, and of what all have.
+// Sum of the values of all preceding threads of the block, and of all threads.
 __device__ u32 sum_before(u32 value, u32* all) {
     __shared__ u32 sums[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -255,8 +255,8 @@ __device__ u32 sum_before(u32 value, u32* all) {
 }
 
 // lod_root: the first node.
-// reads    words: of the coarsest cell
-// writes   the node; within, its cell, if it is an inner node, or else slots, and its word
+// reads    words: the word of the coarsest cell
+// writes   the node; for an inner node within, its cell; for a leaf slots and its word
 extern "C" __global__ void lod_root(u32* words, i64 level, u64 x, u64 y, u64 z, int* levels,
                                     u64* cells, int* parents, int* first_children,
                                     unsigned char* children, i64* firsts, i64* points, u32* within,
@@ -276,11 +276,11 @@ extern "C" __global__ void lod_root(u32* words, i64 level, u64 x, u64 y, u64 z, 
 }
 
 // lod_nodes: children of the nodes of a round, level by level from its coarsest.
-// block    the only one; a thread takes a node
-// reads    nodes from first to end, those that are the coarsest cells; counts of the grids in the
-//          finest cells
-// writes   the nodes that follow, see Tree; within: the cell of an inner node in its level of the
-//          round, NOWHERE for a leaf; slots of a leaf, its first point; a leaf's word
+// block    a single one; one thread per node
+// reads    nodes first to end, which are the coarsest cells; counts of the grids in the finest
+//          cells
+// writes   the following nodes, see Tree; within: the cell of an inner node in its level of the
+//          round, NOWHERE for a leaf; slots: the first point of a leaf; the words of leaves
 extern "C" __global__ void __launch_bounds__(NODE_THREADS)
     lod_nodes(u32* words, i64 grids, i64 depth, i64 first, i64 end, const u32* counts, int* levels,
               u64* cells, int* parents, int* first_children, unsigned char* children, i64* firsts,
@@ -330,15 +330,15 @@ extern "C" __global__ void __launch_bounds__(NODE_THREADS)
     }
 }
 
-// lod_leaves: the leaf that the points of each finest cell go to.
+// lod_leaves: the leaf of the points of each finest cell.
 // reads    above[grids]: the cell of each grid among those of all rounds; 0 for the first round
-// writes   leaf_of, from the round's first cell on
+// writes   leaf_of, starting at the first cell of the round
 extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, const u32* above,
                                       i64 start, u32* leaf_of) {
     const i64 cells = grids << 3 * depth;
     FOR_EACH(k, cells) {
         u32 word = words[k];
-        // 0: without points, or the first node, which is a finest cell only of a grid of one cell
+        // 0: no points, or the first node, which is a finest cell only in a grid of one cell
         if ((word == 0 && depth > 0) || word & INNER) continue;
         const u32* level = words;
         i64 cell = k, size = cells;
@@ -360,11 +360,11 @@ extern "C" __global__ void lod_leaves(const u32* words, i64 grids, i64 depth, co
 
 // Writes the points leaf after leaf.
 // reads    ids: the cell of each point among those of all rounds; leaf_of
-// writes   slots: where a leaf goes on; records, and order: the positions that these had
+// writes   slots: next free slot of each leaf; records; order: their original positions
 template <typename Points>
 __device__ void sort_points(Points points, i64 n, const u32* ids, const u32* leaf_of, u32* slots,
                             typename Points::Record* records, u32* order) {
-    const int UNROLL = 1;  // more are slower where points come in random order
+    const int UNROLL = 1;  // higher values are slower for points in random order
     FOR_SHARES(k, n) {
         const u32 leaf = k < n ? leaf_of[ids[k]] : NOWHERE;
         typename Points::Record found;

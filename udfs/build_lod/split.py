@@ -1,7 +1,7 @@
-"""Points into the leaves of the octree: a counting sort of cells, again in cells too full.
+"""Sort points into the leaves of the octree: a counting sort, repeated in cells that are too full.
 
-Schütz et al. 2023, section 4.1. Their merging of small neighbours is, seen from the root, splitting
-no cell that has few enough points; so is it done here.
+Schütz et al. 2023, section 4.1. The paper merges small neighbouring cells from the bottom up. This
+module splits from the root and stops at cells with few enough points, which gives the same leaves.
 """
 
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, keys, pl
 from .tree import BITS, Cube, Points, Root
 
 DEPTH = 6
-"""Levels that a counting sort reaches: 2**18 counters stay in a core's own cache."""
+"""Levels of one counting sort: its 2**18 counters fit into the cache of one core."""
 SMALL = 1 << 15
-"""Points that are no work for several threads."""
+"""With fewer points, several threads are not worth their start."""
 FEW = 1 << 12
-"""Points that are sorted rather than counted in cells."""
+"""Fewer points are sorted by comparison instead of counted in cells."""
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """Leaves in Morton order, depth first.
+    """Leaves in depth-first Morton order.
 
     Parameters
     ----------
     level : int64[leaves]
     cell : int64[leaves, 3]
     first, points : int64[leaves]
-        Its points are ``order[first : first + points]``.
+        The points of a leaf are ``order[first : first + points]``.
     """
 
     level: Any
@@ -41,14 +41,14 @@ class Leaves:
     points: Any
 
     def root(self, k: int) -> Root:
-        """Give the cell of a leaf."""
+        """Give the cell of the k-th leaf."""
         x, y, z = self.cell[k].tolist()
         return Root(int(self.level[k]), (x, y, z))
 
 
 @dataclass
 class Sorted:
-    """Points in the order of the leaves.
+    """Points sorted in the order of the leaves.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Sorted:
     order: Any
 
     def codes(self, level: int, depth: int, start: int, stop: int, out: Any) -> None:
-        """Write Morton codes of `depth` levels below `level` for places start:stop."""
+        """Write the Morton codes of `depth` levels below `level` for order[start:stop]."""
         rest = KEY_LEVELS - (level - self.root.level) - depth
         if rest >= 0:
             codes_of_keys(self.key, 3 * rest, 3 * depth, start, stop, out)
@@ -77,13 +77,13 @@ class Sorted:
             codes_of_places(*xyz, *cube, self.order, level, depth, start, stop, out)
 
     def places(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-        """Give what kernels find places from."""
+        """Give the coordinates and the cube, from which kernels compute places."""
         points, cube = self.points, self.cube
         return (points.x, points.y, points.z), (cube.x0, cube.y0, cube.z0, cube.size)
 
 
 def split(points: Sorted, max_points: int) -> Leaves:
-    """Move the points into the order of the leaves, and list these."""
+    """Sort the points in the order of the leaves, in place, and list the leaves."""
     return _Splitter(points, max_points).leaves()
 
 
@@ -104,7 +104,7 @@ class _Splitter:
         return Leaves(level[ranked], cell[ranked], first[ranked], points[ranked])
 
     def _settle(self, level: int, cell: Any, alone: int, start: int, stop: int) -> None:
-        """Make a leaf of a cell, or split it; from level `alone` on it holds all there is."""
+        """Make a cell a leaf or split it; from level `alone` on no other cell holds points."""
         if stop - start > self.max_points and not self._is_one_place(start, stop):
             self._divide(level, cell, start, stop)
             return
@@ -152,7 +152,7 @@ class _Splitter:
             order[low:high] = self.spare[1][low:high]
 
         in_threads(move, len(parts))
-        if n == len(key):  # no need to copy all of a cloud back
+        if n == len(key):  # swap instead of copying a whole cloud back
             self.sorted.key, self.sorted.order, self.spare = *self.spare, (key, order)
         else:
             in_threads(back, n)
@@ -170,7 +170,7 @@ class _Splitter:
             )
 
     def _divide_few(self, level: Any, alone: Any, first: Any, points: Any) -> None:
-        """Split cells of few points each, one after the other in a thread."""
+        """Split cells of few points each; a thread splits one after the other."""
         if not len(first):
             return
         xyz, cube = self.sorted.places()
@@ -195,13 +195,13 @@ class _Splitter:
         self.found.append((level, cell, begin + at, leaf_points[at]))
 
     def _depth(self, n: int) -> int:
-        """Levels that will do for points of a surface, and some more where they crowd."""
+        """Levels that suffice for n points of a surface, and some more for dense places."""
         leaves = n // self.max_points
         return min(DEPTH, 2 + leaves.bit_length() // 2)
 
 
 def cells_below(cell: Any, deep: Any, code: Any) -> Any:
-    """Find the cells so many levels below one that have these Morton codes there."""
+    """Find the cells `deep` levels below a cell by their Morton codes."""
     return (cell << deep[:, None]) + np.stack([gather(code >> k) for k in (2, 1, 0)], 1)
 
 
@@ -257,18 +257,18 @@ def divide_few(
     Parameters
     ----------
     alone : int
-        The level from which on the cell holds all there is.
+        The level from which on no other cell holds points.
     begin : int
-        The place in `order` that the first of `leaf_level` and `leaf_points` stands for.
+        The position in `order` to which the first entry of `leaf_level` and `leaf_points` belongs.
     leaf_level, leaf_points : int32[...]
-        Out, where the first point of a leaf is.
+        Out: written at the position of the first point of each leaf.
     """
     n = stop - start
     codes = np.empty(n, np.int64)
     waiting = np.empty((n, 4), np.int64)  # cells to sort
     waiting[0] = start, stop, level, alone
     n_waiting = 1
-    inside = np.empty((8 * KEY_LEVELS, 3), np.int64)  # cells among those sorted, to divide
+    inside = np.empty((8 * KEY_LEVELS, 3), np.int64)  # sorted cells that are still to be divided
     while n_waiting:
         n_waiting -= 1
         first, last, top, alone = waiting[n_waiting]
@@ -324,7 +324,7 @@ def cells_of(
     level: Any,
     cell: Any,
 ) -> None:
-    """Write the cells of points at levels."""
+    """Write the cell of each point at its level."""
     for k in range(len(at)):
         point = order[at[k]]
         cell[k, 0] = place(x[point], x0, size) >> (BITS - level[k])
@@ -341,7 +341,7 @@ def count_codes(codes: Any, start: int, stop: int, counts: Any) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pyramid(counts: Any, depth: int) -> Any:
-    """Sum the counts of parts, and of eight cells each: level d begins at (8**d - 1) / 7."""
+    """Sum the counts of all threads, then of eight siblings: level d begins at (8**d - 1) / 7."""
     n_parts, n_cells = counts.shape
     first = (n_cells - 1) // 7
     sums = np.zeros(first + n_cells, np.int64)
@@ -355,17 +355,17 @@ def pyramid(counts: Any, depth: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cut(sums: Any, depth: int, max_points: int, group_of: Any, groups: Any) -> int:
-    """Find the coarsest cells that have few enough points, else the finest ones.
+    """Find the coarsest cells that have few enough points, or else the finest cells.
 
     Parameters
     ----------
     sums : int64[...]
-        As from `pyramid`.
+        From `pyramid`.
     group_of : uint32[8**depth]
-        Out: which of them a cell is in; not written for cells without points.
+        Out: the group of each finest cell; not written for cells without points.
     groups : int64[4, most]
-        Out, for each: its depth, its Morton code there, its points, and the depth from which on
-        it holds all the points of the cells around it.
+        Out, for each group: its depth, its Morton code at that depth, its number of points, and the
+        depth from which on it holds all points of the cell around it.
     """
     found = 0
     at = 0
@@ -373,7 +373,7 @@ def cut(sums: Any, depth: int, max_points: int, group_of: Any, groups: Any) -> i
         deep = 1
         first = 1
         size = 1 << 3 * (depth - 1)
-        # a cell that begins here is not inside of one already taken, so those above were too full
+        # a cell that begins here is in no group yet, so all cells above it were too full
         while at % size != 0 or (deep < depth and sums[first + at // size] > max_points):
             deep += 1
             first = 8 * first + 1
@@ -397,7 +397,7 @@ def cut(sums: Any, depth: int, max_points: int, group_of: Any, groups: Any) -> i
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def begin_slots(counts: Any, group_of: Any, first: Any, slots: Any) -> None:
-    """Find where each part of the points begins to write in each group."""
+    """Find the first position in each group that each thread writes to."""
     n_parts, n_cells = counts.shape
     slots[:] = 0
     for part in range(n_parts):
@@ -425,7 +425,7 @@ def move_points(
     key_out: Any,
     order_out: Any,
 ) -> None:
-    """Move points to their groups, in the order they come in."""
+    """Move points to their groups and keep their order within each group."""
     for i in range(start, stop):
         group = group_of[codes[i]]
         slot = slots[group]

@@ -1,4 +1,4 @@
-"""Split of a cloud into the leaves of its octree on the GPU: a counting sort, see split.cu."""
+"""Sort a cloud into the leaves of its octree on the GPU by a counting sort; see split.cu."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,68 +8,52 @@ import numpy as np
 
 from spatialq.runtime import cuda
 
-from .tree import BITS, Cube, Root
+from .tree import BITS, Cube, Nodes, Root
 
 if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "split.cu"
 THREADS = 256
-BLOCKS = 32  # of a multiprocessor, not all of them at once: the last ones are a small share
-MAX_DEPTH = 8  # of the first grid
-FINER = 4  # levels of the grids laid in cells that are too full
-CELLS = 1 << 24  # of a round, unless its grids are of a single level
-MAX_POINTS = (1 << 31) - 1  # a word of a cell has a bit for itself
-MAX_CELLS = 1 << 32  # of all rounds
+BLOCKS = 32  # per multiprocessor; more than are resident, so that the last ones are a small part
+MAX_DEPTH = 8  # levels of the first grid
+FINER = 4  # levels of the grids made in cells that are too full
+CELLS = 1 << 24  # cells of a round at most, unless its grids have a single level
+MAX_POINTS = (1 << 31) - 1  # the word of a cell holds the count and a flag
+MAX_CELLS = 1 << 32  # cells of all rounds
 
-# as split.cu has them
+# the same values as in split.cu
 PARENTS, LEVELS = 512, 4
 NODE_THREADS = 1024
 SLOT_STRIDE = 8
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes of a tree, on the device: the fields of `Tree` of the same names."""
-
-    level: Any
-    cell: Any
-    parent: Any
-    first_child: Any
-    children: Any
-    first: Any
-    points: Any
-
-
-@dataclass(frozen=True)
 class Split:
-    """Points in their leaves, on the device.
+    """Points sorted into their leaves, on the device.
 
     Parameters
     ----------
     records : uint32[n, 4] or uint32[n, 8]
-        The points leaf after leaf in Morton order, in no order within a leaf: `Packed` or `Wide`
+        The points leaf after leaf in Morton order, unordered within a leaf: `Packed` or `Wide`
         of points.cuh.
     order : uint32[n]
-        The positions that they had.
+        The original position of each point.
     nodes : Nodes
-    level_first : list of int
-        The first node of each level from the root's on, and behind the last one.
     points, children : int64[nodes], uint8[nodes]
-        Those of the nodes, as NumPy arrays.
+        Copies of the columns of `nodes`, as NumPy arrays.
     """
 
     records: Any
     order: Any
     nodes: Nodes
-    level_first: list[int]
     points: Any
     children: Any
 
 
 @dataclass(frozen=True)
 class Records:
-    """Points on the device, as kernels take them.
+    """Points on the device in one of the two formats of the kernels.
 
     Parameters
     ----------
@@ -83,12 +67,12 @@ class Records:
 
     @classmethod
     def packed(cls, points: Any) -> "Records":
-        """Take points of 16 bytes: float32 x, y, z, and red, green, blue, a byte each."""
+        """Wrap points of 16 bytes: float32 x, y, z, then one byte each for red, green, blue."""
         return cls("packed", [points.view(np.uint32)])
 
     @classmethod
     def columns(cls, x: Any, y: Any, z: Any, colour: Any) -> "Records":
-        """Take columns."""
+        """Wrap columns of coordinates and colours."""
         return cls("columns", [x, y, z, colour])
 
     def __len__(self) -> int:
@@ -97,12 +81,12 @@ class Records:
 
     @property
     def words(self) -> int:
-        """Words of 32 bits that a point is sorted as."""
+        """Number of 32-bit words of a sorted point."""
         return 4 if self.kind == "packed" else 8
 
 
 def bounds(device: Any, cloud: Records) -> Cube | None:
-    """Lay the cube around packed points, of which there are some; None if some are not finite."""
+    """Make the cube around one or more packed points; None if a coordinate is not finite."""
     found = device.filled(0xFF, 8 * 7).view(np.uint64)
     _each(device, "bounds", len(cloud), *cloud.arrays, len(cloud), found)
     ends = cuda.bounds(device.download(found))
@@ -111,21 +95,22 @@ def bounds(device: Any, cloud: Records) -> Cube | None:
 
 @dataclass(frozen=True)
 class _Grids:
-    """Grids of a round, on the device; see split.cu.
+    """The grids of one round, on the device; see split.cu.
 
     Parameters
     ----------
     level : int
-        Of their coarsest cells.
+        Level of their coarsest cells.
     depth, count : int
-        Levels below these, and how many grids there are.
+        Number of levels below the coarsest cells, and number of grids.
     start : int
         The number of the first finest cell among those of all rounds.
     words : uint32[cells of all levels]
     above, counts : uint32[count] or 0
-        The finest cell of the round before that each was laid in, and its points; 0 for the first.
+        The finest cell of the previous round in which each grid lies, and its number of points; 0
+        in the first round.
     differs : uint32[count]
-        0 where all points of a grid have one place.
+        0 where all points of a grid have the same position.
     """
 
     level: int
@@ -149,7 +134,7 @@ class _Grids:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What kernels take."""
+        """The arguments of kernels that describe the grids."""
         return self.words, self.count, self.depth
 
 
@@ -162,12 +147,12 @@ def split(
     ----------
     device : Device
     cloud : Records
-        Of at least one point.
+        At least one point.
     cube : Cube
     options : Options
-        `max_points` counts.
+        Only `max_points` is used.
     root : Root, optional
-        The cell of the cube that all points lie in; all of the cube if there is none.
+        The cell that contains all points; by default the whole cube.
 
     Returns
     -------
@@ -176,14 +161,14 @@ def split(
     Raises
     ------
     MemoryError
-        If there are more points than the kernel takes at once, or more cells than it can number.
+        If there are more points than the kernel accepts, or more cells than it can number.
 
     Notes
     -----
-    Memory on the device, besides the points: 16 bytes a packed point or 32 for columns for the
-    sorted points, 4 for their order, 4 for the cells of points; 8.6 bytes a finest cell, of which
-    the first grid has up to 8^8 and each round after it up to 2^24, more only if its grids are of
-    a single level; 89 bytes a node. What is not in the result is free at the end.
+    Memory on the device, besides the points: per point 16 bytes (packed) or 32 bytes (columns) for
+    the sorted points, 4 bytes for their order and 4 bytes for their cells; 8.6 bytes per finest
+    cell, of which the first grid has up to 8^8 and each later round up to 2^24, more only if its
+    grids have a single level; 89 bytes per node. All but the result is free at the end.
     """
     if len(cloud) > MAX_POINTS:
         message = (
@@ -196,23 +181,23 @@ def split(
     records = device.xp.empty((len(cloud), cloud.words), np.uint32)  # while the device counts
     order = device.xp.empty(len(cloud), np.uint32)
     n_nodes = splitter.refine()
-    nodes, level_first, slots = splitter.nodes(n_nodes)
+    nodes, slots = splitter.nodes(n_nodes)
     leaf_of = splitter.leaves()
-    # before the long sort, during which the host goes on
+    # before the long sort, so that the host continues while it runs
     points, children = device.download(nodes.points), device.download(nodes.children)
     _points(device, "sort", cloud, splitter.ids, leaf_of, slots, records, order)
-    return Split(records, order, nodes, level_first, points, children)
+    return Split(records, order, nodes, points, children)
 
 
 class _Splitter:
-    """The steps of a split; what they leave is for the next one."""
+    """The steps of a split; each uses the results of the previous ones."""
 
     def __init__(
         self, device: Any, cloud: Records, cube: Cube, options: "Options", root: Root
     ) -> None:
         self.device, self.cloud, self.options, self.root = device, cloud, options, root
         self.where = cube.x0, cube.y0, cube.z0, cube.size
-        # as many finest cells as points, about
+        # about as many finest cells as points
         bits = (len(cloud) - 1).bit_length()
         depth = min(MAX_DEPTH, max(1, -(-bits // 3)), BITS - root.level)
         full = device.filled(0xFF, 4).view(np.uint32)
@@ -220,14 +205,14 @@ class _Splitter:
         self.ids = device.xp.empty(len(cloud), np.uint32)
 
     def _lay(self, level: int, depth: int, count: int, *rest: Any) -> _Grids:
-        """Lay grids without points."""
+        """Allocate empty grids."""
         start, above, counts, differs = rest
         cells = count * ((8 << 3 * depth) - 1) // 7
         words = self.device.filled(0, 4 * cells).view(np.uint32)
         return _Grids(level, depth, count, start, words, above, counts, differs)
 
     def count(self) -> None:
-        """Count the points in the first grid, and number the finest cell of each."""
+        """Count the points in the first grid, and store the finest cell of each point."""
         (grid,) = self.rounds
         _points(
             self.device, "count", self.cloud, *self.where, grid.bottom, grid.depth, grid.words,
@@ -235,13 +220,13 @@ class _Splitter:
         )  # fmt: skip
 
     def refine(self) -> list[int]:
-        """Lay grids in cells that are too full until there are none; count the nodes of each level.
+        """Add grids in cells that are too full until there are none; count the nodes of each level.
 
-        The device is waited for once a round, for both numbers.
+        The host waits for the device once per round, to read both counts.
         """
         device = self.device
         zeros = device.filled(0, 8 * BITS).view(np.uint32)
-        n_nodes, n_full = zeros[:BITS], zeros[BITS:]  # from the lowest level upwards; by round
+        n_nodes, n_full = zeros[:BITS], zeros[BITS:]  # by level from the deepest one; by round
         while True:
             grids, number = self.rounds[-1], len(self.rounds) - 1
             above, counts = self._find_full(grids, n_full[number:])
@@ -254,9 +239,9 @@ class _Splitter:
             self._pyramid(grids, counts, self.rounds[-1].differs, 0, n_nodes)
 
     def _find_full(self, grids: _Grids, n_full: Any) -> tuple[Any, Any]:
-        """List the finest cells that are too full: which they are, and their points."""
+        """List the finest cells that are too full, and their numbers of points."""
         empty, max_points = self.device.xp.empty, self.options.max_points
-        # none below the lowest level
+        # a cell of the deepest level cannot be split
         most = min(len(self.cloud) // (max_points + 1), grids.finest) * (grids.bottom < BITS)
         above, counts = empty(most, np.uint32), empty(most, np.uint32)
         if most:
@@ -267,7 +252,7 @@ class _Splitter:
         return above, counts
 
     def _refine(self, full: _Grids, count: int, above: Any, counts: Any) -> None:
-        """Count the points of cells that are too full in grids of their own."""
+        """Count the points of cells that are too full in one finer grid per cell."""
         device = self.device
         depth = min(FINER, BITS - full.bottom)
         while depth > 1 and count << 3 * depth > CELLS:
@@ -288,7 +273,7 @@ class _Splitter:
         self.rounds.append(grids)
 
     def _pyramid(self, grids: _Grids, counts: Any, differs: Any, n_full: Any, n_nodes: Any) -> None:
-        """Fill in the coarser cells, unless there are full ones; count the nodes of each level."""
+        """Compute the coarser cells, unless there are full cells; count the nodes of each level."""
         words, cells, level = grids.words, grids.finest, grids.bottom
         while level > grids.level:
             levels = min(LEVELS, level - grids.level)
@@ -302,16 +287,16 @@ class _Splitter:
                 words, cells = words[cells:], cells // 8
             level -= levels
 
-    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, list[int], Any]:
-        """Make the nodes; where the points of each go comes last."""
+    def nodes(self, n_nodes: list[int]) -> tuple[Nodes, Any]:
+        """Make the nodes; the last array returned is the next free slot of each leaf."""
         level_first = [0, *np.cumsum([n for n in n_nodes if n]).tolist()]
         n, empty = level_first[-1], self.device.xp.empty
         nodes = Nodes(
             empty(n, np.int32), empty((n, 3), np.uint64), empty(n, np.int32), empty(n, np.int32),
-            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64),
+            empty(n, np.uint8), empty(n, np.int64), empty(n, np.int64), level_first,
         )  # fmt: skip
         within, slots = empty(n, np.uint32), empty(SLOT_STRIDE * n, np.uint32)
-        into = *vars(nodes).values(), within, slots
+        into = *nodes.arrays.values(), within, slots
         top = self.rounds[0].words[-1:]
         cell = map(np.uint64, self.root.cell)
         self.device.launch(SOURCE, "lod_root", (1,), 1, top, self.root.level, *cell, *into)
@@ -322,10 +307,10 @@ class _Splitter:
             self.device.launch(
                 SOURCE, "lod_nodes", (1,), NODE_THREADS, *grids.shape, first, end, counts, *into
             )
-        return nodes, level_first, slots
+        return nodes, slots
 
     def leaves(self) -> Any:
-        """Find the leaf of each finest cell of all rounds."""
+        """Find the leaf of each finest cell in all rounds."""
         last = self.rounds[-1]
         leaf_of = self.device.xp.empty(last.start + last.finest, np.uint32)
         for grids in self.rounds:
@@ -336,13 +321,13 @@ class _Splitter:
 
 
 def _points(device: Any, loop: str, cloud: Records, *arguments: Any) -> None:
-    """Run a loop over points."""
+    """Launch a loop over points."""
     blocks = min(-(-len(cloud) // THREADS), device.multiprocessors * BLOCKS)
     kernel = f"lod_{loop}_{cloud.kind}"
     device.launch(SOURCE, kernel, (blocks,), THREADS, *cloud.arrays, len(cloud), *arguments)
 
 
 def _each(device: Any, loop: str, n: int, *arguments: Any) -> None:
-    """Run a loop over n threads."""
+    """Launch a loop over n items."""
     blocks = min(-(-n // THREADS), device.multiprocessors * BLOCKS)
     device.launch(SOURCE, f"lod_{loop}", (blocks,), THREADS, *arguments)

@@ -1,26 +1,30 @@
-"""The octree as a table: a row a node, with its samples in the units of the cloud."""
+"""The octree as a table: one row per node, with its samples in the units of the cloud."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.functions.declaration import NUMPY_TYPES, Lists, Text
+from spatialq.data.columns import NUMPY_TYPES, Lists, Text
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from . import CHANNELS, SAMPLE, UDF
+from . import CHANNELS, DECLARATION, SAMPLE
 from .places import gather
 from .tree import Cube, Points, Tree
 
 if TYPE_CHECKING:
     from . import Options
 
+COLUMNS = DECLARATION.outputs[0].columns
+
 
 def no_rows() -> dict[str, Any]:
-    """Give the columns of the result without a point."""
+    """Give the columns of the result for an empty cloud."""
     fields: dict[str, Any] = {name: np.empty(0, NUMPY_TYPES[kind]) for name, kind in SAMPLE.items()}
-    return {**UDF.no_rows(), "samples": Lists(np.zeros(1, np.int64), fields)}
+    kinds = {name: NUMPY_TYPES[kind] for name, kind in COLUMNS.items() if kind in NUMPY_TYPES}
+    plain: dict[str, Any] = {name: np.empty(0, kind) for name, kind in kinds.items()}
+    return {**plain, "samples": Lists(np.zeros(1, np.int64), fields)}
 
 
 def columns(
@@ -31,9 +35,9 @@ def columns(
     Parameters
     ----------
     tree : Tree
-        In the memory of the host.
+        In main memory.
     points : Points
-        Those that it was built of.
+        The points from which the tree was built.
     classification : uint8[n]
     cube : Cube
     options : Options
@@ -41,7 +45,7 @@ def columns(
     Returns
     -------
     dict of columns
-        As `UDF.returns` has them.
+        The columns of the declaration.
     """
     is_leaf = tree.children == 0
     count = np.where(is_leaf, tree.points, np.diff(tree.voxel_first))
@@ -51,7 +55,7 @@ def columns(
     offsets = np.cumsum([0, *count])
     names = tree.names()
     parent = tree.parent.copy()
-    if tree.level[0] > 0:  # a tile
+    if tree.level[0] > 0:  # the first node is a tile
         parent[0] = len(names)
     return {
         "node": Text(np.arange(len(names)), names),
@@ -72,16 +76,16 @@ def columns(
 
 
 def concatenate(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Put the rows of tables, of which there is one at least, one after the other."""
+    """Concatenate the rows of one or more tables."""
     if len(tables) == 1:
         return dict(tables[0])
     return {name: _concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the rows of all tables of a tree level by level, as a tree built at once has them.
+    """Merge the tables of a tree level by level, in the order of a tree that is built at once.
 
-    The tables are emptied column by column, so that no more than one is in memory twice.
+    The tables are emptied column by column, so that only one column is in memory twice.
     """
     if len(tables) == 1:
         return tables[0]
@@ -111,13 +115,13 @@ def by_level(tables: list[dict[str, Any]]) -> dict[str, Any]:
         name: known[name]
         if name in known
         else np.concatenate([table[name] for table in tables])[ranked]
-        for name in UDF.returns
+        for name in COLUMNS
     }
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def move_lists(values: Any, offsets: Any, slots: Any, out: Any) -> None:
-    """Copy lists to where each begins."""
+    """Copy each list to the slot where it begins."""
     for k in range(len(slots)):
         at = slots[k] - offsets[k]
         for i in range(offsets[k], offsets[k + 1]):
@@ -172,7 +176,7 @@ def _samples(
         for channel, colour in zip(channels, tree.colour[first:stop].T, strict=True):
             channel[out : out + stop - first] = colour
         if not options.full_precision:
-            take_middles(tree.code, first, stop, *low[node], spacing[node], out, *xyz)
+            take_centres(tree.code, first, stop, *low[node], spacing[node], out, *xyz)
 
     def fill(span: tuple[int, int]) -> None:
         for node in range(*span):
@@ -204,7 +208,7 @@ def take_samples(
     classes: Any,
     ids: Any,
 ) -> None:
-    """Write what samples have from their points."""
+    """Write coordinates, classes and ids of the points of samples."""
     for i in range(first, stop):
         point = position[i]
         at = out + i - first
@@ -227,7 +231,7 @@ def take_colours(
     blue: Any,
     intensity: Any,
 ) -> None:
-    """Write the colours of points."""
+    """Write the colours of the points of a leaf."""
     for i in range(first, stop):
         point = position[i]
         at = out + i - first
@@ -238,7 +242,7 @@ def take_colours(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def take_middles(
+def take_centres(
     code: Any,
     first: int,
     stop: int,
@@ -251,7 +255,7 @@ def take_middles(
     y: Any,
     z: Any,
 ) -> None:
-    """Write the middles of voxels."""
+    """Write the centres of voxels."""
     for i in range(first, stop):
         cell = np.int64(code[i])
         at = out + i - first

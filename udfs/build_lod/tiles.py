@@ -1,9 +1,9 @@
-"""Clouds larger than memory: tiles of the octree, each built alone, joined at the top.
+"""Clouds larger than memory: tiles of the octree are built separately and joined at the top.
 
-Schütz et al. 2023 leave this to future work. A tile is a cell of the octree, so what the kernel
-builds of its points, in the cube of the whole cloud, is what the whole tree has under that cell.
-The nodes above are filled from the first nodes of the tiles, whose voxels stand for all points in
-them: the tree is that of one build, to the bit.
+Schütz et al. 2023 leave this to future work. A tile is a cell of the octree, so the tree that is
+built from its points in the cube of the whole cloud is the subtree of that cell. The nodes above
+are filled from the first nodes of the tiles, whose voxels represent all points of the tile. The
+result is equal, bit for bit, to that of one build.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import door
+from . import validation
 from .cpu import sort
-from .nodes import Nodes, grow
+from .nodes import build_nodes
 from .split import Leaves, Sorted, split
 from .table import by_level, columns
-from .tree import BITS, Cube, Points, Root, Tree
-from .voxels import Filler, Voxels, draw_points
+from .tree import BITS, Cube, Nodes, Points, Root, Tree
+from .voxels import Filler, LevelVoxels, draw_points
 
 if TYPE_CHECKING:
     from . import Options
 
 Build = Callable[[Points, Cube, "Options", Root], Tree]
-"""A kernel such as `cpu.build`; its tree is in the memory of the host."""
+"""A function such as `cpu.build`; the arrays of its tree are in main memory."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The tree of some of the points, or no more than its first node.
+    """The tree of some of the points, or only its first node.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class Part:
     classification: Any
 
     def first_node(self) -> "Part":
-        """Drop the nodes below the first, and all points but those that stand for its voxels."""
+        """Drop the nodes below the first, and all points except those that represent its voxels."""
         tree, n = self.tree, int(self.tree.voxel_first[1])
         if tree.children[0] == 0:
             return self
         kept, representative = np.unique(tree.representative[:n], return_inverse=True)
-        node = replace(  # of copies: a view would keep all of the tile in memory
+        node = replace(  # copies, since a view would keep the whole tile in memory
             leaf(tree.root, int(tree.points[0]), np.empty(0, np.uint32)),
             children=tree.children[:1].copy(),
             voxel_first=np.array([0, n]),
@@ -62,22 +62,22 @@ class Part:
 
 
 Rows = Generator[dict[str, Any], None, Part]
-"""Gives the rows of nodes, as `table.columns` has them, and at last the first of the nodes."""
+"""Yields rows of nodes as tables of `table.columns`; returns the first node."""
 
 
 @dataclass(frozen=True)
 class Tiler:
-    """Builds trees of clouds tile by tile.
+    """Builds the tree of a cloud tile by tile.
 
     Parameters
     ----------
     cube : Cube
-        Of the whole cloud.
+        The cube of the whole cloud.
     options : Options
     build : callable
     budget : int
-        Points that `build` can take at once, not fewer than a leaf may have; no tile has more than
-        `MOST_POINTS`.
+        Number of points that `build` accepts at once, at least as many as a leaf may have; no tile
+        has more than `MAX_POINTS`.
     """
 
     cube: Cube
@@ -86,7 +86,7 @@ class Tiler:
     budget: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", min(self.budget, door.MOST_POINTS))
+        object.__setattr__(self, "budget", min(self.budget, validation.MAX_POINTS))
 
     def of_cloud(self, points: Points, classification: Any) -> Rows:
         """Give the rows of all nodes of a cloud in memory."""
@@ -94,7 +94,7 @@ class Tiler:
             return (yield from self.of_tile(Root(), points, classification))
         ordered = sort(points, self.cube, Root())
         tiles, order = split(ordered, self.budget), ordered.order
-        del ordered  # its keys are of no more use
+        del ordered  # frees its keys
 
         def tile(k: int) -> Rows:
             inside = order[tiles.first[k] : tiles.first[k] + tiles.points[k]]
@@ -103,9 +103,10 @@ class Tiler:
         return (yield from self.of_tiles(tiles, Root(), tile))
 
     def of_tile(self, root: Root, points: Points, classification: Any) -> Rows:
-        """Give the rows of a tile; with more points than the budget, or no level below, a leaf's.
+        """Give the rows of a tile.
 
-        All points of such a tile have one place.
+        A tile with more points than the budget, or on the last level, is a leaf: all its points
+        have one position.
         """
         n = len(points.x)
         if self.options.max_points < n <= self.budget and root.level < BITS:
@@ -119,7 +120,7 @@ class Tiler:
     def of_tiles(self, tiles: Leaves, root: Root, tile: Callable[[int], Rows]) -> Rows:
         """Give the rows of all tiles under a node and of the nodes above them.
 
-        Depth first: no more than the children of a node of each level are held in memory.
+        The traversal is depth-first: at most the children of one node per level are in memory.
 
         Parameters
         ----------
@@ -127,9 +128,9 @@ class Tiler:
         root : Root
             The node.
         tile : callable
-            Gives the rows of the tile of a number.
+            Gives the rows of the k-th tile.
         """
-        nodes = grow(tiles, root.level)
+        nodes = build_nodes(tiles, root.level)
 
         def under(node: int) -> Rows:
             n = int(nodes.children[node]).bit_count()
@@ -151,17 +152,17 @@ class Tiler:
         return columns(part.tree, part.points, part.classification, self.cube, self.options)
 
     def _join(self, root: Root, children: Sequence[Part]) -> Part:
-        """Make a node from all its children, in Morton order."""
+        """Build a node from all its children, which are in Morton order."""
         strategy, trees = self.options.strategy, [child.tree for child in children]
         parts = [vars(child.points).values() for child in children]
         points = Points(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        by_id = np.argsort(points.point_id, kind="stable")  # of runs that ascend: they are merged
+        by_id = np.argsort(points.point_id, kind="stable")  # merges runs of ascending ids
         points = take(points, by_id)
         position = np.empty(len(by_id), np.uint32)
         position[by_id] = np.arange(len(by_id), dtype=np.uint32)
         ends = np.cumsum([len(child.points.x) for child in children])
 
-        below = Voxels.empty(sum(len(tree.code) for tree in trees), strategy, np.uint64)
+        below = LevelVoxels.empty(sum(len(tree.code) for tree in trees), strategy, np.uint64)
         np.concatenate([tree.code for tree in trees], out=below.code)
         np.concatenate([tree.colour for tree in trees], out=below.colour)
         np.concatenate([tree.mass for tree in trees], out=below.mass)
@@ -192,18 +193,18 @@ class Tiler:
         return Part(tree, points, np.concatenate([c.classification for c in children])[by_id])
 
 
-def run(cloud: door.Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
-    """Build the octree of a cloud tile by tile and give it as a table.
+def run(cloud: validation.Cloud, options: "Options", build: Build, budget: int) -> dict[str, Any]:
+    """Build the octree of a cloud tile by tile and return it as a table.
 
     Parameters
     ----------
     cloud : Cloud
-        In the memory of the host.
+        In main memory.
     options : Options
     build : callable
-        A kernel such as `cpu.build`; its tree is in the memory of the host.
+        A function such as `cpu.build`; the arrays of its tree are in main memory.
     budget : int
-        Points that it can take at once; as many as a leaf may have it must take.
+        Number of points that `build` accepts at once; it must accept as many as a leaf may have.
 
     Returns
     -------
@@ -215,7 +216,7 @@ def run(cloud: door.Cloud, options: "Options", build: Build, budget: int) -> dic
 
 
 def leaf(root: Root, n: int, order: Any) -> Tree:
-    """Make the tree of a single leaf with n points."""
+    """Make the tree that is a single leaf with n points."""
     return Tree(
         level=np.array([root.level], np.int32),
         cell=np.array([root.cell], np.uint64),
@@ -240,7 +241,7 @@ def take(points: Points, position: Any) -> Points:
 
 
 def _family(root: Root, children: Sequence[Part], ends: Any) -> Nodes:
-    """List a node and its children; their points, one child's after the other's, end there."""
+    """List a node and its children; `ends` says where the points of each child end."""
     n = len(children)
     cell = np.array([root.cell, *(child.tree.root.cell for child in children)], np.uint64)
     numbers = (cell[1:] & np.uint64(1)) @ np.array([4, 2, 1], np.uint64)

@@ -1,19 +1,20 @@
-"""The octree that both kernels build, and the cube around its points."""
+"""The octree that the kernels build, and the cube around its points."""
 
 from dataclasses import dataclass
 from typing import Any
 
 BITS = 53
-"""Of a coordinate within the cube: as many as a float64 in [0, 1) has."""
+"""Bits of a coordinate within the cube: the precision of a float64 in [0, 1)."""
 
 
 @dataclass(frozen=True)
 class Cube:
-    """The root: a cube whose lowest corner is that of the points' bounding box.
+    """The root cell: a cube whose minimum corner is that of the points' bounding box.
 
-    A point's place in it is the integer ``min(floor((x - x0) / size * 2**53), 2**53 - 1)`` for
-    each axis (0 where size is 0), from float64 arithmetic; its cell at a level is the place's
-    `level` highest bits. Everything else about the tree is arithmetic of integers.
+    The place of a point along an axis is the integer
+    ``min(floor((x - x0) / size * 2**53), 2**53 - 1)`` (0 if size is 0), computed in float64. Its
+    cell at a level is given by the `level` highest bits of its places. Everything else about the
+    tree is integer arithmetic.
     """
 
     x0: float
@@ -22,23 +23,23 @@ class Cube:
     size: float
 
     @classmethod
-    def around(cls, least: Any, greatest: Any) -> "Cube":
-        """Lay the cube around a bounding box: its side is the longest of the box."""
-        x0, y0, z0 = (float(each) for each in least)
-        size = max(float(high - low) for low, high in zip(least, greatest, strict=True))
+    def around(cls, lows: Any, highs: Any) -> "Cube":
+        """Make the cube around a bounding box: its side is the longest side of the box."""
+        x0, y0, z0 = (float(each) for each in lows)
+        size = max(float(high - low) for low, high in zip(lows, highs, strict=True))
         return cls(x0, y0, z0, size)
 
 
 @dataclass(frozen=True)
 class Root:
-    """The cell that a tree begins with: all of the cube, or a tile of it."""
+    """The cell of the first node of a tree: the whole cube, or a tile of it."""
 
     level: int = 0
     cell: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def name(self) -> str:
-        """As `Tree.names` has it."""
+        """The name of the cell in the form of `Tree.names`."""
         x, y, z = self.cell
         bits = ((x >> k & 1, y >> k & 1, z >> k & 1) for k in reversed(range(self.level)))
         return "r" + "".join(str(4 * a + 2 * b + c) for a, b, c in bits)
@@ -46,7 +47,7 @@ class Root:
 
 @dataclass(frozen=True)
 class Points:
-    """Points as the kernels take them.
+    """Points in the form that the kernels expect.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Points:
     colour : uint16[n, 4]
         Red, green, blue, intensity.
     point_id : int64[n]
-        Ascending: the first of several points is the one of the lowest position.
+        Ascending, so that the first of several points is the one with the lowest position.
     """
 
     x: Any
@@ -65,11 +66,36 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Tree:
-    """Nodes breadth first, those of a level in Morton order: by child numbers 4 x + 2 y + z.
+class Nodes:
+    """Nodes breadth first, in the memory of one device; the arrays are those of `Tree`.
 
-    A cell with more than `max_points` points, not all of one place, is an inner node; its cells
-    that hold a point are its children; children that are no inner nodes are leaves.
+    Parameters
+    ----------
+    level_first : list of int
+        The first node of each level from the root's on, and behind the last one.
+    """
+
+    level: Any
+    cell: Any
+    parent: Any
+    first_child: Any
+    children: Any
+    first: Any
+    points: Any
+    level_first: list[int]
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The arrays by their names, in the order in which kernels take them."""
+        return {name: values for name, values in vars(self).items() if name != "level_first"}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes in breadth-first order, those of a level in Morton order (child 4 x + 2 y + z).
+
+    A cell with more than `max_points` points that do not all have one place is an inner node. Its
+    children are the cells of the next level that contain a point. Other nodes are leaves.
 
     Parameters
     ----------
@@ -77,27 +103,28 @@ class Tree:
     cell : uint64[nodes, 3]
         Place of the node in the grid of its level.
     parent : int32[nodes]
-        -1 of the first.
+        -1 for the first node.
     first_child : int32[nodes]
-        -1 of a leaf; the children of a node follow one another.
+        -1 for a leaf; the children of a node are consecutive.
     children : uint8[nodes]
-        Bit c is set where there is child number c; 0 of a leaf.
+        Bit c is set if there is a child number c; 0 for a leaf.
     first, points : int64[nodes]
         The points under the node are ``order[first : first + points]``.
     order : uint32[n]
-        Positions of the points, leaf after leaf in Morton order, ascending in a leaf.
+        Positions of the points, leaf after leaf in Morton order, ascending within a leaf.
     voxel_first : int64[nodes + 1]
         The voxels of node k are ``voxel_first[k] : voxel_first[k + 1]``; a leaf has none.
     code : uint32[voxels]
-        Cell of the node's grid as a Morton code, x the highest bit of each three; ascending.
+        Cell of the node's grid as a Morton code, with x as the highest bit of each three;
+        ascending.
     colour : uint16[voxels, 4]
     mass : uint32[voxels]
-        Points in the voxel; uint64 of a node above tiles, which may have more of them in all.
+        Points in the voxel; uint64 for a node above tiles, which may have more points.
     representative : uint32[voxels]
-        Position of a point in the voxel: of 'random' the drawn one, else the lowest.
+        Position of a point in the voxel: for 'random' the drawn one, otherwise the lowest.
     sums : uint64[voxels of the first node, 4]
-        Of 'average': what the colours of the points in them add up to, for the node above a tile;
-        else of no length. Of packed points the first three columns.
+        For 'average' the sums of the colours of the points, which the node above a tile needs;
+        otherwise empty. For packed points only three channels.
     """
 
     level: Any

@@ -1,49 +1,50 @@
 // build_lod on the GPU: voxels of inner nodes, see voxels.py. All sums are of whole numbers, so
 // that their order does not matter.
 //
-// The eighth of a node's grid in a child, its octant, goes by the child's number; the octants of a
-// node follow one another as its children do, so that all voxels lie in the order of the nodes
-// from the second on. An octant has up to 64^3 cells in Morton order, a bit each: words of 64
-// cells, of which those without a voxel are not kept, and tops of 64 words.
+// An octant is the eighth of a node's grid that one child covers; it is stored under the number of
+// that child. The octants of a node are stored in the order of its children, so that all voxels lie
+// in the order of the nodes, starting with the second node. An octant has up to 64^3 cells in Morton
+// order, one bit per cell: words of 64 cells, of which only those with a voxel are kept, and tops
+// of 64 words.
 //
-// First the octants of leaves are marked, all at once, then those of inner nodes level by level
-// from the deepest: eight cells that follow one another are one cell of the parent's grid. What
-// there is then has its place, and the points of all leaves are added to their voxels. Then the
-// voxels of inner nodes are, again from the deepest, to those of their parents.
+// First the octants of all leaves are marked at once, then those of inner nodes level by level from
+// the deepest one: eight consecutive cells are one cell of the parent's grid. After that every
+// voxel has its place in memory, and the points of all leaves are added to their voxels. Finally
+// the voxels of inner nodes are added to those of their parents, again from the deepest level.
 
 #include "build_lod/points.cuh"
 
 #define OPAQUE 0xFF000000u
-#define MARKERS 512      // threads of a block of lod_mark_*
-#define ADDERS 512       // of lod_first_* and so on
-#define PIECE 16384      // points that a block goes through at once: REACH * 255 * PIECE < 2^32
+#define MARKERS 512      // threads per block of lod_mark_*
+#define ADDERS 512       // the same for lod_first_* and so on
+#define PIECE 16384      // points per pass of a block: VOXEL_WIDTH * 255 * PIECE < 2^32
 #define SLOTS 3000       // voxels of an octant that are summed up in shared memory
-#define MOST_WORDS 4096  // of an octant
-#define VOXELS 1024      // of a block that goes through voxels level by level
+#define MAX_WORDS 4096  // of an octant
+#define VOXELS 1024      // per block in loops over voxels level by level
 
-// voxels.py
+// the same values as in voxels.py
 #define FINE 10
-#define REACH (1 << FINE)
-#define HALF (REACH / 2)
-// of a voxel in the middle of an eighth of another, for that one and for one beside the eighth;
-// those beside an edge of it are too far
-#define OWN 581     // REACH - floor(sqrt(3 * 256^2))
-#define BESIDE 175  // REACH - floor(sqrt(768^2 + 2 * 256^2))
+#define VOXEL_WIDTH (1 << FINE)
+#define HALF (VOXEL_WIDTH / 2)
+// Weight of a voxel, in the centre of an eighth of its parent voxel, for the parent voxel and for a
+// neighbour that shares a face with the eighth; neighbours at its edges are too far away.
+#define OWN 581     // VOXEL_WIDTH - floor(sqrt(3 * 256^2))
+#define BESIDE 175  // VOXEL_WIDTH - floor(sqrt(768^2 + 2 * 256^2))
 
 // 64 cells, at least one of them with a voxel.
 struct alignas(16) Word {
     u64 cells;
-    u32 before;  // voxels of the octant that come before those in here
-    u32 at;      // cells that come before these, / 64
+    u32 before;  // voxels of the octant before this word
+    u32 at;      // number of cells before this word, / 64
 };
 
 // 64 words.
 struct alignas(16) Top {
-    u64 words;  // those that are kept
-    u32 first;  // which of all the words that are kept is the first of these
+    u64 words;  // bits of the words that are kept
+    u32 first;  // number of the first of them among all kept words
 };
 
-// Reads 16 bytes at once, also if not all of them are used.
+// Reads 16 bytes with one load, even if not all of them are used.
 template <typename T>
 __device__ T load(const T* at) {
     uint4 words[sizeof(T) / 16];
@@ -53,7 +54,7 @@ __device__ T load(const T* at) {
     return value;
 }
 
-// Laid out by voxels_gpu.py; eight bytes a member.
+// Filled in by voxels_gpu.py; every member has eight bytes.
 struct Lod {
     const void* records;  // leaf after leaf
     const u32* order;     // their positions
@@ -70,7 +71,7 @@ struct Lod {
     u64* n_kept;  // words
     const i64* place;  // the first voxel
     u32* cells;        // of points, leaf after leaf
-    // voxels; what the strategy does without is 0
+    // voxels; arrays that the strategy does not need are 0
     u32 *code, *owner;  // owner: the node whose octant a voxel is in
     void* colour;
     u32 *mass, *lowest;  // position of the lowest point
@@ -79,10 +80,10 @@ struct Lod {
     Cube cube;
 
     __device__ bool is_leaf(i64 node) const { return children[node] == 0; }
-    // Whether the points of a leaf have one place, because they are more than allowed.
+    // Whether all points of a leaf have one position; only then may they be more than allowed.
     __device__ bool is_heap(i64 node) const { return points[node] > max_points; }
     __device__ u32 octant_mask() const { return (1u << 3 * (depth - 1)) - 1; }
-    // Bits of a coordinate down to the voxels in a node's octant.
+    // Number of leading bits of a place that identify a voxel in a node's octant.
     __device__ int voxel_bits(i64 node) const { return level[node] - 1 + (int)depth; }
 };
 
@@ -106,11 +107,11 @@ struct Sum {
     template <typename T>
     static __device__ T of(T a, T b) { return a + b; }
 };
-struct Least {
+struct Min {
     template <typename T>
     static __device__ T of(T a, T b) { return a < b ? a : b; }
 };
-struct Greatest {
+struct Max {
     template <typename T>
     static __device__ T of(T a, T b) { return a > b ? a : b; }
 };
@@ -118,7 +119,7 @@ struct Greatest {
 // Neighbouring lanes with the same key.
 struct Run {
     bool leads;  // whether this lane is the first
-    int left;    // how many lanes come behind this one
+    int left;    // number of lanes of the group after this one
 
     __device__ Run(u32 key) {
         const int lane = threadIdx.x % 32;
@@ -129,7 +130,7 @@ struct Run {
         left = (later ? __ffs(later) - 2 : 31) - lane;
     }
 
-    // What the lanes have, put together for the first.
+    // Reduction of the lanes' values, valid in the first lane.
     template <typename Together, typename T>
     __device__ T all(T value) const {
         for (int away = 1; away < 32 && __any_sync(ALL, away <= left); away *= 2) {
@@ -142,20 +143,21 @@ struct Run {
 
 // ---- steps of a launch
 
-// Blocks from number `block` on go through items from `first` to `end`.
+// Blocks with numbers from `block` on process the items from `first` to `end`.
 struct Step {
     i64 block, first, end;
 };
 
-// What a block does in one of several steps, each of which begins when the one before it is over.
-// Blocks are numbered as they begin, so that those that are waited for are running.
-// state    0 before: the blocks that began, then those of each step that are through
-struct Turn {
+// The chunk of a block in one of several steps, each of which begins when the previous one is done.
+// Blocks are numbered in the order in which they start, so that blocks never wait for one that has
+// not started.
+// state    0 before: number of blocks that started, then number of finished blocks of each step
+struct Chunk {
     u32* state;
     int step;
     i64 first, end;
 
-    __device__ Turn(const Step* steps, i64 n_steps, i64 share, u32* state) : state(state), step(0) {
+    __device__ Chunk(const Step* steps, i64 n_steps, i64 share, u32* state) : state(state), step(0) {
         __shared__ u32 number;
         if (threadIdx.x == 0) number = atomicAdd(&state[0], 1u);
         __syncthreads();
@@ -186,20 +188,20 @@ struct Octant {
     __device__ Octant(const Lod& lod, i64 node)
         : tops(lod.tops + node * lod.n_tops), words(lod.words) {}
 
-    // The word with a cell; without voxels if it is not kept.
+    // The word that contains a cell; an empty word if it is not kept.
     __device__ Word word(u32 code) const {
         const Top top = load(tops + (code >> 12));
         const int at = code >> 6 & 63;
         if (!(top.words >> at & 1)) return {0, 0, 0};
         return load(words + top.first + __popcll(top.words & below(at)));
     }
-    // Voxels before that of a cell; NOWHERE if it has none.
+    // Number of voxels before the voxel of a cell; NOWHERE if the cell has none.
     __device__ u32 find(u32 code) const {
         const Word found = word(code);
         const int bit = code & 63;
         return found.cells >> bit & 1 ? found.before + __popcll(found.cells & below(bit)) : NOWHERE;
     }
-    // The same for a cell that has one.
+    // The same for a cell that is known to have a voxel.
     __device__ u32 rank(u32 code) const {
         const Top top = load(tops + (code >> 12));
         const Word found = load(words + top.first + __popcll(top.words & below(code >> 6 & 63)));
@@ -235,14 +237,14 @@ struct Grid {
     }
 };
 
-// Voxels of an inner node that are in a cell of its octant.
+// Voxels of an inner node that lie in one cell of its octant.
 struct Below {
     i64 first;
-    u32 cells;  // a bit each; there are as many voxels
+    u32 cells;  // one bit per cell with a voxel
 
     __device__ Below(const Lod& lod, i64 node, u32 code) {
         const Grid grid(lod, node);
-        if (lod.depth == 1) {  // each in an octant of its own
+        if (lod.depth == 1) {  // one octant per cell
             first = lod.place[grid.first_child];
             cells = grid.children;
             return;
@@ -259,9 +261,9 @@ struct Below {
 
 // ---- marking
 
-// Writes the tops and words of an octant, and how many words and voxels it has.
-// block    an octant; a warp takes a top after the other, a lane two of its words
-// races    where the words of an octant lie among those of others is anybody's
+// Writes the tops and words of an octant, and its numbers of words and voxels.
+// block    one octant; a warp takes one top after the other, a lane two of its words
+// races    the order of octants among the kept words is not defined
 __device__ void keep(const Lod& lod, i64 node, const u64* mask) {
     __shared__ u64 kept[64], before[64];  // by top; words << 32 | voxels
     __shared__ u32 first;
@@ -306,16 +308,16 @@ __device__ void keep(const Lod& lod, i64 node, const u64* mask) {
 }
 
 __device__ void clear(u64* mask) {
-    for (int k = threadIdx.x; k < MOST_WORDS; k += blockDim.x) mask[k] = 0;
+    for (int k = threadIdx.x; k < MAX_WORDS; k += blockDim.x) mask[k] = 0;
     __syncthreads();
 }
 
 // lod_mark_*: octants of leaves.
-// block    a node
+// block    one node
 // writes   cells
 template <typename Record>
 __device__ void mark_points(const Lod& lod) {
-    __shared__ u64 mask[MOST_WORDS];
+    __shared__ u64 mask[MAX_WORDS];
     const i64 node = 1 + (i64)blockIdx.x;
     if (!lod.is_leaf(node)) return;
     clear(mask);
@@ -376,24 +378,24 @@ __device__ void mark_above(const Lod& lod, i64 node, u64* mask) {
 }
 
 // lod_mark_inner: octants of inner nodes, from those of their children.
-// block    a node; a step is a level
+// block    one node; one step per level
 extern "C" __global__ void __launch_bounds__(MARKERS)
     lod_mark_inner(Lod lod, const Step* steps, i64 n_steps, u32* state) {
-    __shared__ u64 mask[MOST_WORDS];
-    const Turn turn(steps, n_steps, 1, state);
-    if (!lod.is_leaf(turn.first)) mark_above(lod, turn.first, mask);
-    turn.pass();
+    __shared__ u64 mask[MAX_WORDS];
+    const Chunk chunk(steps, n_steps, 1, state);
+    if (!lod.is_leaf(chunk.first)) mark_above(lod, chunk.first, mask);
+    chunk.pass();
 }
 
 // ---- voxels from points
 
-// What the colours of a kind of points are.
+// Format of the colours of one kind of points.
 template <typename Record>
 struct Tint {
     typedef decltype(Record::colour) Colour;
     static const int N = Record::CHANNELS, WIDTH = 8 * sizeof(Colour) / 4;
-    static const int SUMS = N + 1;  // of a voxel: channels, weights
-    // sums of the points of a warp, side by side in words
+    static const int SUMS = N + 1;  // sums per voxel: channels, weight
+    // sums over the points of a warp, several packed into one word
     static const int FIELD = 2 * WIDTH, FIELDS = 64 / FIELD, WORDS = (N + FIELDS - 1) / FIELDS;
 
     static __device__ u32 channel(Colour colour, int k) {
@@ -427,7 +429,7 @@ __device__ u32 random_word(u64 id, u64 seed) {
     return (u32)((word ^ word >> 31) >> 32);
 }
 
-// A point of a leaf, and its voxel among those of the leaf's octant; NOWHERE for a lane without.
+// A point of a leaf, and the rank of its voxel in the leaf's octant; NOWHERE for an idle lane.
 template <typename Record>
 struct Sample {
     Record record;
@@ -440,14 +442,14 @@ struct Sample {
 // How a strategy adds points. begin and end are called by all threads of a block.
 template <typename Record>
 struct First {
-    static const bool RECORDS = false;  // whether it needs more than positions
-    static const int UNROLL = 4;        // points of a thread whose loads are on their way at once
+    static const bool RECORDS = false;  // whether coordinates or colours are needed
+    static const int UNROLL = 4;        // points per thread whose loads are in flight at once
 
     static __device__ void begin() {}
     static __device__ void end(const Lod&, i64) {}
     static __device__ void add(const Lod& lod, i64, const Sample<Record>& sample, const Run& run) {
         if (lod.lowest == 0) return;
-        // mostly a run ascends, as its points came: its first is the lowest
+        // points mostly keep their order, so that the first of a run is the lowest
         const u32 before = __shfl_up_sync(ALL, sample.position, 1);
         if (sample.any() && (run.leads || sample.position < before))
             atomicMin(&lod.lowest[sample.voxel], sample.position);
@@ -467,7 +469,7 @@ struct Random {
             const u64 id = lod.point_id ? lod.point_id[sample.position] : sample.position;
             key = (u64)random_word(id, lod.seed) << 32 | (0xFFFFFFFFu - sample.position);
         }
-        key = run.all<Greatest>(key);
+        key = run.all<Max>(key);
         if (run.leads && sample.any()) atomicMax(&lod.keys[sample.voxel], key);
     }
 };
@@ -499,21 +501,21 @@ struct Average {
     }
 };
 
-// The two voxels along an axis of a node that a point reaches: its own, and the next one on its
-// side; their share of a Morton code, and the squares of how far their middles are. What lies beyond
-// the node is out of reach.
-struct Reach {
+// The two voxels along an axis to which a point contributes: its own and the nearer neighbour, with
+// their parts of the Morton code and the squared distances of their centres. A voxel outside the
+// node gets a distance without weight.
+struct Neighbours {
     u32 code, square, next_code, next_square;
 
     // axis: 2 for x, 1 for y, 0 for z
-    __device__ Reach(u32 where, int axis, int depth) {
-        const u32 cell = where >> FINE, at = where & (REACH - 1);
+    __device__ Neighbours(u32 where, int axis, int depth) {
+        const u32 cell = where >> FINE, at = where & (VOXEL_WIDTH - 1);
         const u32 away = at < HALF ? HALF - at : at - HALF;
-        const u32 next = at < HALF ? cell - 1 : cell + 1;  // the one below 0 is a large number
+        const u32 next = at < HALF ? cell - 1 : cell + 1;  // -1 wraps to a large number
         code = spread_few(cell) << axis;
         square = away * away;
         next_code = spread_few(next & 0x3FF) << axis;
-        next_square = next >> depth ? REACH * REACH : (REACH - away) * (REACH - away);
+        next_square = next >> depth ? VOXEL_WIDTH * VOXEL_WIDTH : (VOXEL_WIDTH - away) * (VOXEL_WIDTH - away);
     }
 };
 
@@ -555,11 +557,11 @@ struct Weighted {
         First<Record>::add(lod, node, sample, run);
         if (!sample.any()) return;
         const int depth = (int)lod.depth, bits = lod.voxel_bits(node) + FINE;
-        const u32 mask = (REACH << depth) - 1;
+        const u32 mask = (VOXEL_WIDTH << depth) - 1;
         const Place place = lod.cube.place(sample.record);
-        const Reach x((u32)digits(place.x, bits) & mask, 2, depth);
-        const Reach y((u32)digits(place.y, bits) & mask, 1, depth);
-        const Reach z((u32)digits(place.z, bits) & mask, 0, depth);
+        const Neighbours x((u32)digits(place.x, bits) & mask, 2, depth);
+        const Neighbours y((u32)digits(place.y, bits) & mask, 1, depth);
+        const Neighbours z((u32)digits(place.z, bits) & mask, 0, depth);
         const u32 number = (x.code | y.code | z.code) >> 3 * (depth - 1);
         const Octant octant(lod, node);
 #pragma unroll 1
@@ -567,7 +569,7 @@ struct Weighted {
             const u32 square = (corner & 4 ? x.next_square : x.square) +
                                (corner & 2 ? y.next_square : y.square) +
                                (corner & 1 ? z.next_square : z.square);
-            if (square >= REACH * REACH) continue;
+            if (square >= VOXEL_WIDTH * VOXEL_WIDTH) continue;
             const u32 code = (corner & 4 ? x.next_code : x.code) |
                              (corner & 2 ? y.next_code : y.code) |
                              (corner & 1 ? z.next_code : z.code);
@@ -577,7 +579,7 @@ struct Weighted {
                                  ? octant.find(code & lod.octant_mask())
                                  : Grid(lod, lod.parent[node]).find(code, &other);
             if (rank == NOWHERE) continue;
-            const u32 weight = REACH - (u32)sqrtf((float)square);
+            const u32 weight = VOXEL_WIDTH - (u32)sqrtf((float)square);
             if (SHARED && other == node && rank < SLOTS) {
                 u32* sums = shared() + rank;
                 for (int c = 0; c < T::N; ++c)
@@ -594,8 +596,8 @@ struct Weighted {
 };
 
 // lod_first_* and so on: points are added to the voxels in their leaf's octant.
-// block    pieces of a node
-// races    sums, least and greatest are atomic
+// block    pieces of one node
+// races    sums, minima and maxima are atomic
 template <typename Record, typename Strategy>
 __device__ void add_points(const Lod& lod) {
     const i64 node = 1 + (i64)blockIdx.x;
@@ -637,8 +639,8 @@ __device__ void add_points(const Lod& lod) {
 
 // ---- voxels from voxels
 
-// lod_codes: cells of the voxels in the grids of their nodes, and whose octants they are in.
-// block    words of a node; a warp takes one after the other, a lane two of its cells
+// lod_codes: cells of the voxels in the grids of their nodes, and the node of each octant.
+// block    words of one node; a warp takes one word after the other, a lane two of its cells
 extern "C" __global__ void lod_codes(Lod lod) {
     const i64 node = 1 + (i64)blockIdx.x, place = lod.place[node];
     const u32 octant = Grid(lod, lod.parent[node]).number(node) << 3 * (lod.depth - 1);
@@ -656,26 +658,26 @@ extern "C" __global__ void lod_codes(Lod lod) {
     }
 }
 
-// lod_join: points of voxels from those below them.
-// block    VOXELS of them; a step is a level
-// writes   mass; lowest, keys and the first `channels` sums of a voxel, if there are any
+// lod_join: aggregates voxels into those of the level above.
+// block    VOXELS voxels; one step per level
+// writes   mass; lowest, keys and the first `channels` sums of a voxel, where they exist
 extern "C" __global__ void lod_join(Lod lod, const Step* steps, i64 n_steps, u32* state,
                                     i64 channels, i64 n_sums) {
-    const Turn turn(steps, n_steps, VOXELS, state);
-    for (i64 voxel = turn.first + threadIdx.x; voxel < turn.end; voxel += blockDim.x) {
+    const Chunk chunk(steps, n_steps, VOXELS, state);
+    for (i64 voxel = chunk.first + threadIdx.x; voxel < chunk.end; voxel += blockDim.x) {
         const i64 node = lod.owner[voxel];
         if (lod.is_leaf(node)) continue;
         const Below under(lod, node, lod.code[voxel] & lod.octant_mask());
         const i64 stop = under.first + under.count();
-        u32 mass = 0, least = NOWHERE;
+        u32 mass = 0, lowest = NOWHERE;
         u64 key = 0;
         for (i64 k = under.first; k < stop; ++k) {
             mass += lod.mass[k];
-            if (lod.lowest) least = Least::of(least, lod.lowest[k]);
-            if (lod.keys) key = Greatest::of(key, lod.keys[k]);
+            if (lod.lowest) lowest = Min::of(lowest, lod.lowest[k]);
+            if (lod.keys) key = Max::of(key, lod.keys[k]);
         }
         lod.mass[voxel] = mass;
-        if (lod.lowest) lod.lowest[voxel] = least;
+        if (lod.lowest) lod.lowest[voxel] = lowest;
         if (lod.keys) lod.keys[voxel] = key;
         for (i64 c = 0; c < channels; ++c) {
             u64 sum = 0;
@@ -683,10 +685,10 @@ extern "C" __global__ void lod_join(Lod lod, const Step* steps, i64 n_steps, u32
             lod.sums[n_sums * voxel + c] = sum;
         }
     }
-    turn.pass();
+    chunk.pass();
 }
 
-// Adds what is below a voxel to it, and to those around it in its node's grid.
+// Adds the voxels below a voxel to it and to its neighbours in the grid of its node.
 // reads    masses and colours of the level below
 // races    sums are atomic
 template <typename Record>
@@ -699,7 +701,7 @@ __device__ void weigh(const Lod& lod, i64 voxel) {
     const Grid grid(lod, lod.parent[node]);
     const u32 code = lod.code[voxel];
     const Below under(lod, node, code & lod.octant_mask());
-    for (int way = 0; way < 7; ++way) {  // here; lower, upper along z, y, x
+    for (int way = 0; way < 7; ++way) {  // the voxel itself; then lower, upper along z, y, x
         const u32 axis = way ? 1u << (way - 1) / 2 : 0, upper = (way - 1) % 2;
         i64 target = voxel;
         if (way > 0) {
@@ -730,8 +732,9 @@ __device__ void weigh(const Lod& lod, i64 voxel) {
 
 // ---- colours
 
-// lod_take_*: colours of single points, one for each of n voxels.
-// writes   colour; taken, their positions: if there are keys, of the greatest; or else it reads them
+// lod_take_*: copies the colours of single points to n voxels.
+// reads    taken: positions of the points, unless there are keys
+// writes   colour; where there are keys also taken: position of the point with the maximum key
 template <typename Record>
 __device__ void take_colours(const Lod& lod, i64 n, u32* taken) {
     const typename Source<Record>::Type* source = (const typename Source<Record>::Type*)lod.source;
@@ -747,7 +750,7 @@ __device__ u32 quotient(u64 a, u64 b) {
     return (a | b) >> 32 ? (u32)(a / b) : (u32)a / (u32)b;
 }
 
-// Gives a voxel the mean colour of its samples, which weigh so much.
+// Computes the mean colour of a voxel, whose samples have the total weight `weight`.
 template <typename Record>
 __device__ void divide(const Lod& lod, i64 voxel, u64 weight) {
     typedef Tint<Record> T;
@@ -764,16 +767,16 @@ __device__ void divide_all(const Lod& lod, i64 n) {
 }
 
 // lod_weigh_*: weighted means, from the deepest level upwards.
-// block    VOXELS of them; of a level, first what is below its voxels is added, then they get colours
+// block    VOXELS voxels; for each level two steps: add the voxels below, then compute colours
 template <typename Record>
 __device__ void weigh_all(const Lod& lod, const Step* steps, i64 n_steps, u32* state) {
     typedef Tint<Record> T;
-    const Turn turn(steps, n_steps, VOXELS, state);
-    for (i64 voxel = turn.first + threadIdx.x; voxel < turn.end; voxel += blockDim.x) {
-        if (turn.step % 2 == 0) weigh<Record>(lod, voxel);
+    const Chunk chunk(steps, n_steps, VOXELS, state);
+    for (i64 voxel = chunk.first + threadIdx.x; voxel < chunk.end; voxel += blockDim.x) {
+        if (chunk.step % 2 == 0) weigh<Record>(lod, voxel);
         else divide<Record>(lod, voxel, lod.sums[T::SUMS * voxel + T::N]);
     }
-    turn.pass();
+    chunk.pass();
 }
 
 // ---- for both kinds of points

@@ -1,8 +1,8 @@
-"""Inner nodes filled with voxels, from the bottom up.
+"""Fill the inner nodes of the octree with voxels, from the bottom up.
 
-Schütz et al. 2023, section 4.2. A voxel is what all the points in its cell amount to, however many
-levels are between: masses and sums go up the tree, not rounded colours. Only 'weighted' takes
-the children's voxels as samples, as the paper does.
+Schütz et al. 2023, section 4.2. A voxel aggregates all points in its cell, at any number of levels
+below: masses and sums go up the tree, not rounded colours. Only 'weighted' takes the voxels of the
+children as samples, as the paper does.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from .nodes import Nodes
 from .places import bits_set, digits, gather, lowest_bit, place, spread
 from .split import Sorted
+from .tree import Nodes
 
 if TYPE_CHECKING:
     from . import Options
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 NO_POINT = 0xFFFFFFFF
 FINE = 10
 """Bits of a position within a voxel, and of a weight."""
-REACH = 1 << FINE
-"""Width of a voxel in those units: how far a sample counts."""
-HALF = REACH // 2
+VOXEL_WIDTH = 1 << FINE
+"""Width of a voxel in these units; a sample has no weight beyond this distance."""
+HALF = VOXEL_WIDTH // 2
 SUMS = {"average": 4, "weighted": 5}
-"""What is added up for a voxel: its channels, and the weights where these are not its mass."""
+"""Sums per voxel: the four channels, and for 'weighted' the sum of the weights."""
 
 
 @dataclass
-class Voxels:
+class LevelVoxels:
     """The voxels of the inner nodes of a level.
 
     Parameters
@@ -40,12 +40,12 @@ class Voxels:
     code : uint32[v]
     colour : uint16[v, 4]
     mass : uint32[v]
-        uint64[v] above tiles, which may have more points in all.
+        uint64[v] above tiles, which may have more than 2**32 points together.
     representative : uint32[v]
     key : uint64[v]
-        Of 'random': the greatest key of a point; else of no length.
+        For 'random' the maximum key of the points; otherwise empty.
     sums : uint64[v, 4] or uint64[v, 5]
-        Of 'average': the four channels; of 'weighted' the weights, too; else of no length.
+        For 'average' the four channels, for 'weighted' also the weights; otherwise empty.
     """
 
     code: Any
@@ -56,7 +56,7 @@ class Voxels:
     sums: Any
 
     @classmethod
-    def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "Voxels":
+    def empty(cls, n: int, strategy: str, mass: Any = np.uint32) -> "LevelVoxels":
         """Make voxels without points."""
         return cls(
             np.empty(n, np.uint32),
@@ -68,12 +68,12 @@ class Voxels:
         )
 
     def colour_sums(self, strategy: str) -> Any:
-        """Give `Tree.sums` where these are the voxels of the first node."""
+        """Give `Tree.sums`, if these are the voxels of the first node."""
         return self.sums if strategy == "average" else np.empty((0, 4), np.uint64)
 
 
 class Mask:
-    """The occupied cells of a node, and how many there are before each 64 of them."""
+    """The occupied cells of a node, and the number of them before each word of 64 cells."""
 
     def __init__(self, depth: int) -> None:
         words = max(1, 1 << 3 * depth >> 6)
@@ -91,14 +91,14 @@ class Filler:
         self.options = options
         self.depth = options.grid_size.bit_length() - 1
         self.first = np.zeros(len(nodes.level), np.int64)
-        """Of each inner node: its first voxel, in those of its level."""
+        """The first voxel of each inner node among the voxels of its level."""
         self.count = np.zeros(len(nodes.level), np.int64)
         self.most = int(nodes.points[nodes.children == 0].max(initial=0))
 
-    def fill(self) -> list[Voxels]:
-        """Give the voxels of each level, from the root's on; leaves have none."""
-        found: list[Voxels] = []
-        below = Voxels.empty(0, self.options.strategy)
+    def fill(self) -> list[LevelVoxels]:
+        """Give the voxels of each level from the root down; leaves have none."""
+        found: list[LevelVoxels] = []
+        below = LevelVoxels.empty(0, self.options.strategy)
         ends = self.nodes.level_first
         for low, high in zip(ends[-2::-1], ends[:0:-1], strict=True):
             inner = low + np.flatnonzero(self.nodes.children[low:high])
@@ -106,21 +106,21 @@ class Filler:
             found.append(below)
         return found[::-1]
 
-    def fill_first(self, below: Voxels, counts: Any) -> Voxels:
-        """Give the voxels of the first node, when all others are its children.
+    def fill_first(self, below: LevelVoxels, counts: Any) -> LevelVoxels:
+        """Give the voxels of the first node; all other nodes must be its children.
 
         Parameters
         ----------
-        below : Voxels
-            Of the children, one after the other.
+        below : LevelVoxels
+            The voxels of the children, one child after the other.
         counts : sequence of int
-            How many each child has; a leaf has none.
+            Number of voxels of each child; a leaf has none.
         """
         self.count[1:] = counts
         self.first[1:] = np.cumsum(counts) - counts
         return self._level(np.zeros(1, np.int64), below)
 
-    def _level(self, inner: Any, below: Voxels) -> Voxels:
+    def _level(self, inner: Any, below: LevelVoxels) -> LevelVoxels:
         most = max(self.most, int(self.count.max()))
 
         def count(span: tuple[int, int]) -> None:
@@ -145,7 +145,7 @@ class Filler:
         in_threads(count, len(inner))
         counts = self.count[inner]
         self.first[inner] = np.cumsum(counts) - counts
-        here = Voxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
+        here = LevelVoxels.empty(int(counts.sum()), self.options.strategy, below.mass.dtype)
         in_threads(gather_in, len(inner))
         in_threads(lambda span: self._finish(here, *span), len(here.code))
         return here
@@ -166,14 +166,14 @@ class Filler:
         first = int(self.first[child])
         return first, first + int(self.count[child])
 
-    def _mark(self, node: int, below: Voxels, mask: Mask, codes: Any) -> None:
+    def _mark(self, node: int, below: LevelVoxels, mask: Mask, codes: Any) -> None:
         """Mark the cells that hold a sample of the children."""
         for number, child in self._children(node):
             n = self._codes(node, number, child, below, codes)
             mark(codes, n, mask.words, mask.touched)
 
-    def _codes(self, node: int, number: int, child: int, below: Voxels, codes: Any) -> int:
-        """Write the cells of a child's samples in the node's grid, and give their number."""
+    def _codes(self, node: int, number: int, child: int, below: LevelVoxels, codes: Any) -> int:
+        """Write the cells of a child's samples in the node's grid; return how many there are."""
         if self.nodes.children[child]:
             first, stop = self._inner(child)
             codes_above(below.code, first, stop, number, self.depth, codes)
@@ -182,7 +182,9 @@ class Filler:
             self.sorted.codes(int(self.nodes.level[node]), self.depth, first, stop, codes)
         return stop - first
 
-    def _add(self, node: int, below: Voxels, here: Voxels, mask: Mask, codes: Any) -> None:
+    def _add(
+        self, node: int, below: LevelVoxels, here: LevelVoxels, mask: Mask, codes: Any
+    ) -> None:
         """Add the samples of the children to the voxels of a node."""
         base = int(self.first[node])
         for number, child in self._children(node):
@@ -194,7 +196,7 @@ class Filler:
                 self._add_points(base, node, self._leaf(child), here, mask, codes)
 
     def _add_points(
-        self, base: int, node: int, leaf: tuple[int, int], here: Voxels, mask: Mask, codes: Any
+        self, base: int, node: int, leaf: tuple[int, int], here: LevelVoxels, mask: Mask, codes: Any
     ) -> None:
         first, stop = leaf
         points, order = self.sorted.points, self.sorted.order
@@ -215,8 +217,8 @@ class Filler:
         base: int,
         number: int,
         some: tuple[int, int],
-        below: Voxels,
-        here: Voxels,
+        below: LevelVoxels,
+        here: LevelVoxels,
         mask: Mask,
         codes: Any,
     ) -> None:
@@ -230,8 +232,8 @@ class Filler:
             place = number, self.depth, base, mask.words, mask.before
             weigh_voxels(below.code, *some, *place, below.mass, below.colour, here.sums)
 
-    def _finish(self, here: Voxels, first: int, stop: int) -> None:
-        """Give colours to voxels that have all their samples."""
+    def _finish(self, here: LevelVoxels, first: int, stop: int) -> None:
+        """Compute the colours of voxels after all their samples were added."""
         if self.options.strategy == "random":
             take_drawn(here.key, first, stop, here.representative)
         if self.options.strategy == "average":
@@ -244,7 +246,7 @@ class Filler:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def codes_above(code: Any, first: int, stop: int, number: int, depth: int, codes: Any) -> None:
-    """Write the cells of a child's voxels in its parent's grid."""
+    """Write the cells of a child's voxels in the grid of its parent."""
     octant = number << 3 * (depth - 1)
     for i in range(first, stop):
         codes[i - first] = octant | code[i] >> 3
@@ -252,7 +254,7 @@ def codes_above(code: Any, first: int, stop: int, number: int, depth: int, codes
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def mark(codes: Any, n: int, words: Any, touched: Any) -> None:
-    """Mark cells as occupied, and the words of the mask that hold them."""
+    """Mark cells as occupied, and mark the words of the mask that hold them."""
     for i in range(n):
         code = np.uint64(codes[i])
         word = code >> np.uint64(6)
@@ -262,7 +264,7 @@ def mark(codes: Any, n: int, words: Any, touched: Any) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rank(words: Any, touched: Any, before: Any) -> int:
-    """Count the occupied cells, and those before each word."""
+    """Count the occupied cells, in all and before each word."""
     found = 0
     for group in range(len(touched)):
         rest = touched[group]
@@ -276,7 +278,7 @@ def rank(words: Any, touched: Any, before: Any) -> int:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def clear(words: Any, touched: Any) -> None:
-    """Forget what is marked."""
+    """Clear the mask; only words that were touched are written."""
     for group in range(len(touched)):
         rest = touched[group]
         while rest != np.uint64(0):
@@ -287,7 +289,7 @@ def clear(words: Any, touched: Any) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_codes(words: Any, touched: Any, code: Any) -> None:
-    """Write the occupied cells, ascending."""
+    """Write the codes of the occupied cells, ascending."""
     found = 0
     for group in range(len(touched)):
         rest = touched[group]
@@ -310,7 +312,7 @@ def rank_of(words: Any, before: Any, code: int) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def ranks(words: Any, before: Any, base: int, codes: Any, n: int) -> None:
-    """Replace cells by their voxels, the first of which is `base`."""
+    """Replace the codes of cells by the numbers of their voxels, which begin at `base`."""
     for i in range(n):
         codes[i] = base + rank_of(words, before, np.int64(codes[i]))
 
@@ -319,7 +321,7 @@ def ranks(words: Any, before: Any, base: int, codes: Any, n: int) -> None:
 def count_points(
     voxel: Any, order: Any, first: int, stop: int, mass: Any, representative: Any
 ) -> None:
-    """Count points, and keep the one of the lowest position."""
+    """Count points, and keep the lowest position per voxel."""
     for i in range(first, stop):
         v = voxel[i - first]
         mass[v] += 1
@@ -328,7 +330,7 @@ def count_points(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_points(voxel: Any, order: Any, first: int, stop: int, colour: Any, sums: Any) -> None:
-    """Add the colours of points."""
+    """Add the colours of points to the sums of their voxels."""
     for i in range(first, stop):
         v = voxel[i - first]
         point = order[i]
@@ -340,7 +342,7 @@ def sum_points(voxel: Any, order: Any, first: int, stop: int, colour: Any, sums:
 def draw_points(
     voxel: Any, order: Any, first: int, stop: int, point_id: Any, seed: int, key: Any
 ) -> None:
-    """Keep the point whose random number is the greatest, the lower position of two alike."""
+    """Keep the point with the maximum random number; of equal ones the lower position."""
     for i in range(first, stop):
         v = voxel[i - first]
         point = np.uint64(order[i])
@@ -350,7 +352,7 @@ def draw_points(
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def random_word(point_id: int, seed: int) -> Any:
-    """Give 32 bits that look random: the finaliser of splitmix64 (Steele et al. 2014)."""
+    """Give 32 pseudo-random bits: the finaliser of splitmix64 (Steele et al. 2014)."""
     word = np.uint64(point_id) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)
     word = (word ^ word >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ word >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
@@ -377,13 +379,13 @@ def weigh_points(
     before: Any,
     sums: Any,
 ) -> None:
-    """Add the colours of points to the occupied voxels around them, nearer ones weighing more."""
+    """Add the colours of points to the occupied voxels around them, weighted by distance."""
     code, square = np.empty((3, 2), np.int64), np.empty((3, 2), np.int64)
     for i in range(first, stop):
         point = order[i]
-        reach(digits(place(x[point], x0, size), level, depth + FINE), 2, depth, code, square)
-        reach(digits(place(y[point], y0, size), level, depth + FINE), 1, depth, code, square)
-        reach(digits(place(z[point], z0, size), level, depth + FINE), 0, depth, code, square)
+        neighbours(digits(place(x[point], x0, size), level, depth + FINE), 2, depth, code, square)
+        neighbours(digits(place(y[point], y0, size), level, depth + FINE), 1, depth, code, square)
+        neighbours(digits(place(z[point], z0, size), level, depth + FINE), 0, depth, code, square)
         weigh(code, square, 1, colour, point, base, words, before, sums)
 
 
@@ -401,40 +403,42 @@ def weigh_voxels(
     colour: Any,
     sums: Any,
 ) -> None:
-    """Add the colours of a child's voxels as of so many points in the middle of each."""
+    """Add the colours of a child's voxels, each as `mass` points in the centre of its cell."""
     code, square = np.empty((3, 2), np.int64), np.empty((3, 2), np.int64)
     octant = number << 3 * depth
     for i in range(first, stop):
         cell = octant | np.int64(code_below[i])
         for axis in range(3):
-            middle = gather(cell >> axis) * HALF + HALF // 2
-            reach(middle, axis, depth, code, square)
+            centre = gather(cell >> axis) * HALF + HALF // 2
+            neighbours(centre, axis, depth, code, square)
         weigh(code, square, np.int64(mass[i]), colour, i, base, words, before, sums)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def reach(where: int, axis: int, depth: int, code: Any, square: Any) -> None:
-    """Find the two voxels along an axis that a sample reaches: its own, and one on its side.
+def neighbours(where: int, axis: int, depth: int, code: Any, square: Any) -> None:
+    """Find the two voxels along an axis to which a sample contributes: its own and the nearer one.
 
     Parameters
     ----------
     where : int
-        In 1/`REACH` of a voxel from the node's corner.
+        Position in units of 1/`VOXEL_WIDTH` voxel from the corner of the node.
     axis : int
-        2 for x, 1 for y, 0 for z: the bit of a Morton code's three.
+        2 for x, 1 for y, 0 for z: the bit within each three bits of a Morton code.
     code, square : int64[3, 2]
-        Out: their share of a Morton code, and the square of how far their middles are along the
-        axis; out of reach what lies beyond the node.
+        Out: the part of the Morton code of both voxels, and the squared distance of their centres
+        along the axis. A voxel outside the node gets a distance without weight.
     """
     own = where >> FINE
-    off = (where & (REACH - 1)) - HALF
+    off = (where & (VOXEL_WIDTH - 1)) - HALF
     other = own - 1 if off < 0 else own + 1
     beyond = other < 0 or other >> depth != 0
     off = abs(off)
     code[axis, 0] = spread(own) << axis
     square[axis, 0] = off * off
     code[axis, 1] = 0 if beyond else spread(other) << axis
-    square[axis, 1] = REACH * REACH if beyond else (REACH - off) * (REACH - off)
+    square[axis, 1] = (
+        VOXEL_WIDTH * VOXEL_WIDTH if beyond else (VOXEL_WIDTH - off) * (VOXEL_WIDTH - off)
+    )
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -449,19 +453,19 @@ def weigh(
     before: Any,
     sums: Any,
 ) -> None:
-    """Add a sample to the occupied voxels that it reaches (section 4.2.4)."""
+    """Add a sample to the occupied voxels around it (section 4.2.4)."""
     for a in range(2):
         for b in range(2):
             in_plane = square[2, a] + square[1, b]
-            if in_plane >= REACH * REACH:
+            if in_plane >= VOXEL_WIDTH * VOXEL_WIDTH:
                 continue
             for c in range(2):
                 distance = in_plane + square[0, c]
                 cell = code[2, a] | code[1, b] | code[0, c]
-                if distance >= REACH * REACH or not is_marked(words, cell):
+                if distance >= VOXEL_WIDTH * VOXEL_WIDTH or not is_marked(words, cell):
                     continue
-                # exact: the numbers are small enough for the root of a float32
-                weight = (REACH - np.int64(sqrt(np.float32(distance)))) * mass
+                # exact: the numbers are small enough for a float32 square root
+                weight = (VOXEL_WIDTH - np.int64(sqrt(np.float32(distance)))) * mass
                 v = base + rank_of(words, before, cell)
                 for channel in range(4):
                     sums[v, channel] += np.uint64(weight * np.int64(colour[sample, channel]))
@@ -484,7 +488,7 @@ def merge_counts(
     mass_above: Any,
     representative_above: Any,
 ) -> None:
-    """Add the points of a child's voxels."""
+    """Add the masses of a child's voxels, and keep the lowest positions."""
     for i in range(first, stop):
         v = voxel[i - first]
         mass_above[v] += mass[i]
@@ -493,7 +497,7 @@ def merge_counts(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def merge_keys(voxel: Any, first: int, stop: int, key: Any, key_above: Any) -> None:
-    """Keep the greatest keys of a child's voxels."""
+    """Keep the maximum keys of a child's voxels."""
     for i in range(first, stop):
         v = voxel[i - first]
         key_above[v] = max(key_above[v], key[i])
@@ -510,14 +514,14 @@ def merge_sums(voxel: Any, first: int, stop: int, sums: Any, sums_above: Any) ->
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def take_drawn(key: Any, first: int, stop: int, representative: Any) -> None:
-    """Take the points out of keys."""
+    """Extract the positions of the points from the keys."""
     for v in range(first, stop):
         representative[v] = np.uint64(NO_POINT) - (key[v] & np.uint64(NO_POINT))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def take_colours(colour: Any, representative: Any, first: int, stop: int, out: Any) -> None:
-    """Give voxels the colours of their points."""
+    """Copy the colours of the representative points to their voxels."""
     for v in range(first, stop):
         for channel in range(4):
             out[v, channel] = colour[representative[v], channel]
@@ -525,7 +529,7 @@ def take_colours(colour: Any, representative: Any, first: int, stop: int, out: A
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def divide(sums: Any, by: Any, first: int, stop: int, out: Any) -> None:
-    """Give voxels the mean colours of their samples, rounded down."""
+    """Compute the mean colours of voxels, rounded down."""
     for v in range(first, stop):
         for channel in range(4):
             out[v, channel] = sums[v, channel] // np.uint64(by[v])

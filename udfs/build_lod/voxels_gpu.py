@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "voxels.cu"
 THREADS = 256
-MOST_PARTS = 64  # blocks that share a leaf
-CODE_PARTS = 4  # blocks that share a node in lod_codes
+MAX_PARTS = 64  # blocks per leaf
+CODE_PARTS = 4  # blocks per node in lod_codes
 
-# as voxels.cu has them
+# the same values as in voxels.cu
 MARKERS = ADDERS = 512
 PIECE = 16384
 VOXELS = 1024
@@ -36,8 +36,8 @@ LOD = np.dtype([*((name, "u8") for name in ARRAYS), *NUMBERS.items()])
 
 
 @dataclass(frozen=True)
-class Voxels:
-    """Voxels on the device: the fields of `Tree` of the same names.
+class TreeVoxels:
+    """Voxels of all nodes, on the device; the fields are those of `Tree`.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ class Voxels:
         A NumPy array.
     code : uint32[v]
     colour : uint32[v] or uint16[v, 4]
-        As the points: red in the lowest byte, then green, blue and 255; or the four channels.
+        In the format of the points: red in the lowest byte, then green, blue and 255; or the four
+        channels.
     mass : uint32[v]
     representative : uint32[v] or None
     sums : uint64[v of the first node, channels]
@@ -62,7 +63,7 @@ class Voxels:
 def voxels(
     device: Any, cloud: Records, split: Split, cube: Cube, options: "Options", point_id: Any,
     *, representatives: bool = True,
-) -> Voxels:  # fmt: skip
+) -> TreeVoxels:  # fmt: skip
     """Fill the inner nodes of a tree with voxels.
 
     Parameters
@@ -70,23 +71,24 @@ def voxels(
     device : Device
     cloud : Records
     split : Split
-        Of the cloud.
+        Result of `split` for the cloud.
     cube : Cube
     options : Options
     point_id : int64[n] or None
         On the device; None where ids are positions.
     representatives : bool
-        Whether 'average' and 'weighted' find the lowest point of each voxel; the others do.
+        Whether 'average' and 'weighted' find the first point of each voxel; 'first' and 'random'
+        always do.
 
     Returns
     -------
-    Voxels
+    TreeVoxels
 
     Notes
     -----
-    Memory on the device, besides the points: 4 bytes a point for its cell; 1 KiB a node, and room
-    for 16 bytes a point of a node, at most 64 KiB, for the words of its grid; then for each voxel
-    the 16 bytes of the result, 20 where a colour has four channels, and 4 for its node; 8 more for
+    Memory on the device, besides the points: 4 bytes per point for its cell; 1 KiB per node, and
+    16 bytes per point of a node, at most 64 KiB per node, for the words of its grid; per voxel the
+    16 bytes of the result, 20 where a colour has four channels, and 4 for its node; 8 more for
     'random', and 32, or 40 with four channels, for 'average' and 'weighted'.
     """
     filler = _Filler(device, cloud, split, cube, options, point_id)
@@ -108,8 +110,8 @@ class _Filler:
     ) -> None:
         self.device, self.cloud, self.split = device, cloud, split
         self.strategy = options.strategy
-        self.levels = list(enumerate(split.level_first[1:-1], 1))[::-1]
-        """Those below the root's, the deepest first: its number and its first node."""
+        self.levels = list(enumerate(split.nodes.level_first[1:-1], 1))[::-1]
+        """The levels below that of the root, the deepest first: number and first node of each."""
         points = split.points
         self.children = np.bitwise_count(split.children)
         self.most = int(points[split.children == 0].max())
@@ -151,7 +153,7 @@ class _Filler:
         )
 
     def _give(self, **arrays: Any) -> None:
-        """Let kernels have arrays, and keep these as long."""
+        """Write the addresses of arrays into the kernels' record, and keep the arrays alive."""
         self.arrays |= arrays
         for name, array in arrays.items():
             self.lod[name] = 0 if array is None else self.device.address(array)
@@ -161,13 +163,13 @@ class _Filler:
             self.device.launch(SOURCE, f"lod_{kernel}", blocks, threads, self.lod, *arguments)
 
     def _over(self, kernel: str, n: int, *arguments: Any) -> None:
-        """Run a loop over n voxels."""
+        """Launch a loop over n voxels."""
         self._launch(kernel, (-(-n // THREADS),), THREADS, n, *arguments)
 
     def _steps(
         self, kernel: str, spans: list[list[int]], share: int, threads: int, *arguments: Any
     ) -> None:
-        """Run loops over spans of items one after the other, a share of them each block."""
+        """Launch loops over spans of items in their order; a block takes `share` items."""
         spans = [span for span in spans if span[0] < span[1]]
         blocks = [-(-(end - first) // share) for first, end in spans]
         before = np.cumsum([0, *blocks])
@@ -179,12 +181,12 @@ class _Filler:
     def mark(self) -> None:
         """Find the voxels of all nodes."""
         self._launch(f"mark_{self.cloud.kind}", (len(self.children) - 1,), MARKERS)
-        ends = self.split.level_first
+        ends = self.split.nodes.level_first
         spans = [[first, ends[level + 1]] for level, first in self.levels[1:]]
         self._steps("mark_inner", spans, 1, MARKERS)
 
-    def fill(self, *, representatives: bool) -> Voxels:
-        """Give the voxels their points and colours."""
+    def fill(self, *, representatives: bool) -> TreeVoxels:
+        """Add the points to the voxels and compute the colours."""
         device, kind, split = self.device, self.cloud.kind, self.split
         place = np.concatenate([[0], np.cumsum(device.download(self.n_voxels), dtype=np.int64)])
         n, n_nodes = int(place[-1]), len(self.children)
@@ -201,11 +203,13 @@ class _Filler:
             more["sums"] = device.filled(0, 8 * (channels + 1) * n)
         there = device.upload_small(place)
         self._give(place=there, code=code, owner=empty(n, u32), colour=colour, mass=mass, **more)
-        pieces = min(-(-self.most // PIECE), MOST_PARTS)
+        pieces = min(-(-self.most // PIECE), MAX_PARTS)
         self._launch(f"{self.strategy}_{kind}", (n_nodes - 1, pieces), ADDERS)
         self._launch("codes", (n_nodes - 1, CODE_PARTS), THREADS)
         joined = channels if self.strategy == "average" else 0
-        spans = [place[[first, split.level_first[k + 1]]].tolist() for k, first in self.levels]
+        spans = [
+            place[[first, split.nodes.level_first[k + 1]]].tolist() for k, first in self.levels
+        ]
         self._steps("join", spans[1:], VOXELS, THREADS, joined, channels + 1)
         representative = more.get("lowest")
         if self.strategy == "average":
@@ -217,10 +221,10 @@ class _Filler:
             if self.strategy == "random":
                 representative = empty(n, u32)
             self._over(f"take_{kind}", n, representative)
-        # the voxels of a node are those in the octants of its children
+        # the voxels of a node are stored with its children, in whose octants they lie
         before = np.cumsum(np.concatenate([[1], self.children]), dtype=np.int64)
         voxel_first = place[before]
         of_first = int(voxel_first[1]) if self.strategy == "average" else 0
         sums = more.get("sums", empty(0, np.uint64)).view(np.uint64).reshape(-1, channels + 1)
         sums = sums[:of_first, :channels].copy()
-        return Voxels(voxel_first, code, colour, mass, representative, sums)
+        return TreeVoxels(voxel_first, code, colour, mass, representative, sums)

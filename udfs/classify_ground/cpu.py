@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
+from spatialq.data.points import not_finite, read_only
 from spatialq.runtime.threads import n_threads, spans
 
 from . import discs, fill, method, points, terrain
-from .grid import Grid, lay_grid, not_finite, windows
+from .grid import CloudRaster, lay_grid, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Cloud = list[NDArray[np.float64]]
 
-ITEMS_PER_THREAD = 100_000  # points or cells below which a further thread costs more than it brings
-BAND = 64  # rows whose tables for discs are made together
+ITEMS_PER_THREAD = 100_000  # with fewer points or cells, another thread costs more than it saves
+BAND = 64  # rows for which the tables of discs are made together
 
 
 def run(
@@ -34,7 +35,7 @@ def run(
     point_id: "NDArray[np.int64]",
     options: "Options",
 ) -> "dict[str, NDArray[Any]]":
-    """Find for every point its height above the terrain, and whether it is ground.
+    """Compute the height of each point above the terrain, and whether the point is ground.
 
     Parameters
     ----------
@@ -65,12 +66,11 @@ def run(
     """
     height, is_ground = np.empty(x.size), np.empty(x.size, np.bool_)
     if x.size > 0:
-        cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
+        cloud = [x, y, z]
         if options.unit != 1:
-            with np.errstate(over="ignore"):  # what gets infinite is refused below
+            with np.errstate(over="ignore"):  # values that become infinite are rejected below
                 cloud = [values * options.unit for values in cloud]
-        for values in cloud:
-            values.flags.writeable = False  # one Numba type, wherever the arrays came from
+        cloud = [read_only(values) for values in cloud]
         with ThreadPoolExecutor(n_threads()) as pool:
             _classify(Threads(pool, n_threads()), cloud, point_id, options, height, is_ground)
         height /= options.unit
@@ -79,18 +79,18 @@ def run(
 
 @dataclass(frozen=True)
 class Threads:
-    """Runs a loop over parts of a range, on as many threads as pay."""
+    """Runs a loop over parts of a range, on as many threads as are worth their start."""
 
     pool: ThreadPoolExecutor
     count: int
 
     def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Call a loop over the points; its first argument has one value a point."""
+        """Call a loop over the points; its first argument has one value per point."""
         n = arguments[0].size
         return self._each(loop, arguments, spans(n, self.pays(n)), n)
 
     def rows(self, loop: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
-        """Call a loop over the rows of a grid, at most so many at once; it ends in its result."""
+        """Call a loop over rows of a grid, `most` at a time; the last argument is the result."""
         rows, columns = arguments[-1].shape
         parts = -(-rows // most) if most else min(rows, self.pays(rows * columns))
         return self._each(loop, arguments, spans(rows, parts), rows * columns)
@@ -102,7 +102,7 @@ class Threads:
         return list(each(lambda part: loop(*arguments, *part), parts))
 
     def pays(self, items: int) -> int:
-        """How many threads are worth their start."""
+        """Count the threads that are worth their start."""
         return max(1, min(self.count, items // ITEMS_PER_THREAD))
 
 
@@ -135,12 +135,13 @@ def _classify(
     )  # fmt: skip
 
 
-def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> Grid:
+def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> CloudRaster:
     sides = []
     for values in cloud:
         ends = threads.points(points.extent, values)
         if any(bad for *_, bad in ends):
-            raise ValueError(not_finite(cloud[0], cloud[1], cloud[2], point_id))
+            x, y, z = cloud
+            raise ValueError(not_finite("classify_ground", x, y, z, point_id))
         sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
 
     def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
@@ -151,10 +152,10 @@ def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -
     return lay_grid(sides[0], sides[1], cloud[0].size, count_occupied)
 
 
-def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Flags, float]":
-    """Lowest point of each cell above the median of them all, which cells have one, the median."""
+def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heights, Flags, float]":
+    """Find the lowest heights above their median, the cells that have one, and the median."""
     n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
-    # Each thread fills a grid of its own, unless that were more work than the points.
+    # Each thread fills its own grid, unless merging the grids is more work than the points.
     copies = max(1, min(threads.pays(n_points), n_points // n_cells))
     grids = [np.full(grid.shape, np.inf) for _ in range(copies)]
 
@@ -173,7 +174,7 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: Grid) -> "tuple[Heights, Fla
 
 
 def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
-    """Heights as the grid has them."""
+    """Convert heights to those of the grid."""
     with np.errstate(over="ignore"):
         return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
 
@@ -199,12 +200,12 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
 
 
 def _lowest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
-    """Lowest height in the disc around each cell."""
+    """Find the lowest height in the disc around each cell."""
     return _in_discs(threads, z, np.float32(1), radius)
 
 
 def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
-    """Greatest height in the disc around each cell."""
+    """Find the maximum height in the disc around each cell."""
     return _in_discs(threads, z, np.float32(-1), radius)
 
 
@@ -215,19 +216,19 @@ def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> 
 
 
 def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
-    """Open by a disc whose centre may lie so many cells outside the grid."""
+    """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
     rows, columns = z.shape
     frame = np.pad(z, outside, constant_values=np.inf)
     opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
     return opened[outside : outside + rows, outside : outside + columns]
 
 
-def _pits(threads: Threads, z: "Heights", grid: Grid) -> "Flags":
+def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
     return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
 
 
-def _objects(threads: Threads, z: "Heights", grid: Grid, options: "Options") -> "Flags":
-    """Flag what openings by ever larger discs cut off."""
+def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
+    """Flag the cells that openings with growing discs cut off."""
     flags = np.zeros(z.shape, np.bool_)
     for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
         opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
@@ -242,12 +243,12 @@ def _base(
     cloud: "Cloud",
     point_id: "NDArray[np.int64]",
     options: "Options",
-    grid: Grid,
+    grid: CloudRaster,
     z: "Heights",
     candidate: "Flags",
     level: float,
 ) -> "Heights":
-    """Smooth surface through the OWM seeds that are the lowest points of candidates."""
+    """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
     seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
@@ -263,7 +264,7 @@ def _base(
 
 
 def _grow(
-    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: Grid
+    threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: CloudRaster
 ) -> "Flags":
     for _ in range(method.GROWTHS):
         before, ground = ground, np.empty_like(ground)
@@ -276,13 +277,13 @@ def _grow(
 
 def _extend(
     threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
-    above: "Heights", grid: Grid,
+    above: "Heights", grid: CloudRaster,
 ) -> "Flags":  # fmt: skip
     candidate = known & (above >= method.CREST_HEIGHT)
     near = method.neighbours(grid.cell)
     added = ground
     for _ in range(method.CRESTS):
-        # A cell near which nothing has been added stays what it is: spares most of the work.
+        # A cell near which no ground was added cannot change, which saves most of the work.
         reached = _highest_around(threads, added.astype(np.float32), near.reach) > 0
         before, ground = ground, np.empty_like(ground)
         threads.rows(
@@ -294,7 +295,12 @@ def _extend(
 
 
 def _join_cliffs(
-    threads: Threads, z: "Heights", ground: "Flags", known: "Flags", above: "Heights", grid: Grid
+    threads: Threads,
+    z: "Heights",
+    ground: "Flags",
+    known: "Flags",
+    above: "Heights",
+    grid: CloudRaster,
 ) -> "Flags":
     candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
     threads.rows(
@@ -310,10 +316,10 @@ def _densify(
     z: "Heights",
     known: "Flags",
     ground: "Flags",
-    grid: Grid,
+    grid: CloudRaster,
     options: "Options",
 ) -> "tuple[Heights, Heights]":
-    """Take as ground what is near the terrain through it, again and again: terrain and slope."""
+    """Repeatedly take as ground the cells near the terrain; give terrain and slope."""
     slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
     most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
     for left in reversed(range(method.DENSIFICATIONS + 1)):

@@ -1,8 +1,8 @@
 """Lowest and highest values in discs: the Numba loop of the openings.
 
-A disc is a stack of horizontal runs, and the lowest value of a run of any length is that of two
-overlapping runs whose length is a power of two: these are tabulated by doubling. What is left in
-the inner loops is the least of several contiguous rows, which compiles to vector instructions.
+A disc is a stack of horizontal runs. The minimum of a run of any length is that of two overlapping
+runs whose length is a power of two, and these are tabulated by doubling. The inner loops then take
+the minimum of several contiguous rows, which compiles to vector instructions.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ INFINITY = np.float32(np.inf)
 
 @njit(cache=True, nogil=True)
 def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: int) -> None:
-    """Least of `sign * z` in the disc around each cell of the rows [first, last), times `sign`.
+    """Minimum of `sign * z` in the disc around each cell of the rows [first, last), times `sign`.
 
-    `half_widths[d]` is how far the disc reaches along the rows d away from its centre. Cells
-    outside the array do not count.
+    `half_widths[d]` is the half width of the disc in the rows at distance d from its centre. Cells
+    outside the array are ignored.
     """
     rows, columns = z.shape
     radius = half_widths.size - 1
@@ -27,7 +27,7 @@ def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: i
     for d in range(radius + 1):
         while 2 << levels[d] <= 2 * half_widths[d] + 1:
             levels[d] += 1
-    # table[k, h, j]: least of the 2^k cells from column j - radius on, in row h + first - radius
+    # table[k, h, j]: minimum of the 2^k cells from column j - radius, in row h + first - radius
     height, width = last - first + 2 * radius, columns + 2 * radius
     table = np.empty((levels[0] + 1, height, width), np.float32)
     for h in range(height):
@@ -44,15 +44,15 @@ def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: i
             for j in range(width - half):
                 a, b = left[j], right[j]
                 runs[j] = a if a < b else b
-    least = np.empty(columns, np.float32)
+    minimum = np.empty(columns, np.float32)
     for h in range(radius, height - radius):
         k, from_left = levels[0], radius - half_widths[0]
         from_right = radius + half_widths[0] + 1 - (1 << k)
         left, right = table[k, h, from_left:], table[k, h, from_right:]
         for j in range(columns):
             a, b = left[j], right[j]
-            least[j] = a if a < b else b
-        # Rows above and below the centre, two by two: fewer passes over `least`.
+            minimum[j] = a if a < b else b
+        # Rows above and below the centre in pairs: fewer passes over `minimum`.
         for d in range(1, radius + 1, 2):
             k, from_left = levels[d], radius - half_widths[d]
             from_right = radius + half_widths[d] + 1 - (1 << k)
@@ -75,8 +75,8 @@ def lowest(z: Any, sign: Any, half_widths: Any, result: Any, first: int, last: i
                 b, c = v[j], w[j]
                 b = b if b < c else c
                 a = a if a < b else b
-                b = least[j]
-                least[j] = a if a < b else b
+                b = minimum[j]
+                minimum[j] = a if a < b else b
         target = result[h + first - radius]
         for j in range(columns):
-            target[j] = sign * least[j]
+            target[j] = sign * minimum[j]

@@ -1,8 +1,8 @@
 """Harmonic filling of unknown cells, coarse to fine: the Numba loops.
 
-A pyramid of means of 2 x 2 cells is built up to a single cell. Downwards, unknown cells take what
-lies between their coarse neighbours and are then smoothed by a few damped Jacobi sweeps, which
-read one array and write another: nothing depends on the order of the cells.
+A pyramid of means of 2 x 2 cells is built up to a single cell. On the way down, unknown cells are
+interpolated from their coarse neighbours and then smoothed by a few damped Jacobi sweeps. A sweep
+reads one array and writes another, so that nothing depends on the order of the cells.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ ZERO = np.float32(0.0)
 
 @njit(cache=True, nogil=True)
 def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: int) -> None:
-    """Means of the known cells of 2 x 2, in the order of rows and columns."""
+    """Means of the known cells of each 2 x 2, summed in the order of rows and columns."""
     rows, columns = z.shape
     for i in range(first, last):
         upper, lower = 2 * i, min(2 * i + 1, rows - 1)
@@ -40,7 +40,7 @@ def halve(z: Any, known: Any, coarse_known: Any, coarse: Any, first: int, last: 
 
 @njit(cache=True, nogil=True)
 def double(coarse: Any, z: Any, known: Any, result: Any, first: int, last: int) -> None:
-    """Known cells as they are, the others bilinearly from the coarse cells around them."""
+    """Copy known cells, and interpolate the others bilinearly from the coarse cells around them."""
     columns = z.shape[1]
     n_rows, n_columns = coarse.shape
     mixed = np.empty(n_columns, np.float32)

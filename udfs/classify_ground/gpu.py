@@ -8,35 +8,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import gpu as owm_ground
 
+from spatialq.data.points import not_finite, to_device
 from spatialq.runtime import cuda
 
 from . import method
-from .grid import Grid, lay_grid, not_finite, windows
+from .grid import CloudRaster, lay_grid, windows
 
 if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-STRIP = 256  # starts of runs that a block of `classify_runs` tabulates
-MAX_ROWS = 65535  # blocks along y
-POINTS_PER_BLOCK, BLOCKS = 1024, 16  # points that pay for a block, blocks of a multiprocessor
+STRIP = 256  # starts of runs per block of `classify_runs`
+MAX_ROWS = 65535  # maximum number of blocks along y
+POINTS_PER_BLOCK, BLOCKS = 1024, 16  # points per block at least, blocks per multiprocessor
 
 
 def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
-    """Find for every point its height above the terrain, and whether it is ground.
+    """Compute the height of each point above the terrain, and whether the point is ground.
 
     Parameters
     ----------
     x, y, z : float64[n], units of the cloud's CRS
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n]
-        Where the coordinates are.
+        In the same memory as the coordinates.
     options : Options
 
     Returns
     -------
     dict of columns
-        As from `cpu.run`, where the coordinates are.
+        As from `cpu.run`, in the memory of the coordinates.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     """
     device = cuda.device()
     with device.use():
-        cloud, here = owm_ground.bring(device, "classify_ground", (x, y, z, point_id))
+        cloud, here = to_device(device, "classify_ground", (x, y, z, point_id))
         *coordinates, ids = cloud
         n = x.shape[0]
         height, is_ground = device.xp.empty(n, np.float64), device.xp.empty(n, np.bool_)
@@ -55,7 +56,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
             try:
                 _Kernels(device).classify((*coordinates, ids), options, height, is_ground)
             except owm_ground.NotFiniteError:
-                raise ValueError(not_finite(x, y, z, point_id)) from None
+                raise ValueError(not_finite("classify_ground", x, y, z, point_id)) from None
         if not here:
             height, is_ground = device.download(height), device.download(is_ground)
         return {"point_id": point_id, "height": height, "is_ground": is_ground}
@@ -106,10 +107,10 @@ class _Kernels:
         self.device.launch(SOURCE, f"classify_{name}", blocks, 256, *arguments)
 
     def rows(self, name: str, *arguments: Any, shape: tuple[int, int], out: Any) -> None:
-        """Likewise, where the arguments end in rows, columns, results."""
+        """Launch a loop over cells whose arguments end with rows, columns, results."""
         self.cells(name, shape, *arguments, *_sizes(shape), *out)
 
-    def lay_grid(self, cloud: tuple[Any, ...]) -> Grid:
+    def lay_grid(self, cloud: tuple[Any, ...]) -> CloudRaster:
         *coordinates, _ = cloud
         n, sides = coordinates[0].size, []
         for values in coordinates:
@@ -130,8 +131,8 @@ class _Kernels:
 
         return lay_grid(sides[0], sides[1], n, count_occupied)
 
-    def lowest(self, cloud: tuple[Any, ...], grid: Grid) -> tuple[Any, Any, float]:
-        """Lowest point of each cell above the median of them all, which have one, the median."""
+    def lowest(self, cloud: tuple[Any, ...], grid: CloudRaster) -> tuple[Any, Any, float]:
+        """Find the lowest heights above their median, the cells that have one, and the median."""
         xp, (*coordinates, _) = self.device.xp, cloud
         n_cells = grid.shape[0] * grid.shape[1]
         lowest = self.device.filled(0xFF, 8 * n_cells).view(np.uint64)
@@ -142,8 +143,8 @@ class _Kernels:
         )  # fmt: skip
         in_order = xp.sort(lowest)  # cells without a point come last
         n = int(self.device.download(xp.count_nonzero(lowest != np.uint64(2**64 - 1))))
-        middle = self.device.download(in_order[[(n - 1) // 2, n // 2]])
-        low, high = cuda.from_ordered(middle)
+        central = self.device.download(in_order[[(n - 1) // 2, n // 2]])
+        low, high = cuda.from_ordered(central)
         level = (low + high) / 2
         heights, known = xp.empty(grid.shape, np.float32), xp.empty(grid.shape, np.bool_)
         self.device.launch(
@@ -176,7 +177,7 @@ class _Kernels:
         return filled
 
     def in_discs(self, z: Any, sign: float, radius: int, outside: int) -> Any:
-        """Least of the disc around each cell, times sign; the result is larger by `outside`."""
+        """Minimum of sign * z in the disc around each cell, times sign; larger by `outside`."""
         xp, (rows, columns) = self.device.xp, z.shape
         half_widths = method.half_widths(radius)
         levels = method.table_levels(half_widths)
@@ -198,14 +199,14 @@ class _Kernels:
         return result
 
     def open(self, z: Any, radius: int, outside: int = 0) -> Any:
-        """Open by a disc whose centre may lie so many cells outside the grid."""
+        """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
         return self.in_discs(self.in_discs(z, 1.0, radius, outside), -1.0, radius, -outside)
 
-    def pits(self, z: Any, grid: Grid) -> Any:
+    def pits(self, z: Any, grid: CloudRaster) -> Any:
         return -self.open(-z, 1) - z > method.PIT_SLOPE * grid.step
 
-    def objects(self, z: Any, grid: Grid, options: "Options") -> Any:
-        """Flag what openings by ever larger discs cut off."""
+    def objects(self, z: Any, grid: CloudRaster, options: "Options") -> Any:
+        """Flag the cells that openings with growing discs cut off."""
         flags = self.device.xp.zeros(z.shape, np.bool_)
         for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
             opened = self.open(z, radius, floor(method.OUTSIDE * radius))
@@ -215,10 +216,10 @@ class _Kernels:
         return flags
 
     def base(
-        self, cloud: tuple[Any, ...], options: "Options", grid: Grid, z: Any, candidate: Any,
+        self, cloud: tuple[Any, ...], options: "Options", grid: CloudRaster, z: Any, candidate: Any,
         level: float,
     ) -> Any:  # fmt: skip
-        """Smooth surface through the OWM seeds that are the lowest points of candidates."""
+        """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
         xp = self.device.xp
         seeds, _, _ = owm_ground.find(self.device, cloud, windows(grid, options), None)
         x, y, heights = (values[seeds] for values in cloud[:3])
@@ -235,7 +236,7 @@ class _Kernels:
             self.rows("blur_columns", along, radius, shape=base.shape, out=(base,))
         return base
 
-    def grow(self, z: Any, planes: Any, ground: Any, grid: Grid) -> Any:
+    def grow(self, z: Any, planes: Any, ground: Any, grid: CloudRaster) -> Any:
         for _ in range(method.GROWTHS):
             before, ground = ground, self.device.xp.empty_like(ground)
             self.rows(
@@ -244,7 +245,9 @@ class _Kernels:
             )  # fmt: skip
         return ground
 
-    def extend(self, z: Any, planes: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+    def extend(
+        self, z: Any, planes: Any, ground: Any, known: Any, above: Any, grid: CloudRaster
+    ) -> Any:
         candidate = known & (above >= method.CREST_HEIGHT)
         near = method.neighbours(grid.cell)
         lists = [self.device.upload_small(each) for each in near]
@@ -257,7 +260,7 @@ class _Kernels:
             )  # fmt: skip
         return ground
 
-    def join_cliffs(self, z: Any, ground: Any, known: Any, above: Any, grid: Grid) -> Any:
+    def join_cliffs(self, z: Any, ground: Any, known: Any, above: Any, grid: CloudRaster) -> Any:
         candidate = known & (above >= method.CLIFF_HEIGHT)
         joined = self.device.xp.empty_like(ground)
         self.rows(
@@ -268,9 +271,9 @@ class _Kernels:
         return joined
 
     def densify(
-        self, z: Any, known: Any, ground: Any, grid: Grid, options: "Options"
+        self, z: Any, known: Any, ground: Any, grid: CloudRaster, options: "Options"
     ) -> tuple[Any, Any]:
-        """Take as ground what is near the terrain through it, again and again."""
+        """Repeatedly take as ground the cells near the terrain; give terrain and slope."""
         slope, scale = self.device.xp.empty_like(z), np.float32(1 / (6 * grid.cell))
         most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
         for left in reversed(range(method.DENSIFICATIONS + 1)):

@@ -1,9 +1,9 @@
-"""Where the cells lie: step 1 of README.md, and what all kernels refuse."""
+"""The grid over the cloud (step 1 of README.md), and the clouds that all kernels reject."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, isfinite, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from spatialq.udfs.owm_ground import Options as OwmOptions
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from . import Options
 
 MAX_CELLS = 1 << 28
-MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # a grid with fewer points is nearly all empty
-MIN_PLACES = 1000  # spacings of double precision that a cell must have
+MAX_EMPTY, MAX_CELLS_PER_POINT = 1 << 22, 64  # larger grids would be nearly all empty
+MIN_PLACES = 1000  # a cell must have this many spacings of double precision
 
 
 @dataclass(frozen=True)
-class Grid:
+class CloudRaster:
     """Square cells over the cloud; row 0 is the southernmost, column 0 the westernmost."""
 
     west: float
@@ -27,7 +27,7 @@ class Grid:
     cell: float
     shape: tuple[int, int]
     density: float
-    """Points a square metre of the occupied area."""
+    """Points per square metre of the occupied area."""
 
     @property
     def origin(self) -> tuple[float, float]:
@@ -36,23 +36,24 @@ class Grid:
 
     @property
     def step(self) -> np.float32:
-        """Side of a cell, as the loops over the grid take it."""
+        """Side of a cell in the precision of the loops over the grid."""
         return np.float32(self.cell)
 
 
-def windows(grid: Grid, options: "Options") -> OwmOptions:
+def windows(grid: CloudRaster, options: "Options") -> OwmOptions:
     """Make the options of `owm_ground` for the seeds of step 5.
 
-    In a very sparse cloud the windows have some cells, or nearly all of them would be empty.
+    In a very sparse cloud a window has at least some cells; otherwise nearly all windows would be
+    empty.
     """
     size = max(options.window_size, method.CELLS_PER_WINDOW * grid.cell)
     cell_size = options.cell_size and max(options.cell_size, 2 * size)
-    least = options.min_points or max(1, int(0.5 * grid.density * size**2))
-    return OwmOptions(size, options.overlap, least, cell_size)
+    min_points = options.min_points or max(1, int(0.5 * grid.density * size**2))
+    return OwmOptions(size, options.overlap, min_points, cell_size)
 
 
 CountOccupied = Callable[[float, float, float, tuple[int, int]], int]
-"""Counts the squares that have a point: of a west and south border, a side and a shape."""
+"""Counts the squares that contain a point; takes the west and south border, side and shape."""
 
 
 def lay_grid(
@@ -60,21 +61,21 @@ def lay_grid(
     y_ends: tuple[float, float],
     n_points: int,
     count_occupied: CountOccupied,
-) -> Grid:
-    """Lay the grid over a cloud of this extent.
+) -> CloudRaster:
+    """Make the grid over a cloud of this extent.
 
     Raises
     ------
     ValueError
-        If it would be too large for memory, or double precision cannot tell its cells apart.
+        If the grid is too large for memory, or double precision cannot separate its cells.
     """
     (west, east), (south, north) = x_ends, y_ends
     width, height = east - west, north - south
     spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
     block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
-    _refuse_too_large(width, height, block, n_points)
+    _reject_too_large(width, height, block, n_points)
     n_blocks = count_occupied(west, south, block, _shape(width, height, block))
-    # A small cloud fills its squares only in part, and a scattered one its bounding box.
+    # A small cloud fills its squares only in part; a scattered one its bounding box.
     area = min(width * height, n_blocks * block * block)
     if not isfinite(area):
         message = (
@@ -82,8 +83,8 @@ def lay_grid(
             f"{width:g} x {height:g} m"
         )
         raise ValueError(message)
-    cell = max(method.LEAST_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
-    _refuse_too_large(width, height, cell, n_points)
+    cell = max(method.MIN_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
+    _reject_too_large(width, height, cell, n_points)
     largest = max(abs(west), abs(east), abs(south), abs(north))
     if np.spacing(largest) * MIN_PLACES > cell:
         message = (
@@ -93,27 +94,18 @@ def lay_grid(
         raise ValueError(message)
     west, south = floor(west / cell) * cell, floor(south / cell) * cell
     density = n_points / area if area > 0 else 0.0
-    return Grid(west, south, cell, _shape(east - west, north - south, cell), density)
+    return CloudRaster(west, south, cell, _shape(east - west, north - south, cell), density)
 
 
 def _shape(width: float, height: float, cell: float) -> tuple[int, int]:
     return int(height / cell) + 1, int(width / cell) + 1
 
 
-def _refuse_too_large(width: float, height: float, cell: float, n_points: int) -> None:
+def _reject_too_large(width: float, height: float, cell: float, n_points: int) -> None:
     most = min(MAX_CELLS, MAX_EMPTY + MAX_CELLS_PER_POINT * n_points)
-    if not (width / cell + 1) * (height / cell + 1) <= most:  # neither if it is NaN
+    if not (width / cell + 1) * (height / cell + 1) <= most:  # NaN is rejected, too
         message = (
             f"classify_ground: the extent of {n_points} points must have at most {most:.2g} cells "
             f"of {cell:g} m, got {width:g} x {height:g} m; remove stray points, or go tile by tile"
         )
         raise ValueError(message)
-
-
-def not_finite(x: Any, y: Any, z: Any, point_id: Any) -> str:
-    """Say which points cannot be taken."""
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    return (
-        f"classify_ground: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with "
-        f"NaN or infinity, the first with point_id {point_id[int(np.argmax(bad))]}"
-    )

@@ -1,18 +1,19 @@
-// classify_ground on the GPU: the loops of points.py, fill.py, discs.py and terrain.py, one thread a
-// point or a cell, the same sums in the same order. Grids are row by row; row 0 is the southernmost.
+// classify_ground on the GPU: the loops of points.py, fill.py, discs.py and terrain.py, one thread
+// per point or cell, with the same sums in the same order. Grids are stored row by row; row 0 is the
+// southernmost.
 //
-// Every kernel over a grid takes tiles of 32 x 8 cells with 256 threads; its rows go on in steps of
-// the launch, so that any number of blocks along y will do.
+// Every kernel over a grid processes tiles of 32 x 8 cells with 256 threads. Rows are a grid-stride
+// loop, so that any number of blocks along y is allowed.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned char flag_t;
 
 #define INFINITE __int_as_float(0x7F800000)
-#define LEVELS 10  // of the tables for discs: runs of up to 2^9 cells
-#define STRIP 256  // starts of runs that a block tabulates
+#define LEVELS 10  // levels of the tables for discs: runs of up to 2^9 cells
+#define STRIP 256  // starts of runs per block
 
-// For each cell (i, j) of a thread.
+// Loop over the cells (i, j) of a thread.
 #define FOR_CELLS(i, j, n_rows, n_columns)                          \
     const int j = blockIdx.x * 32 + threadIdx.x % 32;               \
     if (j < (n_columns))                                            \
@@ -27,7 +28,7 @@ __device__ int at_most(int value, int high) { return value > high ? high : value
 __device__ float lesser(float a, float b) { return a < b ? a : b; }
 
 __device__ u64 ordered(double value) {
-    // -0 becomes 0; then sign and magnitude become an order
+    // -0 becomes 0; then the bits are mapped so that they compare like the values
     const long long bits = __double_as_longlong(value + 0.0);
     return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
 }
@@ -38,11 +39,11 @@ __device__ double from_ordered(u64 bits) {
 
 // ---- points and grid                                                        (points.py; steps 1, 2)
 
-// classify_extent: least and greatest of the values, and how many are not finite.
-// thread   values, grid-stride; a warp joins its own before it touches memory
-// writes   ends[0]: least, ordered; ends[1]: complement of the greatest; bad[0]
+// classify_extent: minimum and maximum of the values, and the number that are not finite.
+// thread   values, grid-stride; a warp reduces its values before it accesses memory
+// writes   ends[0]: minimum, ordered; ends[1]: complement of the maximum; bad[0]
 extern "C" __global__ void classify_extent(const double* values, long long n, u64* ends, u64* bad) {
-    u64 least = ~0ull, most = ~0ull;
+    u64 low = ~0ull, high = ~0ull;
     FOR_POINTS(i, n) {
         const double value = values[i];
         if (value - value != 0.0) {
@@ -50,18 +51,18 @@ extern "C" __global__ void classify_extent(const double* values, long long n, u6
             continue;
         }
         const u64 bits = ordered(value);
-        least = bits < least ? bits : least;
-        most = ~bits < most ? ~bits : most;
+        low = bits < low ? bits : low;
+        high = ~bits < high ? ~bits : high;
     }
     for (int away = 16; away > 0; away /= 2) {
-        u64 other = __shfl_xor_sync(0xFFFFFFFFu, least, away);
-        least = other < least ? other : least;
-        other = __shfl_xor_sync(0xFFFFFFFFu, most, away);
-        most = other < most ? other : most;
+        u64 other = __shfl_xor_sync(0xFFFFFFFFu, low, away);
+        low = other < low ? other : low;
+        other = __shfl_xor_sync(0xFFFFFFFFu, high, away);
+        high = other < high ? other : high;
     }
     if (threadIdx.x % 32 == 0) {
-        atomicMin(&ends[0], least);
-        atomicMin(&ends[1], most);
+        atomicMin(&ends[0], low);
+        atomicMin(&ends[1], high);
     }
 }
 
@@ -71,7 +72,7 @@ __device__ long long square_of(double x, double y, double west, double south, do
     return (r < rows ? r : rows - 1) * columns + (c < columns ? c : columns - 1);
 }
 
-// classify_mark: which squares have a point.
+// classify_mark: marks the squares that contain a point.
 // races    all write the same value
 extern "C" __global__ void classify_mark(const double* x, const double* y, long long n, double west,
                                          double south, double side, int rows, int columns,
@@ -82,8 +83,8 @@ extern "C" __global__ void classify_mark(const double* x, const double* y, long 
     }
 }
 
-// classify_lowest: least z of each cell, ordered.
-// races    minima; most points are above what a look at the cell shows, and do not join in
+// classify_lowest: lowest z of each cell, ordered.
+// races    minima; most points are above the current value of the cell and skip the atomic
 extern "C" __global__ void classify_lowest(const double* x, const double* y, const double* z,
                                            long long n, double west, double south, double cell,
                                            int rows, int columns, u64* lowest) {
@@ -94,7 +95,7 @@ extern "C" __global__ void classify_lowest(const double* x, const double* y, con
     }
 }
 
-// classify_heights: heights as the grid has them, and which cells have one.
+// classify_heights: heights relative to the median, and the cells that have one.
 extern "C" __global__ void classify_heights(const u64* lowest, double level, double farthest,
                                             long long n, float* heights, flag_t* known) {
     FOR_POINTS(i, n) {
@@ -105,7 +106,7 @@ extern "C" __global__ void classify_heights(const u64* lowest, double level, dou
     }
 }
 
-// classify_points: height above the terrain, and whether that is ground.               (step 11)
+// classify_points: height above the terrain, and whether the point is ground.               (step 11)
 extern "C" __global__ void classify_points(const double* x, const double* y, const double* z,
                                            long long n, double west, double south, double level,
                                            double cell, const float* terrain, const float* slope,
@@ -133,7 +134,7 @@ extern "C" __global__ void classify_points(const double* x, const double* y, con
 
 // ---- fills                                                                           (fill.py)
 
-// classify_halve: means of the known of 2 x 2 cells.       thread: one coarse cell
+// classify_halve: means of the known cells of each 2 x 2.       thread: one coarse cell
 extern "C" __global__ void classify_halve(const float* z, const flag_t* known, int rows, int columns,
                                           int coarse_rows, int coarse_columns, float* coarse,
                                           flag_t* coarse_known) {
@@ -156,7 +157,7 @@ extern "C" __global__ void classify_halve(const float* z, const flag_t* known, i
     }
 }
 
-// classify_double: known cells as they are, the others bilinearly from the coarse cells around.
+// classify_double: copies known cells; interpolates the others bilinearly from the coarse cells.
 extern "C" __global__ void classify_double(const float* coarse, const float* z, const flag_t* known,
                                            int rows, int columns, int coarse_rows,
                                            int coarse_columns, float* result) {
@@ -195,8 +196,8 @@ extern "C" __global__ void classify_relax(const float* z, const flag_t* known, f
 
 // ---- openings                                                                     (discs.py; step 4)
 
-// classify_runs: least of the 2^k cells from each start on, for all k below `levels`.
-// block    STRIP starts in one row, doubled in shared memory
+// classify_runs: minimum of the 2^k cells from each start on, for all k below `levels`.
+// block    STRIP starts in one row, by doubling in shared memory
 // writes   tables[k][row][start]; start 0 is `margin` columns west of the grid
 extern "C" __global__ void classify_runs(const float* z, float sign, int rows, int columns, int margin,
                                          int levels, float* tables) {
@@ -224,7 +225,7 @@ extern "C" __global__ void classify_runs(const float* z, float sign, int rows, i
     }
 }
 
-// classify_discs: least of the disc around each cell, times `sign`.
+// classify_discs: minimum of sign * z in the disc around each cell, times `sign`.
 // thread   one cell of the result, whose cell (0, 0) is the grid's (-outside, -outside)
 // reads    two entries of the tables for each row of the disc
 extern "C" __global__ void classify_discs(const float* tables, const int* half_widths,
@@ -234,14 +235,14 @@ extern "C" __global__ void classify_discs(const float* tables, const int* half_w
     const int width = columns + 2 * margin;
     FOR_CELLS(i, j, result_rows, result_columns) {
         const int row = i - outside, start = j - outside + margin;
-        float least = INFINITE;
+        float minimum = INFINITE;
         for (int d = at_least(-radius, -row); d <= radius && row + d < rows; ++d) {
             const int half = half_widths[d < 0 ? -d : d], level = levels[d < 0 ? -d : d];
             const float* runs = tables + ((u64)level * rows + row + d) * width;
             const float left = runs[start - half], right = runs[start + half + 1 - (1 << level)];
-            least = lesser(least, lesser(left, right));
+            minimum = lesser(minimum, lesser(left, right));
         }
-        result[(u64)i * result_columns + j] = sign * least;
+        result[(u64)i * result_columns + j] = sign * minimum;
     }
 }
 
@@ -278,7 +279,7 @@ extern "C" __global__ void classify_blur_columns(const float* z, int radius, int
     }
 }
 
-// classify_planes: slopes of the plane through 3 x 3 cells, and how far they are from it.
+// classify_planes: slopes of the plane through 3 x 3 cells, and the rms distance from it.
 extern "C" __global__ void classify_planes(const float* z, float scale, int rows, int columns,
                                            float* slope_x, float* slope_y, float* rms) {
     FOR_CELLS(i, j, rows, columns) {
@@ -329,12 +330,12 @@ extern "C" __global__ void classify_extend(
     const float* z, const float* slope_x, const float* slope_y, const flag_t* ground,
     const flag_t* known, const flag_t* candidate, const int* near_rows, const int* near_columns,
     const float* near_x, const float* near_y, const float* most, const int* octant, int n_near,
-    float least, float of_ground, float of_known, int rows, int columns, flag_t* result) {
+    float min_planes, float of_ground, float of_known, int rows, int columns, flag_t* result) {
     FOR_CELLS(i, j, rows, columns) {
         const u64 at = (u64)i * columns + j;
         result[at] = ground[at];
         if (ground[at] || !candidate[at]) continue;
-        // counts of the eight octants, a byte each: no disc of cells of a metre has more than 255
+        // counts of the eight octants, one byte each: with cells of 1 m no octant has more than 255
         u64 cells = 0, planes = 0, met = 0;
         for (int k = 0; k < n_near; ++k) {
             const int r = i + near_rows[k], c = j + near_columns[k];
@@ -355,7 +356,7 @@ extern "C" __global__ void classify_extend(
                 n_planes += (int)(planes >> (8 * (k & 7)) & 255);
                 n_met += (int)(met >> (8 * (k & 7)) & 255);
             }
-            if ((float)n_met >= least && (float)n_met >= of_ground * (float)n_planes &&
+            if ((float)n_met >= min_planes && (float)n_met >= of_ground * (float)n_planes &&
                 (float)n_met >= of_known * (float)n_cells)
                 result[at] = 1;
         }
@@ -417,8 +418,8 @@ extern "C" __global__ void classify_slopes(const float* terrain, float scale, in
     }
 }
 
-// classify_near_terrain: ground anew.
-// writes   changed[0]: cells that are not what they were
+// classify_near_terrain: makes ground of the known cells near the terrain.
+// writes   changed[0]: number of cells that changed
 extern "C" __global__ void classify_near_terrain(const float* z, const flag_t* known,
                                                  const float* terrain, const float* slope,
                                                  float distance, float per_slope,

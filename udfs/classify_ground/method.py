@@ -1,7 +1,7 @@
-"""The constants of the method, and what follows from them, for the kernels of all devices.
+"""The constants of the method, and values derived from them, for the kernels of all devices.
 
-Lengths are in metres and slopes in metres per metre. Numbers that meet heights on the grid are
-in single precision, so that every device rounds alike.
+Lengths are in metres and slopes in metres per metre. Numbers that are combined with heights on
+the grid have single precision, so that all devices round alike.
 """
 
 from math import floor, sqrt
@@ -15,31 +15,31 @@ Ints = NDArray[np.int32]
 
 BLOCK = 10.0
 SPACINGS_PER_BLOCK = 3.0
-"""Side of the squares in which the occupied area is counted: at least so many metres, and mean
-spacings of the points in their bounding box."""
-LEAST_CELL = 1.0
+"""Side of the squares in which the occupied area is counted: the larger one of so many metres and
+so many mean spacings of the points in their bounding box."""
+MIN_CELL = 1.0
 SPACINGS_PER_CELL = 0.5
 FARTHEST = 1e5
 """Heights on the grid are cut at this distance from their median."""
 
 SWEEPS = 8
 RELAXATION = np.float32(0.8)
-"""Jacobi sweeps at each level of a fill, and the share of a full step that each makes."""
+"""Jacobi sweeps at each level of a fill, and the damping factor of each step."""
 
 PIT_SLOPE = np.float32(5.0)
 """A single cell this much lower than all around it is a low outlier."""
 
 OBJECT_SLOPE = np.float32(0.08)
-"""What an opening lowers by more than this times its radius is an object."""
+"""A cell that an opening lowers by more than this times the radius is an object."""
 OUTSIDE = 0.1
-"""How far beyond the border a disc may have its centre, in radii."""
+"""Distance from the border at which the centre of a disc may lie outside, in radii."""
 CELLS_PER_WINDOW = 8.0
 BASE_RADIUS = 15.0
 """Half side of the square over which the seeds' surface is averaged, twice."""
 
 GROWTHS = 5
 SMOOTH = np.float32(0.15)
-"""Most rms of a smooth cell, and most that it may lie off the slope of its neighbour."""
+"""Maximum rms of a smooth cell, and its maximum distance from the slope of its neighbour."""
 SMOOTH_NEIGHBOURS = 2
 
 CRESTS = 4
@@ -47,11 +47,13 @@ CREST_RADIUS = 6.0
 CREST_HEIGHT = np.float32(1.0)
 CREST_DISTANCE = np.float32(0.2)
 CREST_SLOPE = np.float32(0.15)
-"""A plane meets a cell that is off it by at most distance + slope * how far away it is."""
+"""A plane meets a cell whose vertical distance from it is at most CREST_DISTANCE plus this slope
+times the horizontal distance."""
 CREST_CELLS = np.float32(3.0)
 CREST_GROUND = np.float32(0.9)
 CREST_KNOWN = np.float32(0.25)
-"""Planes of a half disc that must meet the cell: number, share of its ground, of its cells."""
+"""Planes of a half disc that must meet the cell: number, share of its ground cells, share of its
+known cells."""
 
 CLIFF_REACH = 6.0
 CLIFF_HEIGHT = np.float32(2.0)
@@ -63,25 +65,25 @@ DENSIFICATIONS = 6
 
 
 class Neighbours(NamedTuple):
-    """The cells within `CREST_RADIUS` of a cell, itself left out, row by row."""
+    """The cells within `CREST_RADIUS` of a cell, without the cell itself, row by row."""
 
     rows: Ints
     columns: Ints
     x: Floats
     y: Floats
     most: Floats
-    """How far a plane from there may miss the cell."""
+    """Maximum distance at which a plane from there meets the cell."""
     octant: Ints
     """Eighth of the disc, counted from the x axis towards the y axis."""
 
     @property
     def reach(self) -> int:
-        """Radius in cells of a disc that has them all."""
+        """Radius in cells of a disc that contains them all."""
         return int(self.rows.max(initial=0)) + 1
 
 
 def neighbours(cell: float) -> Neighbours:
-    """Lay out the disc for cells of this size."""
+    """List the cells of the disc for cells of this size."""
     reach = floor(CREST_RADIUS / cell)
     rows, columns = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     squares = rows**2 + columns**2
@@ -96,10 +98,10 @@ def neighbours(cell: float) -> Neighbours:
 
 
 def half_widths(radius: int) -> Ints:
-    """How far a disc reaches along the rows 0, 1, ... `radius` away from its centre, in cells."""
+    """Half widths in cells of a disc, in the rows 0, 1, ... `radius` away from its centre."""
     return np.array([floor(sqrt(radius**2 - d**2)) for d in range(radius + 1)], np.int32)
 
 
 def table_levels(half_widths: Ints) -> Ints:
-    """For each row of a disc the k of the longest runs of 2^k cells that fit into it."""
+    """For each row of a disc the largest k such that a run of 2^k cells fits into it."""
     return np.array([int(2 * w + 1).bit_length() - 1 for w in half_widths], np.int32)

@@ -1,4 +1,4 @@
-"""Between points and grid: the Numba loops over the points."""
+"""The Numba loops over the points."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from spatialq.runtime.compile_cache import njit
 
 @njit(cache=True, nogil=True)
 def extent(values: Any, first: int, last: int) -> tuple[float, float, int]:
-    """Least and greatest value, and how many are not finite."""
+    """Find the minimum and maximum, and count the values that are not finite."""
     low, high, bad = np.inf, -np.inf, 0
     for i in range(first, last):
         value = values[i]
@@ -23,7 +23,7 @@ def extent(values: Any, first: int, last: int) -> tuple[float, float, int]:
 def mark(
     x: Any, y: Any, west: float, south: float, side: float, occupied: Any, first: int, last: int
 ) -> None:
-    """Mark the squares that have a point."""
+    """Mark the squares that contain a point."""
     rows, columns = occupied.shape
     for i in range(first, last):
         c, r = int((x[i] - west) / side), int((y[i] - south) / side)
@@ -35,7 +35,7 @@ def lowest(
     x: Any, y: Any, z: Any, west: float, south: float, cell: float, result: Any,
     first: int, last: int,
 ) -> None:  # fmt: skip
-    """Least z of the points [first, last) of each cell."""
+    """Lowest z per cell of the points [first, last)."""
     rows, columns = result.shape
     for i in range(first, last):
         c, r = int((x[i] - west) / cell), int((y[i] - south) / cell)
@@ -50,9 +50,9 @@ def classify(
     terrain: Any, slope: Any, distance: float, per_slope: float,
     height: Any, is_ground: Any, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Height above the terrain, and whether that is near enough to be ground.
+    """Compute the height above the terrain, and whether it is small enough for ground.
 
-    Terrain and slope are bilinear between the centres of cells, and constant beyond the outer.
+    Terrain and slope are bilinear between the centres of cells, and constant beyond the outermost.
     """
     rows, columns = terrain.shape
     for i in range(first, last):

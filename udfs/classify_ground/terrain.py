@@ -1,6 +1,6 @@
-"""From a first guess of the ground cells to the terrain: the Numba loops.
+"""The Numba loops from the first guess of ground cells to the terrain.
 
-Every loop reads the state before it and writes another, so cells have no order.
+Every loop reads one state and writes another, so that the order of cells does not matter.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def flag(before: Any, after: Any, most: Any, flags: Any, first: int, last: int) 
 
 @njit(cache=True, nogil=True)
 def blur_rows(z: Any, radius: int, result: Any, first: int, last: int) -> None:
-    """Mean of the 2 * radius + 1 cells of the row around each cell, the border cell repeated."""
+    """Mean of the 2 * radius + 1 cells around each cell along its row; border cells repeat."""
     columns = z.shape[1]
     padded = np.empty(columns + 2 * radius, np.float32)
     scale = ONE / np.float32(2 * radius + 1)
@@ -45,7 +45,7 @@ def blur_rows(z: Any, radius: int, result: Any, first: int, last: int) -> None:
 
 @njit(cache=True, nogil=True)
 def blur_columns(z: Any, radius: int, result: Any, first: int, last: int) -> None:
-    """Mean of the 2 * radius + 1 cells of the column around each cell, likewise."""
+    """Mean of the 2 * radius + 1 cells around each cell along its column; border cells repeat."""
     rows, columns = z.shape
     scale = ONE / np.float32(2 * radius + 1)
     for i in range(first, last):
@@ -63,9 +63,9 @@ def blur_columns(z: Any, radius: int, result: Any, first: int, last: int) -> Non
 def fit_planes(
     z: Any, scale: Any, slope_x: Any, slope_y: Any, rms: Any, first: int, last: int
 ) -> None:
-    """Slopes of the plane through 3 x 3 cells, and how far they are from it.
+    """Slopes of the plane through 3 x 3 cells, and the rms distance of the cells from it.
 
-    `scale` is cells per metre. Beyond the border its cells are repeated.
+    `scale` is cells per metre. Border cells repeat beyond the border.
     """
     rows, columns = z.shape
     for i in range(first, last):
@@ -113,11 +113,12 @@ def grow(
 def extend(
     z: Any, slope_x: Any, slope_y: Any, ground: Any, known: Any, candidate: Any,
     near_rows: Any, near_columns: Any, near_x: Any, near_y: Any, most: Any, octant: Any,
-    least: Any, of_ground: Any, of_known: Any, result: Any, first: int, last: int,
+    min_planes: Any, of_ground: Any, of_known: Any, result: Any, first: int, last: int,
 ) -> None:  # fmt: skip
     """Add candidates that the planes of the ground cells of some half disc around them meet.
 
-    Least so many planes, and shares of the half disc's ground cells and of its known cells.
+    `min_planes` planes must meet a candidate, and `of_ground` and `of_known` are the minimum
+    shares of the half disc's ground cells and of its known cells.
     """
     rows, columns = z.shape
     cells, planes, met = np.empty(8, np.int32), np.empty(8, np.int32), np.empty(8, np.int32)
@@ -146,7 +147,7 @@ def extend(
                     n_planes += planes[k & 7]
                     n_met += met[k & 7]
                 result[i, j] |= (
-                    np.float32(n_met) >= least
+                    np.float32(n_met) >= min_planes
                     and np.float32(n_met) >= of_ground * np.float32(n_planes)
                     and np.float32(n_met) >= of_known * np.float32(n_cells)
                 )
@@ -159,8 +160,8 @@ def join_cliffs(
 ) -> None:  # fmt: skip
     """Add candidates on the steep face between ground above and ground below them.
 
-    Looks along the four lines through a cell, as far as `reach`, for the nearest ground on
-    either side. `cell` and `diagonal` are the steps along rows or columns, and across them.
+    Looks along the four lines through a cell, up to the distance `reach`, for the nearest ground on
+    either side. `cell` and `diagonal` are the steps along rows or columns, and diagonally.
     """
     rows, columns = z.shape
     for i in range(first, last):
@@ -223,7 +224,7 @@ def near_terrain(
     z: Any, known: Any, terrain: Any, slope: Any, distance: Any, per_slope: Any, ground: Any,
     result: Any, first: int, last: int,
 ) -> int:  # fmt: skip
-    """Ground anew: known cells near the terrain. Returns how many cells have changed."""
+    """Make ground of the known cells near the terrain; return how many cells changed."""
     changed = 0
     for i in range(first, last):
         for j in range(z.shape[1]):

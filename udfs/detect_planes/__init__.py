@@ -1,12 +1,18 @@
-"""Planes of a point cloud by the kernel-based 3D Hough transform: signature, options, limits."""
+"""Declaration of `detect_planes` and `plane_points`: the kernel-based 3D Hough transform."""
 
 from dataclasses import dataclass
-from math import isfinite
-from typing import Literal, get_args
+from typing import Literal
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    LENGTH,
+    Declaration,
+    Output,
+    Parameters,
+    PointsInput,
+    parameter,
+)
 
-from .cost import work
+from .cost import work, work_of_points
 
 Kernel = Literal["tangent", "paper"]
 
@@ -14,105 +20,128 @@ ORIENTATIONS = ("horizontal", "vertical", "oblique")
 
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `detect_planes` and `plane_points`; lengths are in the unit of x, y and z.
+class Options(Parameters):
+    """Parameters of `detect_planes` and `plane_points`.
 
     What is None follows from the cloud: see README.md. Names are the paper's where it has one.
-
-    Parameters
-    ----------
-    kernel : 'tangent' or 'paper'
-        How a node votes: a Gaussian in the tangent plane of its normal, the same wherever the
-        origin is; or the paper's, whose covariance is carried over to rho, phi and theta, and
-        which loses planes through the centroid of the cloud.
-    phi_num : int, in [4, 180]
-        Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees.
-    rho_num : int, in [10, 10000], or None
-        Steps of the distance from the centroid, up to the farthest point.
-    s_level : int, in [0, 12], or None
-        First level of the octree whose nodes may be planar; the root is level 0.
-    s_ms : int, >= 4, or None
-        Points that a node must have.
-    s_ps : float, in (0, 1), or None
-        The same as a share of the cloud; at most one of the two.
-    max_thickness : float, in (0, 1)
-        A planar node's least variance is less than this share of the middle one (s_alpha).
-    min_isotropy : float, in [0, 1)
-        A planar node's middle variance is more than this share of the greatest (s_beta).
-    max_distance : float, > 0, or None
-        Farthest point of a plane from it; None takes three times the noise of each plane.
-    min_points : int, >= 3, or None
-        Points that a plane must have.
-    split : bool
-        Whether parts of a plane that are not connected are planes of their own.
-    orientation_tolerance : float, degrees, in [0, 45]
-        How far a horizontal or vertical plane may be from it.
     """
 
     FUNCTION = "detect_planes"
+    LENGTH_UNIT = "units of x, y and z"
 
-    kernel: Kernel = "tangent"
-    phi_num: int = 30
-    rho_num: int | None = None
-    s_level: int | None = None
-    s_ms: int | None = None
-    s_ps: float | None = None
-    max_thickness: float = 1 / 25
-    min_isotropy: float = 1 / 6
-    max_distance: float | None = None
-    min_points: int | None = None
-    split: bool = False
-    orientation_tolerance: float = 5.0
+    kernel: Kernel = parameter(
+        "tangent",
+        "How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its "
+        "normal, the same wherever the origin is; 'paper' carries the covariance over to rho, phi "
+        "and theta as published, and loses planes through the centroid of the cloud.",
+    )
+    phi_num: int = parameter(
+        30,
+        "Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees.",
+        at_least=4,
+        at_most=180,
+    )
+    rho_num: int | None = parameter(
+        None,
+        "Steps of the distance from the centroid, up to the farthest point.",
+        at_least=10,
+        at_most=10000,
+    )
+    s_level: int | None = parameter(
+        None,
+        "First level of the octree whose nodes may be planar; the root is level 0.",
+        at_least=0,
+        at_most=12,
+    )
+    s_ms: int | None = parameter(None, "Points that a node must have.", unit="points", at_least=4)
+    s_ps: float | None = parameter(
+        None,
+        "Points that a node must have, as a share of the cloud; not together with s_ms.",
+        above=0,
+        below=1,
+    )
+    max_thickness: float = parameter(
+        1 / 25,
+        "The smallest variance of a planar node is less than this share of the middle one "
+        "(s_alpha).",
+        above=0,
+        below=1,
+    )
+    min_isotropy: float = parameter(
+        1 / 6,
+        "The middle variance of a planar node is more than this share of the largest (s_beta).",
+        at_least=0,
+        below=1,
+    )
+    max_distance: float | None = parameter(
+        None,
+        "Greatest distance of a point from its plane; NULL takes three times the noise of each "
+        "plane.",
+        unit=LENGTH,
+        above=0,
+    )
+    min_points: int | None = parameter(
+        None, "Points that a plane must have.", unit="points", at_least=3
+    )
+    split: bool = parameter(
+        False, "Whether parts of a plane that are not connected are planes of their own."
+    )
+    orientation_tolerance: float = parameter(
+        5.0,
+        "How far a horizontal or vertical plane may be from it.",
+        unit="degrees",
+        at_least=0,
+        at_most=45,
+    )
 
-    def __post_init__(self) -> None:
-        if self.kernel not in get_args(Kernel):
-            self.refuse("kernel", " or ".join(map(repr, get_args(Kernel))))
-        if not 4 <= self.phi_num <= 180:
-            self.refuse("phi_num", ">= 4 and <= 180")
-        if self.rho_num is not None and not 10 <= self.rho_num <= 10000:
-            self.refuse("rho_num", ">= 10 and <= 10000, or NULL")
-        if self.s_level is not None and not 0 <= self.s_level <= 12:
-            self.refuse("s_level", ">= 0 and <= 12, or NULL")
-        if self.s_ms is not None and not self.s_ms >= 4:
-            self.refuse("s_ms", ">= 4 or NULL")
-        if self.s_ps is not None and not 0 < self.s_ps < 1:
-            self.refuse("s_ps", "> 0 and < 1, or NULL")
+    def check(self) -> None:
+        """Reject two limits for the same thing."""
+        super().check()
         if self.s_ps is not None and self.s_ms is not None:
-            self.refuse("s_ps", f"NULL where s_ms is given ({self.s_ms})")
-        if not 0 < self.max_thickness < 1:
-            self.refuse("max_thickness", "> 0 and < 1")
-        if not 0 <= self.min_isotropy < 1:
-            self.refuse("min_isotropy", ">= 0 and < 1")
-        if self.max_distance is not None and not (
-            isfinite(self.max_distance) and self.max_distance > 0
-        ):
-            self.refuse("max_distance", "> 0 or NULL")
-        if self.min_points is not None and not self.min_points >= 3:
-            self.refuse("min_points", ">= 3 or NULL")
-        if not 0 <= self.orientation_tolerance <= 45:
-            self.refuse("orientation_tolerance", ">= 0 and <= 45 degrees")
+            self.reject("s_ps", f"NULL where s_ms is given ({self.s_ms})")
 
 
-UDF = Udf(
-    name="detect_planes",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={
-        "plane_id": "BIGINT",
-        "nx": "DOUBLE",
-        "ny": "DOUBLE",
-        "nz": "DOUBLE",
-        "d": "DOUBLE",
-        "votes": "DOUBLE",
-        "point_count": "BIGINT",
-        "cx": "DOUBLE",
-        "cy": "DOUBLE",
-        "cz": "DOUBLE",
-        "rmse": "DOUBLE",
-        "area": "DOUBLE",
-        "orientation": "VARCHAR",
-        "boundary": "GEOMETRY",
-    },
-    work=work,
-    values={"orientation": ORIENTATIONS},
+PLANE_COLUMNS = {
+    "plane_id": "BIGINT",
+    "nx": "DOUBLE",
+    "ny": "DOUBLE",
+    "nz": "DOUBLE",
+    "d": "DOUBLE",
+    "votes": "DOUBLE",
+    "point_count": "BIGINT",
+    "cx": "DOUBLE",
+    "cy": "DOUBLE",
+    "cz": "DOUBLE",
+    "rmse": "DOUBLE",
+    "area": "DOUBLE",
+    "orientation": "VARCHAR",
+    "boundary": "GEOMETRY",
+}
+
+DECLARATION = Declaration(
+    inputs=PointsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="detect_planes",
+            summary="Planes of a point cloud by the kernel-based 3D Hough transform: one row per "
+            "plane, the plane with the most votes first.",
+            columns=PLANE_COLUMNS,
+            work=work,
+            examples=("FROM detect_planes('points') WHERE orientation = 'vertical'",),
+            codes={"orientation": ORIENTATIONS},
+        ),
+        Output(
+            name="plane_points",
+            summary="The plane of each point, of those that detect_planes finds: one row per "
+            "point, in the order of the input; plane_id and distance are NULL where a point "
+            "belongs to no plane.",
+            columns={"point_id": "BIGINT", "plane_id": "BIGINT", "distance": "DOUBLE"},
+            work=work_of_points,
+            examples=(
+                "SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id",
+            ),
+            nulls={"plane_id": 0},
+        ),
+    ),
 )

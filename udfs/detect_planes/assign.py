@@ -1,7 +1,7 @@
-"""Loops over points: the plane of each, and what the points of a plane have in common.
+"""Loops over points that assign each point to a plane and sum up the points of each plane.
 
-A plane is looked for only in cells near its nodes, and its points are told by a raster in it:
-what is no part of a surface large enough, such as where another wall crosses it, is left out.
+A plane is only considered in cells near its nodes. A raster in the plane then decides: pixels that
+are not part of a large enough surface, such as where another wall crosses the plane, are left out.
 """
 
 import numpy as np
@@ -11,22 +11,22 @@ from spatialq.runtime.compile_cache import njit
 from .cells import BITS, BLOCK, steps
 
 SIDES = 32
-"""Directions in a plane whose farthest points make its boundary."""
+"""Number of directions in a plane; the farthest points along them form its boundary."""
 
 PLACES = 20
-"""Bits of a place in a plane's raster, in the keys of its farthest points."""
+"""Bits of a position in a plane's raster, in the keys of its farthest points."""
 
 NEAR = 1 << 15
-"""Steps to the greatest distance from a plane, in sums."""
+"""Units of the maximum distance from a plane, in sums."""
 
 PART = 256
-"""Parts of a step, in sums of coordinates."""
+"""Units of a step, in sums of coordinates."""
 
 SUMS = 6
-"""Of a plane: points, x, y, z, distance, squared distance."""
+"""Sums per plane: points, x, y, z, distance, squared distance."""
 
 EDGE = 1 << 30
-"""Added to the label of a pixel that has a neighbour without points."""
+"""Flag in the label of a pixel that has a neighbour without points."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -38,18 +38,18 @@ def nearest(x, y, z, first, last, items, planes, rasters, starts, labels, place)
     x, y, z : float
         In steps.
     first, last : int
-        Where the planes are that may be in the point's cell.
+        Range in `items` of the planes near the point's cell.
     items : int32[]
     planes : float64[planes, 5]
-        Normal, offset, greatest distance, in steps.
+        Normal, offset, maximum distance, in steps.
     rasters : float64[planes, 9]
-        Two axes, the least place along each in steps, and the inverse of a pixel's side.
+        Two axes, the minimum along each in steps, and the inverse of the side of a pixel.
     starts : int64[planes, 3]
         First pixel, pixels in a row, pixels along the longer side.
     labels : int32[pixels]
-        Surface that a pixel belongs to, or 0; EDGE may be added. Empty: all belong to one.
+        Surface of each pixel, or 0; EDGE may be added. If empty, every pixel is on a surface.
     place : float64[3]
-        Out: distance in steps, and the place in pixels.
+        Out: distance in steps, and the position in pixels.
 
     Returns
     -------
@@ -77,16 +77,16 @@ def cover(
     x, y, z, low_x, low_y, low_z, scale, start, stop,
     grid, cell_starts, items, planes, rasters, starts, anywhere, covered, sums,
 ):  # fmt: skip
-    """Mark the pixels that have points, and add up how far these are from their planes.
+    """Mark the pixels that have points, and sum up the distances of the points from their planes.
 
     Parameters
     ----------
     grid : int
         Level of the cells.
     cell_starts : int32[8^grid + 1]
-        Where the planes of a cell are in `items`; cells x before y before z.
+        Start of the planes of each cell in `items`; cells are numbered x before y before z.
     anywhere : int32[0]
-        No labels.
+        Empty labels.
     covered : uint8[pixels]
         In and out.
     sums : int64[planes, SUMS]
@@ -119,24 +119,25 @@ def settle(
     grid, cell_starts, items, planes, rasters, starts, labels, sides,
     sums, farthest, owner, distance,
 ):  # fmt: skip
-    """Give each point to a surface, and add up the surfaces' points.
+    """Assign each point to a surface, and sum up the points of each surface.
 
     Parameters
     ----------
     sides : float64[SIDES, 2]
         Directions in a raster.
     sums : int64[surfaces, SUMS]
-        In and out: points, their coordinates in parts of steps, distances and their squares in
-        parts of the greatest.
+        In and out: points, their coordinates in units of 1/PART step, distances and their squares
+        in units of the maximum distance / NEAR.
     farthest : int64[surfaces, SIDES]
-        In and out: how far points go each way, and where that point is, in one number.
+        In and out: keys that combine how far the farthest point is along each direction, and its
+        position.
     owner, distance : int32[n], float64[n]
         Out, unless empty: surface, or 0; distance from its plane in steps.
     """
     a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     place = np.empty(3)
     shift = np.int32(BITS - grid)
-    told = owner.size > 0
+    wants_owner = owner.size > 0
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
         steps(x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c)
@@ -152,12 +153,12 @@ def settle(
                 items, planes, rasters, starts, labels, place,
             )  # fmt: skip
             if p < 0:
-                if told:
+                if wants_owner:
                     owner[first + k], distance[first + k] = 0, np.nan
                 continue
             label = labels[pixel]
             row = (label & (EDGE - 1)) - 1
-            if told:
+            if wants_owner:
                 owner[first + k], distance[first + k] = row + 1, place[0]
             off = np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
             sums[row, 0] += 1
@@ -167,12 +168,12 @@ def settle(
             sums[row, 4] += off
             sums[row, 5] += off * off
             if label & EDGE:
-                reach(place[1], place[2], starts[p, 2], sides, farthest[row])
+                keep_farthest(place[1], place[2], starts[p, 2], sides, farthest[row])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def reach(u, v, size, sides, farthest):
-    """Note a point of a raster so many pixels long, if none is farther one way."""
+def keep_farthest(u, v, size, sides, farthest):
+    """Keep a point of a raster `size` pixels long if it is the farthest in some direction."""
     unit = float((1 << PLACES) - 1) / float(size)
     a, b = np.int64(u * unit), np.int64(v * unit)
     for s in range(SIDES):
@@ -184,7 +185,7 @@ def reach(u, v, size, sides, farthest):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def name(owner, distance, ids, step, named, start, stop):
-    """Turn surfaces to plane_ids, and steps to units of the coordinates.
+    """Convert surfaces to plane_ids, and steps to units of the coordinates.
 
     Parameters
     ----------
@@ -193,9 +194,9 @@ def name(owner, distance, ids, step, named, start, stop):
     distance : float64[n]
         In and out.
     ids : int64[surfaces + 1]
-        Of no surface, then of each: 0 where it is no plane.
+        The plane_id of "no surface", then of each surface; 0 if the surface is not a plane.
     step : float
-        In units of the coordinates.
+        Length of a step in units of the coordinates.
     named : int64[n]
         Out.
     """
@@ -221,7 +222,7 @@ def rest(
     Returns
     -------
     int
-        Where they end.
+        End of the list.
     """
     a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     shift = np.int32(BITS - grid)

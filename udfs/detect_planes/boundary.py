@@ -1,4 +1,4 @@
-"""Polygons around the points of planes, as WKB."""
+"""Boundary polygons of planes, as WKB."""
 
 import struct
 from typing import Any
@@ -14,19 +14,19 @@ MASK = (1 << PLACES) - 1
 
 
 def sides() -> Any:
-    """Directions in which a plane's farthest points are kept: float64[SIDES, 2]."""
-    # exactly opposite ones in pairs, and exactly along the axes
+    """Directions in a plane for which the farthest point is kept: float64[SIDES, 2]."""
+    # pairs are exactly opposite, and some are exactly along the axes
     angles = np.arange(SIDES) * (2 * np.pi / SIDES)
     return np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 15)
 
 
 def corners(keys: Any) -> Any:
-    """Give the places of the farthest points, each once: float64[corners, 2], of the longer side.
+    """Positions of the distinct farthest points: float64[corners, 2], as parts of the longer side.
 
     Parameters
     ----------
     keys : int64[SIDES]
-        See `assign.reach`; -1 where there is none.
+        See `assign.keep_farthest`; -1 if there is no point.
     """
     keys = keys[keys >= 0]
     places = np.column_stack([keys >> PLACES & MASK, keys & MASK])
@@ -35,7 +35,7 @@ def corners(keys: Any) -> Any:
 
 
 def polygon(ring: Any) -> bytes:
-    """Write a POLYGON Z of one ring, which need not be closed: float64[corners, 3]."""
+    """Write a POLYGON Z of one ring, float64[corners, 3], which need not be closed."""
     closed = np.vstack([ring, ring[:1]])
     head = struct.pack("<BIII", 1, POLYGON_Z, 1, len(closed))
     return head + np.ascontiguousarray(closed, "<f8").tobytes()

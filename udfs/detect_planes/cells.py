@@ -1,8 +1,8 @@
-"""Loops over points: their bounds, the moments of the octree's cells, what lies off its planes.
+"""Loops over points: bounds, moments of the octree's cells, outliers of its nodes.
 
-A coordinate is a whole number of steps, 2^21 to the side of the root cube, so that all sums are
-whole numbers: their order does not matter, and both devices have the same. Cells of a level are
-numbered in Morton order, x before y before z: the eight parts of cell c are 8 c to 8 c + 7.
+Coordinates are integers in steps of 1/2^21 of the side of the root cube, so that all sums are
+integers: their order does not matter, and all devices get the same. Cells of a level are numbered
+in Morton order, x before y before z: the eight parts of cell c are 8 c to 8 c + 7.
 """
 
 import numpy as np
@@ -10,29 +10,29 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 
 BITS = 21
-"""Steps to the side of the root cube, as a power of 2."""
+"""The side of the root cube has 2^BITS steps."""
 
 GRID = 5
 """Level of the first grid of cells."""
 
 FINER = 1
-"""Levels by which a further grid is finer than the cells it divides."""
+"""Number of levels that each further grid is finer than the cells it divides."""
 
 MOMENTS = 10
-"""Of a cell: points, x, y, z, xx, xy, xz, yy, yz, zz."""
+"""Moments per cell: points, x, y, z, xx, xy, xz, yy, yz, zz."""
 
 NONE, OPEN = -1, -2
-"""States of a cell that no planar node holds: nothing to find in it, or only in its parts."""
+"""States of a cell outside all planar nodes: without planes, or to be searched in its parts."""
 
 BLOCK = 512
-"""Points whose coordinates are turned to steps at once, which vectorises."""
+"""Points whose coordinates are converted to steps together, so that the loop vectorises."""
 
 TOP = (1 << BITS) - 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bounds(values, start, stop):
-    """Give the least and the greatest value, and how many are NaN or infinite."""
+    """Find the minimum and maximum, and count the values that are NaN or infinite."""
     low, high, bad = np.inf, -np.inf, np.int32(0)
     for value in values[start:stop]:
         low = value if value < low else low
@@ -51,7 +51,7 @@ def spread(v):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def steps(x, y, z, low_x, low_y, low_z, scale, a, b, c):
-    """Turn coordinates to steps."""
+    """Convert coordinates to steps."""
     top = np.int32(TOP)
     for k in range(x.size):
         a[k] = max(min(np.int32((x[k] - low_x) * scale), top), np.int32(0))
@@ -61,7 +61,7 @@ def steps(x, y, z, low_x, low_y, low_z, scale, a, b, c):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cells_of(a, b, c, n, cell):
-    """Find the cells of the first grid that points lie in."""
+    """Find the cell of each point in the first grid."""
     shift = np.int32(BITS - GRID)
     for k in range(n):
         cell[k] = spread(a[k] >> shift) << 2 | spread(b[k] >> shift) << 1 | spread(c[k] >> shift)
@@ -69,7 +69,7 @@ def cells_of(a, b, c, n, cell):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_moments(table, row, a, b, c):
-    """Add a point to the moments of a cell; coordinates are offsets in it."""
+    """Add a point to the moments of a cell; its coordinates are relative to the cell."""
     first = np.uint64(row) * np.uint64(MOMENTS)
     table[first] += 1
     table[first + np.uint64(1)] += a
@@ -90,7 +90,7 @@ def add_points(x, y, z, low_x, low_y, low_z, scale, start, stop, table):
     Parameters
     ----------
     table : int64[8^GRID * MOMENTS]
-        In and out: sums of offsets from each cell's least corner, in steps.
+        In and out: sums of offsets from the minimum corner of each cell, in steps.
     """
     a, b = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     c, cell = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
@@ -112,11 +112,11 @@ def add_open(points, slots, start, stop, level, table):
     Parameters
     ----------
     points : int64[n]
-        Coordinates in steps, BITS each.
+        Three coordinates in steps, BITS bits each.
     slots : int32[n]
-        Which of the open cells each lies in.
+        Number of each point's cell among the open cells.
     level : int
-        Of the parts.
+        Level of the parts.
     table : int64[open cells * 8^FINER * MOMENTS]
         In and out.
     """
@@ -131,7 +131,7 @@ def add_open(points, slots, start, stop, level, table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def part_of(a, b, c, shift):
-    """Give the place of a part within its open cell: FINER bits of each coordinate."""
+    """Give the number of a point's part of an open cell: FINER bits of each coordinate."""
     code = 0
     for bit in range(FINER):
         at = shift + bit
@@ -141,7 +141,7 @@ def part_of(a, b, c, shift):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sift_point(a, b, c, node, planes, corners, outliers):
-    """Note a point of a planar node that is too far from the node's plane."""
+    """Add a point of a planar node to its outliers if it is too far from the plane."""
     d = planes[node, 0] * a + planes[node, 1] * b + planes[node, 2] * c - planes[node, 3]
     if abs(d) > planes[node, 4]:
         s = corners[node, 3]
@@ -159,27 +159,27 @@ def sift_points(
     x, y, z, low_x, low_y, low_z, scale, start, stop,
     state, planes, corners, outliers, ranks, points, slots,
 ):  # fmt: skip
-    """Note the outliers of planar nodes, and keep the points of open cells.
+    """Sum up the outliers of planar nodes, and list the points of open cells.
 
     Parameters
     ----------
     state : int32[8^GRID]
-        Node that holds the cell, NONE or OPEN.
+        Node that contains the cell, NONE or OPEN.
     planes : float64[nodes, 5]
-        Normal, offset, and how far a point may be from the plane, in steps.
+        Normal, offset, and maximum distance of a point from the plane, in steps.
     corners : int64[nodes, 4]
-        Least corner of a node, and by how much offsets from it are shifted.
+        Minimum corner of a node, and the number of bits by which offsets from it are shifted.
     outliers : int64[nodes * MOMENTS]
         In and out.
     ranks : int32[8^GRID]
-        Which of the open cells a cell is.
+        Number of a cell among the open cells.
     points, slots : int64[n], int32[n]
         Out, from `start` on.
 
     Returns
     -------
     int
-        Where what was kept ends.
+        End of the list.
     """
     a, b = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     c, cell = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
@@ -205,7 +205,7 @@ def sift_points(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sift_open(points, slots, start, stop, level, state, planes, corners, outliers, ranks):
-    """Do what `sift_points` does, on the points that a former call kept, in their place."""
+    """Do the same as `sift_points` for points that a previous call listed, in place."""
     shift = BITS - level
     end = start
     for k in range(start, stop):

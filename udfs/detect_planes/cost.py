@@ -1,5 +1,6 @@
-"""How much work a call of `detect_planes` is: bytes and steps, no machine constants."""
+"""How much work a call of `detect_planes` or `plane_points` is: bytes and steps."""
 
+from dataclasses import replace
 from typing import Any
 
 from spatialq.functions.declaration import Work
@@ -14,3 +15,9 @@ def work(rows: int, options: Any) -> Work:
     """
     del options
     return Work(bytes_in=24 * rows, bytes_out=0, steps=rows, bytes_kernel=72 * rows)
+
+
+def work_of_points(rows: int, options: Any) -> Work:
+    """Count the same, and one row per point that comes back."""
+    planes = work(rows, options)
+    return replace(planes, bytes_out=16 * rows, bytes_kernel=planes.bytes_kernel + 28 * rows)

@@ -1,11 +1,12 @@
 """`detect_planes` on the CPU: points and cells in threads; the stages are those of README.md."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import not_finite, read_only
 from spatialq.runtime.threads import n_threads, spans
 
 from . import assign, cells, nodes, pixels, votes
@@ -30,24 +31,30 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64]",
     options: "Options",
-) -> "dict[str, NDArray[Any]]":
-    """Find the planes of a cloud.
+    outputs: "Sequence[str]",
+) -> "dict[str, dict[str, NDArray[Any]]]":
+    """Find the planes of a cloud, and the plane of each point.
 
     Parameters
     ----------
     x, y, z : float64[n]
     point_id : int64[n]
     options : Options
+    outputs : sequence of 'detect_planes', 'plane_points'
+        Several come from one search.
 
     Returns
     -------
-    dict of columns
-        The most representative plane first: `plane_id` int64: 1, 2, 3 ...; `nx`, `ny`, `nz`, `d`:
-        n . p = d for its points p, n of length 1, its greatest
-        component positive; `votes`: weights of its nodes;
-        `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse`: of their distances;
-        `area`: of what they cover; `orientation` int8: place in ORIENTATIONS; `boundary`: WKB
-        POLYGON Z, convex, with points of the plane as corners.
+    dict of output -> dict of columns
+        'detect_planes', one row per plane, the one with the most votes first: `plane_id` int64: 1,
+        2, 3 ...; `nx`, `ny`, `nz`, `d`: n . p = d for the points p of the plane, with a unit vector
+        n whose largest component is positive; `votes`: sum of the weights of its nodes;
+        `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse` of their distances; `area`
+        that they cover; `orientation` int8: index into ORIENTATIONS; `boundary`: WKB POLYGON Z,
+        convex, with points of the plane as corners.
+        'plane_points', one row per point, in the order of the input: `point_id` as given;
+        `plane_id` int64, 0 for a point without a plane; `distance` float64: signed distance from
+        the plane along its normal, NaN without a plane.
 
     Raises
     ------
@@ -62,9 +69,12 @@ def run(
     References
     ----------
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
-    Pattern Recognition 48 (2015) 2043-2053. Differs from it as README.md says.
+    Pattern Recognition 48 (2015) 2043-2053. README.md lists the differences.
     """
-    return detection(x, y, z, point_id, options, label=False).columns
+    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
+    of_points = {"point_id": point_id, "plane_id": found.owner, "distance": found.distance}
+    tables = {"detect_planes": found.columns, "plane_points": of_points}
+    return {name: tables[name] for name in outputs}
 
 
 def detection(
@@ -77,9 +87,7 @@ def detection(
     label: bool,
 ) -> Detection:
     """Find the planes of a cloud as `run` does, and the plane of each point if `label`."""
-    points = [np.ascontiguousarray(values).view() for values in (x, y, z)]
-    for values in points:
-        values.flags.writeable = False  # one Numba type, wherever the arrays came from
+    points = [read_only(values) for values in (x, y, z)]
     with ThreadPoolExecutor(n_threads()) as pool:
         threads = Threads(pool, n_threads())
         cube = _cube(threads, points, point_id, options.FUNCTION)
@@ -102,13 +110,13 @@ def _cube(threads: "Threads", points: Any, point_id: Any, function: str) -> Cube
 
 
 class Threads:
-    """Runs loops over parts of a range."""
+    """Runs loops over parts of a range in threads."""
 
     def __init__(self, pool: ThreadPoolExecutor, count: int) -> None:
         self.pool, self.count = pool, count
 
     def parts(self, size: int, worth: int) -> list[tuple[int, int]]:
-        """Divide a range, at most into as many parts as there are threads."""
+        """Divide a range into parts of at least `worth` items, at most one part per thread."""
         return spans(size, max(1, min(self.count, size // worth)))
 
     def each(self, work: Callable[..., Any], *parts: Iterable[Any]) -> list[Any]:
@@ -118,7 +126,7 @@ class Threads:
 
 
 class CpuCloud:
-    """The points, and those of open cells, in main memory; see `octree.Cloud`."""
+    """The points, and the points of open cells, in main memory; see `octree.Cloud`."""
 
     xp = np
 
@@ -129,7 +137,7 @@ class CpuCloud:
         self.kept: Any = None
 
     def moments(self, n_cells: int, level: int) -> Any:
-        """Sum up open cells' points in their parts, see `octree.Cloud`."""
+        """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         tables = [np.zeros(n_cells * MOMENTS, np.int64) for _ in self.parts]
 
         def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
@@ -142,7 +150,7 @@ class CpuCloud:
         return _sum(tables).reshape(n_cells, MOMENTS)
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
-        """Sum up outliers, and keep the points of open cells, see `octree.Cloud`."""
+        """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         tables = [np.zeros(planes.shape[0] * MOMENTS, np.int64) for _ in self.parts]
         lists = state, planes, corners
         first = self.kept is None
@@ -164,7 +172,7 @@ class CpuCloud:
         return _sum(tables).reshape(-1, MOMENTS)
 
     def forget(self) -> None:
-        """Give up the points of open cells."""
+        """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.parts(self.size, POINTS_PER_THREAD)
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
@@ -175,14 +183,14 @@ class CpuCloud:
         )
 
     def download(self, array: Any) -> Any:
-        """Give an array as it is: it is here."""
+        """Return the array, which is in main memory already."""
         return array
 
     def peaks(
         self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
-        """Vote, smooth, and find the peaks: places in the accumulator, and their votes."""
+        """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
         parts = self.threads.parts(len(nodes), CELLS_PER_THREAD)
         arrays = [np.zeros(shape, np.int64) for _ in parts]
 
@@ -233,10 +241,10 @@ class CpuCloud:
         return CpuCloud(self.threads, points, self.cube)
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
-        """Mark the pixels with points, and sum up each plane's: see `assign.cover`."""
+        """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in parts]
-        covered = np.zeros(rasters.n_pixels, np.uint8)  # all write the same
+        covered = np.zeros(rasters.n_pixels, np.uint8)  # all threads write the same value
         anywhere = np.empty(0, np.int32)
         self.threads.each(
             lambda part, sums: assign.cover(
@@ -249,7 +257,7 @@ class CpuCloud:
         return covered, _sum(sums)
 
     def connect(self, rasters: Any, covered: Any) -> Any:
-        """Find the pixels that hang together: runs and parts of them, planes of parts, sizes."""
+        """Find connected pixels: their runs and connected parts, planes and sizes of the parts."""
         runs: list[Any] = []
         sizes: list[Any] = []
         n_parts = 0
@@ -267,7 +275,7 @@ class CpuCloud:
         return runs, plane, np.concatenate(sizes)
 
     def paint(self, rasters: Any, runs: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
         own, labels = np.zeros((2, rasters.n_pixels), np.int32)
         for (first, rows, columns), (firsts, lasts, part) in zip(
             rasters.extents().tolist(), runs, strict=True
@@ -281,7 +289,7 @@ class CpuCloud:
         return labels, counts[1:]
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
-        """Give each point to a surface, and sum up each one's: see `assign.settle`."""
+        """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         n = len(surfaces.plane)
         sums = [np.zeros((n, assign.SUMS), np.int64) for _ in parts]
@@ -301,21 +309,11 @@ class CpuCloud:
         return _sum(sums), np.maximum.reduce(farthest), owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
-        """Turn surfaces to plane_ids, and steps to units of the coordinates."""
+        """Convert surfaces to plane_ids, and steps to units of the coordinates."""
         named = np.empty(self.size, np.int64)
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         self.threads.each(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
         return named, distance
-
-
-def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
-    """Say which points cannot be taken; on NumPy and CuPy arrays."""
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    first = int(np.argmax(bad))
-    return (
-        f"{function}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
-        f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
-    )
 
 
 def _sum(tables: "list[NDArray[np.int64]]") -> "NDArray[np.int64]":

@@ -1,4 +1,4 @@
-"""The stages from points to planes, on whatever device the points are: see README.md."""
+"""The stages from points to planes, on the device of the points: see README.md."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,41 +10,41 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import EXPLAINED, FREE, group, unite
-from .octree import LEAST, Cube, Nodes, planar_nodes, weighted_median
+from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
     from . import Options
 
 NOISES = 3.0
-"""Standard deviations of a plane that its points may be off it, where max_distance is not given."""
+"""Maximum distance of a point from its plane, in standard deviations, without max_distance."""
 
-FEWEST_NODES = 3
-"""Nodes that a plane must have."""
+MIN_NODES = 3
+"""Minimum number of nodes of a plane."""
 
 ROUGH = 3.0
-"""Times that a node may be thicker than that of the median point."""
+"""A node may be this many times as thick as the node of the median point."""
 
-TURNS = 5
-"""Times that what no plane explains is searched again, at most."""
+MAX_SEARCHES = 5
+"""Maximum number of repeated searches in the points that no plane explains."""
 
 OWN = 0.8
-"""Share of its nodes' points that a plane must be the nearest to."""
+"""A plane must be the nearest plane to at least this share of its nodes' points."""
 
 SUPPORT = 3
-"""Points that a plane must have where min_points is not given, in those of the least node."""
+"""Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
 
 AREA, SHARE = 0.75, 0.25
-"""Weights of a node's side and of its points: the paper's w_a and w_d."""
+"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
 
 RHO_STEPS = 100, 1000
-"""Least and most steps of rho, where rho_num is not given."""
+"""Minimum and maximum number of steps of rho, without rho_num."""
 
-LEAST_REACH = 2.0
-"""Steps that a plane's points may be off it, at least."""
+MIN_DISTANCE = 2.0
+"""Lower bound of the maximum distance of points from a plane, in steps."""
 
 ROOT = float(1 << (BITS - 1))
-"""Steps to half a side of the root cube."""
+"""Half the side of the root cube, in steps."""
 
 
 COLUMNS = (
@@ -54,15 +54,15 @@ COLUMNS = (
 
 
 KINDS = {"plane_id": np.int64, "point_count": np.int64, "orientation": np.int8, "boundary": object}
-"""Of those that are not float64."""
+"""Types of the columns that are not float64."""
 
 
 @dataclass(frozen=True)
 class Detection:
-    """Planes, and which points are theirs."""
+    """Planes, and the plane of each point."""
 
     columns: dict[str, Any]
-    """Those of `detect_planes`."""
+    """The columns of the result of `detect_planes`."""
     owner: Any
     """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
     distance: Any
@@ -78,11 +78,11 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
     rest, wide = cloud, 0
-    for turn in range(TURNS):
+    for search in range(MAX_SEARCHES):
         rest = rest.rest(near_planes(nodes, owner, planes), planes)
-        if rest.size < LEAST * FEWEST_NODES:
+        if rest.size < MIN_S_MS * MIN_NODES:
             break
-        if turn == TURNS - 1:
+        if search == MAX_SEARCHES - 1:
             wide = 1
         more = planar_nodes(rest, options, wide, cloud.size)
         kept = owner >= 0
@@ -90,7 +90,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         owner, planes = _grouped(cloud, nodes, cube, options)
         if wide == 1:
             break
-        # walls close together come out one after the other; what then is left may be rough
+        # walls close together are found one after the other; what is left then may be rough
         wide = 0 if np.any(owner[np.count_nonzero(kept) :] >= 0) else 1
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
@@ -100,17 +100,17 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         own = sums[:, 0] >= OWN * of_nodes
         if own.all():
             break
-        # the others are made of edges: most points of their nodes are nearer to other planes
+        # the others consist of edges: most points of their nodes are nearer to other planes
         owner, planes = _without(owner, planes, own)
     if len(planes) == 0:
         return _nothing(cloud, label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
-    least = np.full(len(planes), np.inf)
-    np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.least[owner >= 0])
-    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], least, split=options.split)
+    min_points = np.full(len(planes), np.inf)
+    np.minimum.at(min_points, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
+    surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
-    keep = np.flatnonzero(sums[:, 0] >= (options.min_points or least[surfaces.plane]))
+    keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
     if label:
@@ -120,31 +120,28 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     return Detection(columns, owners, distances)
 
 
-def _noise(nodes: Nodes) -> float:
-    """Give the variance across a node that the median point has."""
+def _noise(nodes: PlanarNodes) -> float:
+    """Give the variance across the node of the median point."""
     return weighted_median(nodes.values[:, 0], nodes.count)
 
 
-def _sound(nodes: Nodes, noise: float) -> Any:
-    """Tell which nodes are as thick as noise makes a plane.
-
-    Two walls in one are thicker.
-    """
-    return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (LEAST_REACH / ROOT) ** 2)
+def _sound(nodes: PlanarNodes, noise: float) -> Any:
+    """Tell which nodes are not thicker than noise explains; a node of two walls is thicker."""
+    return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
 
 
-def _weights(nodes: Nodes, size: int) -> Any:
+def _weights(nodes: PlanarNodes, size: int) -> Any:
     return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
 
 
-def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
-    """Vote, find the peaks, and give nodes to planes: the most representative first.
+def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
+    """Vote, find the peaks, and assign nodes to planes; the most representative plane is first.
 
     Returns
     -------
     owner : int32[nodes]
     planes : float64[planes, 5]
-        Normal, offset, greatest distance, in steps from the least corner of the cube.
+        Normal, offset and maximum distance, in steps from the minimum corner of the cube.
     """
     around = ball(options.phi_num)
     means = nodes.mean - nodes.centroid
@@ -152,28 +149,28 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
     noise = float(np.sqrt(np.median(nodes.values[:, 0]))) if len(nodes) else 0.0
     rho_num = options.rho_num
     if rho_num is None:
-        least, most = RHO_STEPS
-        rho_num = most if noise == 0 else int(min(max(farthest / (NOISES * noise), least), most))
+        low, high = RHO_STEPS
+        rho_num = high if noise == 0 else int(min(max(farthest / (NOISES * noise), low), high))
     rho_step = (farthest or 1.0) / rho_num
     shape = len(around.directions), rho_num + BEYOND + RADIUS
     weights = _weights(nodes, cloud.size)
-    # a node that holds more than its plane is thick: it tells less
+    # a node that contains more than its plane is thick and gets a lower weight
     precisions = nodes.count / (nodes.values[:, 0] + 0.5 * noise * noise + 1 / ROOT**2)
-    shares = nodes.count / (options.min_points or SUPPORT * nodes.least)
+    shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
     owner, planes = np.full(len(nodes), FREE, np.int32), np.empty((0, 5))
-    while True:  # beside a great peak there is no other: planes there vote again, without it
+    while True:  # a large peak suppresses those beside it, which therefore vote again without it
         free = np.flatnonzero(owner == FREE)
         places, votes = cloud.peaks(
             nodes.join(owner == FREE), means[free], weights[free], around, rho_step, shape,
             options.kernel, cube.half,
         )  # fmt: skip
-        turn = np.lexsort((places, -votes))
-        at, rhos = np.divmod(places[turn], shape[1])
+        order = np.lexsort((places, -votes))
+        at, rhos = np.divmod(places[order], shape[1])
         before, planes = len(planes), np.vstack([planes, np.empty((at.size, 5))])
         n = group(
             np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step,
             nodes.count, precisions, means, nodes.covariance, nodes.values, nodes.vectors,
-            around.step, rho_step, max(noise, 1 / ROOT), shares, FEWEST_NODES, before, owner,
+            around.step, rho_step, max(noise, 1 / ROOT), shares, MIN_NODES, before, owner,
             planes,
         )  # fmt: skip
         planes = planes[:n]
@@ -190,44 +187,44 @@ def _grouped(cloud: Any, nodes: Nodes, cube: Cube, options: "Options") -> tuple[
 
 
 def _without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
-    """Leave out planes that are not kept; their nodes are free."""
+    """Remove the planes that are not kept; their nodes become free."""
     renamed = np.append(np.where(kept, np.cumsum(kept) - 1, FREE), [EXPLAINED, FREE])
     return renamed[owner].astype(np.int32), planes[kept]
 
 
 def _faces_down(planes: Any) -> Any:
-    """Tell which normals point the other way than is agreed: along their greatest component."""
+    """Tell which normals must be reversed, so that their largest component is positive."""
     normals = planes[:, :3]
-    greatest = np.abs(normals).argmax(1)[:, None]
-    return np.take_along_axis(normals, greatest, 1)[:, 0] < 0
+    largest = np.abs(normals).argmax(1)[:, None]
+    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
-def _in_steps(nodes: Nodes, planes: Any, cube: Cube, options: "Options") -> Any:
-    """Give normals, offsets and greatest distances of planes in steps from the least corner."""
+def _in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
+    """Give normals, offsets and maximum distances of planes in steps from the minimum corner."""
     normals = planes[:, :3]
     offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT
     if options.max_distance is None:
-        most = NOISES * np.sqrt(planes[:, 4]) * ROOT
+        limits = NOISES * np.sqrt(planes[:, 4]) * ROOT
     else:
-        most = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
-    # a flat plane's points are told by rounding alone
-    return np.column_stack([normals, offsets, np.maximum(most, LEAST_REACH)])
+        limits = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
+    # the points of an exactly flat plane differ from it by rounding only
+    return np.column_stack([normals, offsets, np.maximum(limits, MIN_DISTANCE)])
 
 
-def _mean_distance(sums: Any, most: Any) -> Any:
-    return sums[:, 4] / np.maximum(sums[:, 0], 1) * (most / assign.NEAR)
+def _mean_distance(sums: Any, limits: Any) -> Any:
+    return sums[:, 4] / np.maximum(sums[:, 0], 1) * (limits / assign.NEAR)
 
 
 def _columns(
     cube: Cube, rasters: Any, planes: Any, surfaces: Any, sums: Any, farthest: Any, weights: Any,
     options: "Options", order: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Describe the surfaces in a certain order, in the coordinates of the cloud."""
+    """Describe the surfaces in the given order, in the coordinates of the cloud."""
     step = cube.side / 2**BITS
     sums, plane = sums[order], surfaces.plane[order]
-    counts, most = sums[:, 0], planes[plane, 4] / assign.NEAR * step
+    counts, unit = sums[:, 0], planes[plane, 4] / assign.NEAR * step
     normals = planes[plane, :3]
-    # sums are of whole parts of steps, rounded down
+    # coordinates were rounded down to whole units of 1/PART step
     places = (sums[:, 1:4] / counts[:, None] + 0.5) / assign.PART
     centres = np.array(cube.low) + places * step
     offsets = (normals * np.array(cube.low)).sum(1) + planes[plane, 3] * step
@@ -248,7 +245,7 @@ def _columns(
         "votes": weights[order],
         "point_count": counts,
         **dict(zip(("cx", "cy", "cz"), np.ascontiguousarray(centres.T), strict=True)),
-        "rmse": np.sqrt(sums[:, 5] / counts) * most,
+        "rmse": np.sqrt(sums[:, 5] / counts) * unit,
         "area": surfaces.pixels[order] / rasters.frames[plane, 8] ** 2 * step**2,
         "orientation": np.where(level, 0, np.where(steep, 1, 2)).astype(np.int8),
         "boundary": boundary,

@@ -1,4 +1,4 @@
-"""`detect_planes` on the GPU: points and cells there, nodes and planes in main memory."""
+"""`detect_planes` on the GPU: points and cells on the device, planes in main memory."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,56 +7,67 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import in_one_memory, not_finite
 from spatialq.runtime import cuda
 
 from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
 from .cells import MOMENTS
-from .cpu import not_finite
 from .detection import Detection, detect
 from .octree import Cube
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 THREADS = 256
-POINTS_PER_BLOCK = 2048  # that pay for one
-BLOCKS = 8  # of a multiprocessor
+POINTS_PER_BLOCK = 2048  # at least
+BLOCKS = 8  # per multiprocessor
 WARP = 32
 
 
-def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
-    """Find the planes of a cloud.
+def run(
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]"
+) -> dict[str, dict[str, Any]]:
+    """Find the planes of a cloud, and the plane of each point.
 
     Parameters
     ----------
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n]
-        Where the coordinates are.
+        In the same memory as the coordinates.
     options : Options
+    outputs : sequence of 'detect_planes', 'plane_points'
 
     Returns
     -------
-    dict of columns
-        As from `cpu.run`, where the coordinates are; but `boundary` is a NumPy array.
+    dict of output -> dict of columns
+        As from `cpu.run`, in the memory of the coordinates, except that `boundary` is always a
+        NumPy array.
 
     Raises
     ------
     ValueError
         As from `cpu.run`.
     """
-    found = detection(x, y, z, point_id, options, label=False).columns
+    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
+    planes, owner, distance = found.columns, found.owner, found.distance
     device = cuda.device()
-    if not device.is_here(x):
-        return found
     with device.use():
-        return {
-            name: values if values.dtype == object else device.upload_small(values)
-            for name, values in found.items()
-        }
+        if device.is_here(x):
+            planes = {
+                name: values if values.dtype == object else device.upload_small(values)
+                for name, values in planes.items()
+            }
+        elif "plane_points" in outputs:
+            owner, distance = device.download(owner), device.download(distance)
+    of_points = {"point_id": point_id, "plane_id": owner, "distance": distance}
+    tables = {"detect_planes": planes, "plane_points": of_points}
+    return {name: tables[name] for name in outputs}
 
 
 def detection(
@@ -65,7 +76,7 @@ def detection(
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
-        if cuda.in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
+        if in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
             points = [device.xp.ascontiguousarray(device.view(each)) for each in (x, y, z)]
             x, y, z = points
             point_id = None if point_id is None else device.view(point_id)
@@ -78,7 +89,7 @@ def detection(
 
 
 def _cube(device: Any, points: list[Any]) -> Cube | None:
-    """Lay the root cube around points; None if some are not finite."""
+    """Make the root cube around points; None if a coordinate is not finite."""
     n = points[0].size
     if n == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
@@ -101,25 +112,25 @@ def _ball(device: Any, phi_num: int) -> dict[str, Any]:
 
 @dataclass
 class _Kept:
-    """Points of open cells, in no order."""
+    """Points of open cells, unordered."""
 
     points: Any
-    """int64[n]: as `cells.add_open` takes them."""
+    """int64[n]: in the form of `cells.add_open`."""
     slots: Any
-    """int32[n]: which of the open cells each lies in."""
+    """int32[n]: number of each point's cell among the open cells."""
     size: Any
-    """uint64[1]: how many there are."""
+    """uint64[1]: number of points."""
 
     @classmethod
     def room(cls, device: Any, n: int) -> "_Kept":
-        """Make room for so many."""
+        """Allocate space for n points."""
         xp = device.xp
         size = device.filled(0, 8).view(np.uint64)
         return cls(xp.empty(n, np.int64), xp.empty(n, np.int32), size)
 
 
 class GpuCloud:
-    """The points, and those of open cells, in the memory of a GPU; see `octree.Cloud`."""
+    """The points, and the points of open cells, in the memory of a GPU; see `octree.Cloud`."""
 
     def __init__(self, device: Any, points: list[Any], cube: Cube) -> None:
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
@@ -136,12 +147,12 @@ class GpuCloud:
         return self.device.filled(0, 8 * int(np.prod(shape))).view(np.int64).reshape(shape)
 
     def _launch(self, loop: str, *arguments: Any) -> None:
-        """Run a loop over points."""
+        """Launch a loop over points."""
         blocks = _blocks(self.device, self.size)
         self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
 
     def _cells(self, loop: str, n: int, *arguments: Any) -> None:
-        """Run a loop over n threads."""
+        """Launch a loop over n items."""
         if n > 0:
             blocks = _blocks(self.device, n, THREADS)
             self.device.launch(SOURCE, f"planes_{loop}", blocks, THREADS, *arguments)
@@ -150,7 +161,7 @@ class GpuCloud:
         return *self.points, self.size, *self.cube.low, self.cube.scale
 
     def moments(self, n_cells: int, level: int) -> Any:
-        """Sum up open cells' points in their parts, see `octree.Cloud`."""
+        """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         table = self._zeros(n_cells, MOMENTS)
         if self.kept is None:
             self._launch("add_points", *self._where(), table)
@@ -163,7 +174,7 @@ class GpuCloud:
         return kept.points, kept.slots, kept.size
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
-        """Sum up outliers, and keep the points of open cells, see `octree.Cloud`."""
+        """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         outliers = self._zeros(planes.shape[0], MOMENTS)
         left = _Kept.room(self.device, self.size)
         into = state, planes, corners, outliers, ranks, *self._list(left)
@@ -175,7 +186,7 @@ class GpuCloud:
         return outliers
 
     def forget(self) -> None:
-        """Give up the points of open cells."""
+        """Free the points of open cells."""
         self.kept = None
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
@@ -187,7 +198,7 @@ class GpuCloud:
         self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
-        """Vote, smooth, and find the peaks: places in the accumulator, and their votes."""
+        """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
         n_rows = around.rows.size - 1
         there, votes = _ball(self.device, n_rows - 1), self._zeros(*shape)
         put = self.device.upload_small
@@ -228,7 +239,7 @@ class GpuCloud:
         return GpuCloud(self.device, [values[:size] for values in points], self.cube)
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
-        """Mark the pixels with points, and sum up each plane's: see `assign.cover`."""
+        """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = self._zeros(len(planes), assign.SUMS)
         covered = self.device.filled(0, rasters.n_pixels)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
@@ -240,9 +251,10 @@ class GpuCloud:
         return self.device.upload_small(extents), len(extents)
 
     def connect(self, rasters: Any, covered: Any) -> Any:
-        """Find the pixels that hang together: parts, their planes and sizes.
+        """Find connected pixels: the part of each pixel, the planes and sizes of the parts.
 
-        A part is named by its first pixel: parts are those of each pixel, and those there are.
+        A part is identified by its first pixel. The first result holds the part of each pixel and
+        the list of all parts.
         """
         n = covered.size
         parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
@@ -256,7 +268,7 @@ class GpuCloud:
         return (covered, parent, firsts), plane, sizes
 
     def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels by the surfaces of their parts, and count those of each surface."""
+        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
         covered, parent, firsts = parts
         halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
         put, size = self.device.upload_small, covered.size
@@ -266,7 +278,7 @@ class GpuCloud:
         return labels, self.download(halves) / 2
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
-        """Give each point to a surface, and sum up each one's: see `assign.settle`."""
+        """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
         n = len(surfaces.plane)
         sums = self._zeros(n, assign.SUMS)
         farthest = self.device.filled(0xFF, 8 * n * assign.SIDES).view(np.int64)
@@ -281,7 +293,7 @@ class GpuCloud:
         return self.download(sums), farthest, owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
-        """Turn surfaces to plane_ids, and steps to units of the coordinates."""
+        """Convert surfaces to plane_ids, and steps to units of the coordinates."""
         named, ids = self.xp.empty(self.size, np.int64), self.device.upload_small(ids)
         self._cells("name", self.size, owner, distance, ids, step, named, self.size)
         return named, distance

@@ -1,40 +1,42 @@
-"""Which nodes make a plane: peaks of the accumulator, tried in order, take the nodes that agree.
+"""Group nodes into planes: each peak of the accumulator, in order, takes the nodes that agree.
 
-A peak is a cell, some degrees wide; its plane is that of the moments of all nodes that agree, and
-they are told anew by that plane until they stay the same. What one plane has taken, no later
-peak gets: so doubles, antipodal ones too, and the ridges around a peak find nothing left.
+A peak is a cell that is some degrees wide. Its plane is fitted to the merged moments of all nodes
+that agree with it, and these are selected again by the new plane until they do not change. A node
+belongs to one plane only, so that duplicates of a peak, antipodal ones included, and the ridges
+around it find no nodes.
 """
 
 from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
-from .eigen import eigen
-
 ROUNDS = 8
-"""Times that a plane's nodes are told anew, at most."""
+"""Maximum number of times that the nodes of a plane are selected again."""
 
 WIDE = 1.5
-"""Cells of the ball between a peak and the normals of the nodes it starts with."""
+"""Maximum angle between a peak and the normals of its first nodes, in cells of the ball."""
 
 SEEDS = 3
-"""Nodes near a peak that a plane may grow from, the surest first, if not from all together."""
+"""Number of single nodes near a peak that are tried as seeds, the most precise first, if all
+nodes near the peak together do not give a plane."""
 
 SAME = 3.0
-"""Standard deviations of a plane within which others are the same: the border of a cell may cut
-off but a tail of its noise."""
+"""Standard deviations of a plane within which other planes are the same plane: the border of a
+cell may cut off only a tail of its noise."""
 
 SURE = np.radians(4.0)
-"""Angle within which normals agree, however sure they are: two sides of a low roof are apart."""
+"""Angle within which normals always agree, however precise they are; the two sides of a low roof
+differ by more."""
 
 NOISES = 2.0
-"""Standard deviations of its own points that a node's middle may be off its plane."""
+"""Maximum distance of a node's centre from the plane, in standard deviations of its points."""
 
 
 FREE, EXPLAINED = -1, -2
-"""Owners of nodes that are no plane's."""
+"""Owners of nodes that belong to no plane."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -74,13 +76,13 @@ def merged(weights, means, covariances, chosen, plane, values, vectors):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tilt(k, counts, values):
-    """Give the standard deviation of a node's normal, radians."""
+    """Give the standard deviation of the direction of a node's normal, radians."""
     return sqrt(values[k, 0] / (counts[k] * values[k, 1]))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def agreeing(
-    plane, seed, most, least_offset, counts, means, values, vectors, owner, chosen
+    plane, seed, max_angle, min_offset, counts, means, values, vectors, owner, chosen
 ):  # fmt: skip
     """List the free nodes that lie along a plane.
 
@@ -88,16 +90,17 @@ def agreeing(
     ----------
     plane : float64[4]
     seed : int
-        Node whose plane it is, which is the less sure the farther from it; -1 if it is no one's.
-    most : float
-        Greatest angle, radians.
+        Node from which the plane was taken: the plane is less precise farther from it; -1 if the
+        plane is not that of a single node.
+    max_angle : float
+        Maximum angle between normals, radians.
     chosen : int32[nodes]
         Out.
 
     Returns
     -------
     int
-        How many there are.
+        Number of nodes listed.
     """
     n = 0
     for k in range(owner.size):
@@ -106,14 +109,14 @@ def agreeing(
         cosine = (plane[0] * vectors[k, 0, 0] + plane[1] * vectors[k, 0, 1]) + plane[2] * vectors[
             k, 0, 2
         ]
-        angle = min(most, max(SURE, NOISES * tilt(k, counts, values)))
+        angle = min(max_angle, max(SURE, NOISES * tilt(k, counts, values)))
         if seed >= 0:
-            angle = min(most, angle + NOISES * tilt(seed, counts, values))
+            angle = min(max_angle, angle + NOISES * tilt(seed, counts, values))
         if 1.0 - cosine * cosine > angle * angle:
             continue
         x, y, z = means[k, 0], means[k, 1], means[k, 2]
         off = ((plane[0] * x + plane[1] * y) + plane[2] * z) - plane[3]
-        limit = max(NOISES * sqrt(values[k, 0]), least_offset)
+        limit = max(NOISES * sqrt(values[k, 0]), min_offset)
         if seed >= 0:
             x, y, z = x - means[seed, 0], y - means[seed, 1], z - means[seed, 2]
             limit += NOISES * tilt(seed, counts, values) * sqrt((x * x + y * y) + z * z)
@@ -126,37 +129,37 @@ def agreeing(
 @njit(cache=True, nogil=True, error_model="numpy")
 def group(
     directions, rhos, counts, weights, means, covariances, values, vectors,
-    step, rho_step, least_offset, shares, least_nodes, found,
+    step, rho_step, min_offset, shares, min_nodes, found,
     owner, planes,
 ):  # fmt: skip
-    """Give free nodes to planes.
+    """Assign free nodes to planes.
 
     Parameters
     ----------
     directions, rhos : float64[peaks, 3], float64[peaks]
-        In the order in which they are tried.
+        The peaks in the order in which they are tried.
     counts, weights : float64[nodes]
-        Points; what they weigh when moments are merged.
+        Points of each node; its weight when moments are merged.
     means, covariances, values, vectors
-        Of the nodes, see `octree.Nodes`.
+        Of the nodes, see `octree.PlanarNodes`.
     step, rho_step : float
-        Between the cells of the accumulator.
-    least_offset : float
-        That a node's middle may be off its plane, however flat it is.
+        Distances between the cells of the accumulator.
+    min_offset : float
+        Distance that a node's centre may always have from the plane, however flat the node is.
     shares : float64[nodes]
-        Of the support that a plane must have.
-    least_nodes, found : int
-        Nodes that a plane must have; planes that there are already.
+        Contribution of each node to the support of a plane, which must be 1.
+    min_nodes, found : int
+        Minimum number of nodes of a plane; number of planes found so far.
     owner : int32[nodes]
-        In and out: plane of each node, FREE, or EXPLAINED where its points are a plane's, too
-        thin to tell how it lies.
+        In and out: plane of each node, FREE, or EXPLAINED if its points belong to a plane although
+        its own normal is too imprecise.
     planes : float64[found + peaks, 5]
         Out, from `found` on: normal, offset, variance across.
 
     Returns
     -------
     int
-        How many planes there are now.
+        Number of planes.
     """
     chosen, near = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
     before = np.empty(owner.size, np.int32)
@@ -183,24 +186,24 @@ def group(
                 plane[0], plane[1], plane[2] = x, y, z
                 plane[3] = (x * means[seed, 0] + y * means[seed, 1]) + z * means[seed, 2]
                 n = agreeing(
-                    plane, seed, step, least_offset, counts, means, values, vectors, owner, chosen
+                    plane, seed, step, min_offset, counts, means, values, vectors, owner, chosen
                 )  # fmt: skip
             for _ in range(ROUNDS):
-                if n < least_nodes or shares[chosen[:n]].sum() < 1.0:
+                if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
                     n = 0
                     break
                 merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
                 last = n
                 before[:n] = chosen[:n]
                 n = agreeing(
-                    plane, -1, step, least_offset, counts, means, values, vectors, owner, chosen
+                    plane, -1, step, min_offset, counts, means, values, vectors, owner, chosen
                 )  # fmt: skip
                 if n == last and np.array_equal(before[:n], chosen[:n]):
                     break
-            if n < least_nodes or shares[chosen[:n]].sum() < 1.0:
+            if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
                 continue
             merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
-            if is_known(plane, chosen[:n], step, least_offset, weights, means, planes[:found]):
+            if is_known(plane, chosen[:n], step, min_offset, weights, means, planes[:found]):
                 owner[chosen[:n]] = EXPLAINED
                 continue
             owner[chosen[:n]] = found
@@ -213,11 +216,11 @@ def group(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_known(plane, chosen, most, least_offset, weights, means, planes):
-    """Tell whether nodes lie along a plane that there is, but for its noise."""
+def is_known(plane, chosen, max_angle, min_offset, weights, means, planes):
+    """Tell whether nodes lie along a known plane, within its noise."""
     for p in range(planes.shape[0]):
         cosine = (plane[0] * planes[p, 0] + plane[1] * planes[p, 1]) + plane[2] * planes[p, 2]
-        if 1.0 - cosine * cosine > most * most:
+        if 1.0 - cosine * cosine > max_angle * max_angle:
             continue
         total = squares = 0.0
         for k in chosen:
@@ -225,20 +228,20 @@ def is_known(plane, chosen, most, least_offset, weights, means, planes):
             off = ((planes[p, 0] * x + planes[p, 1] * y) + planes[p, 2] * z) - planes[p, 3]
             total += weights[k]
             squares += weights[k] * (off * off)
-        limit = SAME * max(sqrt(planes[p, 4]), least_offset)
+        limit = SAME * max(sqrt(planes[p, 4]), min_offset)
         if squares <= total * (limit * limit):
             return True
     return False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def unite(most, least_offset, weights, means, covariances, owner, planes):
-    """Give the nodes of planes that are others' but for noise to those: halves of one wall.
+def unite(max_angle, min_offset, weights, means, covariances, owner, planes):
+    """Merge planes that are the same within their noise, such as the halves of one wall.
 
     Parameters
     ----------
     owner, planes
-        In and out, see `group`; planes without nodes are left.
+        In and out, see `group`; planes without nodes remain in `planes`.
     """
     n_planes = planes.shape[0]
     lengths, axes, plane = np.empty(3), np.empty((3, 3)), np.empty(4)
@@ -254,7 +257,7 @@ def unite(most, least_offset, weights, means, covariances, owner, planes):
             if n == 0 or not larger:
                 continue
             if is_known(
-                planes[q], chosen[:n], most, least_offset, weights, means, planes[p : p + 1]
+                planes[q], chosen[:n], max_angle, min_offset, weights, means, planes[p : p + 1]
             ):
                 owner[chosen[:n]] = p
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
@@ -267,7 +270,7 @@ def unite(most, least_offset, weights, means, covariances, owner, planes):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def listed(owner, plane, chosen):
-    """List the nodes of a plane; give how many there are."""
+    """List the nodes of a plane; return their number."""
     n = 0
     for k in range(owner.size):
         if owner[k] == plane:
@@ -278,7 +281,7 @@ def listed(owner, plane, chosen):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def explain(plane, variance, means, covariances, owner):
-    """Mark the free nodes that lie within a plane's noise, however they are turned."""
+    """Mark the free nodes that lie within a plane's noise, whatever their normal."""
     x, y, z = plane[0], plane[1], plane[2]
     limit = NOISES * NOISES * variance
     for k in range(owner.size):
@@ -295,20 +298,20 @@ def explain(plane, variance, means, covariances, owner):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def starting(plane, most, most_off, means, vectors, owner, chosen):
-    """List the free nodes whose own normal and rho are near a peak's."""
+def starting(plane, max_angle, max_offset, means, vectors, owner, chosen):
+    """List the free nodes whose normal and rho are close to those of a peak."""
     n = 0
     for k in range(owner.size):
         if owner[k] != FREE:
             continue
         x, y, z = vectors[k, 0, 0], vectors[k, 0, 1], vectors[k, 0, 2]
         cosine = (plane[0] * x + plane[1] * y) + plane[2] * z
-        if 1.0 - cosine * cosine > most * most:
+        if 1.0 - cosine * cosine > max_angle * max_angle:
             continue
         rho = (x * means[k, 0] + y * means[k, 1]) + z * means[k, 2]
         if cosine < 0.0:
             rho = -rho
-        if abs(rho - plane[3]) <= most_off:
+        if abs(rho - plane[3]) <= max_offset:
             chosen[n] = k
             n += 1
     return n

@@ -1,12 +1,12 @@
-// detect_planes on the GPU: the loops of cells.py, nodes.py, votes.py and assign.py. Sums are whole
-// numbers, whose order does not matter; what decides is computed by the same sums, products and
-// roots in the same order as there.
+// detect_planes on the GPU: the loops of cells.py, nodes.py, votes.py and assign.py. Sums are
+// integers, whose order does not matter; all other values are computed with the same sums, products
+// and square roots in the same order as in Python.
 //
-// Loops over points are a warp's: it takes TILE points after the other, 32 at once, and reads them
-// side by side. What they add to tables is gathered first, see `Gathered`.
+// In loops over points a warp processes TILE consecutive points, 32 at a time, with coalesced reads.
+// Additions to tables are collected first, see `Gathered`.
 
-#include "detect_planes/bounds.cuh"
-#include "detect_planes/eigen.cuh"
+#include "geometry/bounds.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -29,8 +29,8 @@ typedef unsigned char flag_t;
 
 // nodes.py
 #define FLAT -3
-#define REACH 10.0
-#define FEWEST 3.0
+#define SIDE_SHARE 10.0
+#define MIN_POINTS 3.0
 
 // votes.py, accumulator.py
 #define BEYOND 4
@@ -39,7 +39,7 @@ typedef unsigned char flag_t;
 #define PAPER_ONE 4096.0
 #define NOISE 1e-5
 #define TINY 1e-5
-#define HIGHEST 1099511627776.0
+#define MAX_VOTE 1099511627776.0
 
 // assign.py
 #define SIDES 32
@@ -49,16 +49,16 @@ typedef unsigned char flag_t;
 #define SUMS 6
 #define EDGE (1 << 30)
 
-#define WARPS 8   // of a block that goes through points
-#define TILE 256  // points that a warp goes through at once
-#define QUEUE 64  // points that a warp holds back, to write 32 side by side
-#define ROWS 384  // of a table that a block sums up by itself
+#define WARPS 8   // warps per block in loops over points
+#define TILE 256  // consecutive points per warp
+#define QUEUE 64  // points that a warp buffers in order to write 32 at once
+#define ROWS 384  // rows of a table that a block keeps in shared memory
 
-// For each k of n of a thread.
+// Grid-stride loop over k in [0, n).
 #define FOR_EACH(k, n)                                                                   \
     for (i64 k = blockIdx.x * (i64)blockDim.x + threadIdx.x; k < (n); k += (i64)gridDim.x * blockDim.x)
 
-// For each k of n of a thread; its warp stays together, so that k may be n or more at the end.
+// The same, but warps stay converged, so that k may be n or more in the last iteration.
 #define FOR_POINTS(k, n)                                                                 \
     for (i64 tile = ((i64)blockIdx.x * WARPS + threadIdx.x / 32) * TILE; tile < (n);     \
          tile += (i64)gridDim.x * WARPS * TILE)                                          \
@@ -72,16 +72,16 @@ __device__ void add(i64* at, i64 value) { atomicAdd((u64*)at, (u64)value); }
 
 // ---- points of a warp
 
-// Sums over points by row of a table. Each is a sum of products of two words of a point; a lane has
-// one of the sums for a share of the points, and keeps it as long as these go to the same row, as
-// neighbours in a scan do. Lanes that write at once write side by side.
+// Sums over points by row of a table. Each sum is over products of two words of a point. A lane
+// computes one of the sums for a part of the points, and keeps it in a register while consecutive
+// points belong to the same row, as neighbours in a scan do. Lanes write to adjacent addresses.
 template <int N_SUMS, int WORDS>
 struct Gathered {
     static const int SHARES = 32 / N_SUMS, SHARE = (31 + SHARES) / SHARES;
     int sum, share, first, second, row;
     i64 total;
 
-    // firsts, seconds: which words are multiplied, four bits a sum, the last sum first
+    // firsts, seconds: the words that are multiplied, four bits per sum, the last sum first
     __device__ Gathered(u64 firsts, u64 seconds) {
         sum = threadIdx.x % 32 % N_SUMS;
         share = threadIdx.x % 32 / N_SUMS;
@@ -113,19 +113,19 @@ struct Gathered {
     }
 };
 
-// Of 1, x, y, z: n x y z xx xy xz yy yz zz.
+// Products of 1, x, y, z: n x y z xx xy xz yy yz zz.
 typedef Gathered<MOMENTS, 4> Moments;
 #define MOMENT_FIRSTS 0x3221110000ull
 #define MOMENT_SECONDS 0x3323213210ull
 
-// Points that a warp keeps, written to a list 32 at once; their order is anybody's.
+// Points that a warp keeps; they are written to a list 32 at a time, in no defined order.
 struct Kept {
     i64 value[QUEUE];
     int tag[QUEUE];
 };
 struct Queue {
     Kept* kept;
-    u64* size;  // of the list
+    u64* size;  // size of the list
     int head, count;
 
     __device__ Queue(Kept* kept, u64* size) : kept(kept), size(size), head(0), count(0) {}
@@ -157,7 +157,7 @@ struct Queue {
     }
 };
 
-// 64-bit sums in shared memory, which adds 32 bits at once.
+// 64-bit sums in shared memory, which has 32-bit atomic additions only.
 __device__ void add_halves(u32* halves, i64 value) {
     const u32 low = (u32)value, before = atomicAdd(&halves[0], low);
     const u32 high = (u32)((u64)value >> 32) + (before + low < before);
@@ -167,14 +167,14 @@ __device__ void add_halves(u32* halves, i64 value) {
 // ---- bounds and cells                                                              (cells.py)
 
 // planes_bounds: bounds of x, y and z.
-// writes   ends[7], all ones before: least, ordered, and complement of the greatest of each; then 0
-//          if a value is not finite
+// writes   ends[7], all ones before: ordered minimum and complement of the ordered maximum of each;
+//          the last is set to 0 if a value is not finite
 extern "C" __global__ void planes_bounds(const double* x, const double* y, const double* z, i64 n,
                                          u64* ends) {
     Ends of_x, of_y, of_z;
     bool finite = true;
     FOR_EACH(k, n) {
-        const double a = x[k], b = y[k], c = z[k];  // all three are on their way at once
+        const double a = x[k], b = y[k], c = z[k];  // all three loads are in flight at once
         finite = of_x.take(a) && finite;
         finite = of_y.take(b) && finite;
         finite = of_z.take(c) && finite;
@@ -205,7 +205,7 @@ __device__ i64 packed(int a, int b, int c) {
     return (i64)a << 2 * BITS | (i64)b << BITS | (i64)c;
 }
 
-// A point of an open cell, as it was kept.
+// A listed point of an open cell.
 struct Open {
     int a, b, c;
     __device__ Open(i64 point) {
@@ -251,7 +251,7 @@ extern "C" __global__ void planes_add_points(const double* x, const double* y, c
     moments.finish(write);
 }
 
-// planes_add_open: moments of the parts of open cells, from the points that were kept.
+// planes_add_open: moments of the parts of open cells, from the listed points.
 extern "C" __global__ void planes_add_open(const i64* points, const int* slots, const u64* size,
                                            i64 level, i64* table) {
     __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
@@ -300,7 +300,7 @@ __device__ void sift_point(int a, int b, int c, int node, const double* planes, 
     add(row + 9, z * z);
 }
 
-// planes_sift_points: moments of the nodes' outliers; the points of open cells are kept.
+// planes_sift_points: moments of the outliers of nodes; lists the points of open cells.
 extern "C" __global__ void planes_sift_points(const double* x, const double* y, const double* z,
                                               i64 n, double low_x, double low_y, double low_z,
                                               double scale, const int* state, const double* planes,
@@ -328,7 +328,7 @@ extern "C" __global__ void planes_sift_points(const double* x, const double* y, 
     queue.flush(queue.count, write);
 }
 
-// planes_sift_open: the same, on points that were kept before.
+// planes_sift_open: the same for points that were listed before.
 extern "C" __global__ void planes_sift_open(const i64* points, const int* slots, const u64* size,
                                             i64 level, const int* state, const double* planes,
                                             const i64* corners, i64* outliers, const int* ranks,
@@ -452,7 +452,7 @@ extern "C" __global__ void planes_number(const i64* starts, i64 first, i64 last,
 
 extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 first, i64 base,
                                         const i64* open_cells, int* levels, i64* codes,
-                                        i64* corners, double* middles, i64 n) {
+                                        i64* corners, double* centres, i64 n) {
     FOR_EACH(k, n) {
         int row = 0;
         while (at[k] >= starts[row + 1]) ++row;
@@ -467,23 +467,23 @@ extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 fi
             i64 place = 0;
             for (int bit = 0; bit < level; ++bit) place |= (code >> (3 * bit + 2 - axis) & 1) << bit;
             corners[4 * k + axis] = place << down;
-            middles[3 * k + axis] = (double)(place << down) + half;
+            centres[3 * k + axis] = (double)(place << down) + half;
         }
         corners[4 * k + 3] = level < GRID ? GRID - level : 0;
     }
 }
 
 extern "C" __global__ void planes_first_planes(const int* levels, const double* moments,
-                                               const double* middles, double* planes, i64 n) {
+                                               const double* centres, double* planes, i64 n) {
     FOR_EACH(k, n) {
         double mean[3], covariance[6], values[3], vectors[9];
         covariance_of(moments + MOMENTS * k, mean, covariance);
         eigen(covariance, values, vectors);
-        const double x = mean[0] + middles[3 * k] - 0.5, y = mean[1] + middles[3 * k + 1] - 0.5;
-        const double z = mean[2] + middles[3 * k + 2] - 0.5;
+        const double x = mean[0] + centres[3 * k] - 0.5, y = mean[1] + centres[3 * k + 1] - 0.5;
+        const double z = mean[2] + centres[3 * k + 2] - 0.5;
         for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
         planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
-        planes[5 * k + 4] = (double)(1ll << (BITS - levels[k])) / REACH;
+        planes[5 * k + 4] = (double)(1ll << (BITS - levels[k])) / SIDE_SHARE;
     }
 }
 
@@ -492,7 +492,7 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
     FOR_EACH(k, n) {
         const i64* row = outliers + MOMENTS * k;
         double *m = moments + MOMENTS * k, centred[MOMENTS];
-        if (row[0] == 0 || m[0] - row[0] < FEWEST) continue;
+        if (row[0] == 0 || m[0] - row[0] < MIN_POINTS) continue;
         const int level = levels[k], shift = level < GRID ? GRID - level : 0;
         centre(row, 1ll << (BITS - level - shift), centred);
         const double unit = (double)(1ll << shift);
@@ -503,7 +503,7 @@ extern "C" __global__ void planes_without(const int* levels, const i64* outliers
 }
 
 extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
-                                           const double* moments, const double* middles,
+                                           const double* moments, const double* centres,
                                            double* rows, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
@@ -513,7 +513,7 @@ extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
         row[1] = (double)codes[k];
         row[2] = moments[MOMENTS * k];
         for (int axis = 0; axis < 3; ++axis)
-            row[3 + axis] = ((mean[axis] + middles[3 * k + axis]) - half) / half;
+            row[3 + axis] = ((mean[axis] + centres[3 * k + axis]) - half) / half;
         for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
         eigen(covariance, row + 12, row + 15);
     }
@@ -543,20 +543,20 @@ __device__ i64 last_rho(double rho, i64 n_rho) {
 }
 
 // planes_vote: a Gaussian around each node's plane.
-// thread   a direction of a row; a warp has one side of a node's plane, in turn
+// thread   one direction of a row; a warp processes one side of a node's plane at a time
 extern "C" __global__ void planes_vote(const double* means, const double* values,
                                        const double* vectors, const double* weights,
                                        const double* directions, const int* rows, i64 n_rows,
                                        double step, double rho_step, i64 n_rho, i64* votes,
                                        i64 n_nodes) {
     const int lane = threadIdx.x % 32;
-    for (i64 turn = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32; turn < 2 * n_nodes;
-         turn += (i64)gridDim.x * blockDim.x / 32) {
-        const i64 node = turn / 2;
+    for (i64 item = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32; item < 2 * n_nodes;
+         item += (i64)gridDim.x * blockDim.x / 32) {
+        const i64 node = item / 2;
         const double *mean = means + 3 * node, *l = values + 3 * node, *axes = vectors + 9 * node;
         double nx = axes[0], ny = axes[1], nz = axes[2];
         double rho = (nx * mean[0] + ny * mean[1]) + nz * mean[2];
-        if ((rho < 0.0) != (turn % 2 == 1)) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
+        if ((rho < 0.0) != (item % 2 == 1)) nx = -nx, ny = -ny, nz = -nz, rho = -rho;
         double half = 0.5 * step;
         const double s2 = l[0] / l[1] + half * half, s3 = l[0] / l[2] + half * half;
         half = 0.5 * rho_step;
@@ -587,12 +587,12 @@ extern "C" __global__ void planes_vote(const double* means, const double* values
     }
 }
 
-// The angle of a direction in [-pi, pi].
+// Angle of a direction in [-pi, pi].
 __device__ double angle_of(double y, double x) {
     if (x == 0.0 && y == 0.0) return 0.0;
     const double a = magnitude(x), b = magnitude(y);
     double t = lesser(a, b) / greater(a, b);
-    for (int turn = 0; turn < 3; ++turn) t = t / (1.0 + sqrt(1.0 + t * t));
+    for (int step = 0; step < 3; ++step) t = t / (1.0 + sqrt(1.0 + t * t));
     const double s = t * t;
     double angle =
         8.0 * t *
@@ -606,8 +606,8 @@ __device__ double angle_of(double y, double x) {
     return y < 0.0 ? -angle : angle;
 }
 
-// planes_vote_as_paper: the covariance of a node as one of rho, phi and theta.
-// thread   a direction of a row; a warp has a node
+// planes_vote_as_paper: the covariance of a node, transformed to rho, phi and theta.
+// thread   one direction of a row; one warp per node
 extern "C" __global__ void planes_vote_as_paper(const double* means, const double* covariances,
                                                 const double* vectors, const double* weights,
                                                 const double* phis, const double* thetas,
@@ -626,7 +626,7 @@ extern "C" __global__ void planes_vote_as_paper(const double* means, const doubl
         const double level = sqrt(nx * nx + ny * ny);
         const double phi = angle_of(level, nz), theta = angle_of(ny, nx), pz = rho * nz;
         const double p2 = greater(rho * rho, TINY), lever = greater(rho * level, TINY);
-        // at a pole any theta is as good
+        // at a pole theta is arbitrary
         const double ux = level > 0.0 ? nx / level : 1.0, uy = level > 0.0 ? ny / level : 0.0;
         const double j00 = nx, j01 = ny, j02 = nz;
         const double j10 = ux * pz / p2, j11 = uy * pz / p2, j12 = -rho * level / p2;
@@ -655,7 +655,7 @@ extern "C" __global__ void planes_vote_as_paper(const double* means, const doubl
         const double det = c00 * m00 + c01 * m01 + c02 * m02;
         if (!(det > 0.0)) continue;
         // 2 sqrt(2) pi^1.5
-        const double height = lesser(weights[node] / (15.74960994572242 * sqrt(det)), HIGHEST);
+        const double height = lesser(weights[node] / (15.74960994572242 * sqrt(det)), MAX_VOTE);
         const double i00 = m00 / det, i01 = m01 / det, i02 = m02 / det;
         const double i11 = m11 / det, i12 = m12 / det, i22 = m22 / det;
         const double reach_rho = sqrt(CUT * c00), reach_phi = sqrt(CUT * c11);
@@ -698,7 +698,7 @@ __device__ bool is_peak(const i64* smoothed, const int* near, const int* near_st
     if (r < BEYOND || own == 0) return false;
     const i64 first = r > radius ? r - radius : 0;
     const i64 last = r + radius < n_rho - 1 ? r + radius : n_rho - 1;
-    for (i64 q = first; q <= last; ++q) {  // most fail here
+    for (i64 q = first; q <= last; ++q) {  // most cells are rejected here
         const i64 v = smoothed[k * n_rho + q];
         if (v > own || (v == own && q < r)) return false;
     }
@@ -713,8 +713,8 @@ __device__ bool is_peak(const i64* smoothed, const int* near, const int* near_st
     return true;
 }
 
-// planes_peaks: lists the cells that are the greatest of all around, in any order.
-// writes   found[2 * size]: place in the accumulator, votes
+// planes_peaks: lists the cells that are the maximum of their surroundings, in any order.
+// writes   found[2 * size]: position in the accumulator, votes
 extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
                                         const int* near_starts, i64 radius, i64 n_directions,
                                         i64 n_rho, i64* found, u64* size) {
@@ -763,13 +763,13 @@ extern "C" __global__ void planes_rest(const double* x, const double* y, const d
     queue.flush(queue.count, write);
 }
 
-// Where a point is: in steps, and in the raster of the nearest plane with a surface there.
+// Position of a point: in steps, and in the raster of the nearest plane with a surface there.
 struct Place {
     double x, y, z, distance, u, v;
     int plane;
     i64 pixel;
 
-    // labels: 0 where there is no surface; without them one is everywhere
+    // labels: 0 if there is no surface; without labels every pixel is on a surface
     __device__ void find(int first, int last, const int* items, const double* planes,
                          const double* rasters, const i64* starts, const int* labels) {
         double best = INFINITE;
@@ -793,7 +793,7 @@ struct Place {
         }
     }
 
-    // Parts of the greatest distance.
+    // Distance in units of the maximum distance / NEAR.
     __device__ int parts(const double* planes) const {
         return (int)floor(distance / planes[5 * plane + 4] * NEAR + 0.5);
     }
@@ -814,7 +814,7 @@ __device__ Place place_of(double x, double y, double z, double low_x, double low
 }
 
 // planes_cover: marks the pixels that have points, and sums up the points and their distances.
-// races    all write the same into a pixel
+// races    all threads write the same value to a pixel
 extern "C" __global__ void planes_cover(const double* x, const double* y, const double* z, i64 n,
                                         double low_x, double low_y, double low_z, double scale,
                                         i64 grid, const int* cell_starts, const int* items,
@@ -859,15 +859,15 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
 
 // ---- surfaces of planes                                                           (pixels.py)
 
-// Where a pixel is in its raster; rasters[n]: first pixel, rows, columns.
+// Position of a pixel in its raster; rasters[n]: first pixel, rows, columns.
 struct Pixel {
     int row, column, rows, columns;
     __device__ Pixel(int k, const int* rasters, int n) {
         int low = 0;
         for (int high = n; high - low > 1;) {
-            const int middle = (low + high) / 2;
-            if (rasters[3 * middle] <= k) low = middle;
-            else high = middle;
+            const int mid = (low + high) / 2;
+            if (rasters[3 * mid] <= k) low = mid;
+            else high = mid;
         }
         rows = rasters[3 * low + 1];
         columns = rasters[3 * low + 2];
@@ -881,22 +881,22 @@ __device__ int root_of(const int* parent, int k) {
     return k;
 }
 
-// Makes two trees one, whose root is the least pixel of both.
+// Merges two trees; the root is the first pixel of both.
 __device__ void unite(int* parent, int a, int b) {
     for (;;) {
         a = root_of(parent, a);
         b = root_of(parent, b);
         if (a == b) return;
-        const int least = a < b ? a : b, other = a < b ? b : a;
-        const int before = atomicMin(&parent[other], least);
+        const int first = a < b ? a : b, other = a < b ? b : a;
+        const int before = atomicMin(&parent[other], first);
         if (before == other) return;
-        a = before;  // somebody else has hung it up meanwhile
-        b = least;
+        a = before;  // another thread has linked it meanwhile
+        b = first;
     }
 }
 
-// planes_connect: unites pixels that have points with those beside them.
-// thread   a pixel; of the four before it in its raster those that are not beside each other
+// planes_connect: unites pixels that have points with their neighbours.
+// thread   one pixel; of its four preceding neighbours only those that do not touch each other
 extern "C" __global__ void planes_connect(const flag_t* covered, const int* rasters, i64 n_rasters,
                                           int* parent, i64 n) {
     FOR_EACH(at, n) {
@@ -916,7 +916,7 @@ extern "C" __global__ void planes_connect(const flag_t* covered, const int* rast
     }
 }
 
-// Adds 1 or 2 to a row of each lane, or nothing where it is -1; most of a warp have the same row.
+// Adds 1 or 2 to the row of each lane, nothing if it is -1; most lanes have the same row.
 __device__ void add_pixels(i64* table, int row, int value) {
     const u32 any = __ballot_sync(ALL, row >= 0);
     if (any == 0) return;
@@ -927,7 +927,7 @@ __device__ void add_pixels(i64* table, int row, int value) {
     else if (row >= 0 && row != most) add(table + row, value);
 }
 
-// planes_measure: the first pixel of each pixel's part, and how many pixels parts have, there.
+// planes_measure: the first pixel of each pixel's part; at first pixels also the size of the part.
 extern "C" __global__ void planes_measure(const flag_t* covered, int* parent, i64* sizes, i64 n) {
     FOR_POINTS(k, n) {
         int root = -1;
@@ -950,13 +950,13 @@ extern "C" __global__ void planes_list_parts(const flag_t* covered, const int* p
     }
 }
 
-// planes_paint: surfaces of pixels, from those at the first pixels of parts.
+// planes_paint: surface of each pixel, from that of the first pixel of its part.
 extern "C" __global__ void planes_paint(const flag_t* covered, const int* parts,
                                         const int* surfaces, int* labels, i64 n) {
     FOR_EACH(k, n) labels[k] = covered[k] ? surfaces[parts[k]] : 0;
 }
 
-// planes_edges: tells the pixels along edges; counts 1 for these, 2 for others of a surface.
+// planes_edges: flags edge pixels; counts 1 for these and 2 for other pixels of a surface.
 extern "C" __global__ void planes_edges(int* labels, const int* rasters, i64 n_rasters, i64* halves,
                                         i64 n) {
     FOR_POINTS(at, n) {
@@ -975,14 +975,14 @@ extern "C" __global__ void planes_edges(int* labels, const int* rasters, i64 n_r
     }
 }
 
-// planes_settle: gives each point to a surface, sums up the surfaces' points, and keeps the
-// farthest each way; `told` says whether owner and distance are wanted.
+// planes_settle: assigns each point to a surface, sums up the points of surfaces, and keeps the
+// farthest point in each direction; `wants_owner`: whether owner and distance are written.
 extern "C" __global__ void planes_settle(const double* x, const double* y, const double* z, i64 n,
                                          double low_x, double low_y, double low_z, double scale,
                                          i64 grid, const int* cell_starts, const int* items,
                                          const double* planes, const double* rasters,
                                          const i64* starts, const double* sides, const int* labels,
-                                         i64* sums, i64* farthest, i64 n_rows, i64 told, int* owner,
+                                         i64* sums, i64* farthest, i64 n_rows, i64 wants_owner, int* owner,
                                          double* distance) {
     __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 5];
     __shared__ u32 table[ROWS * SUMS * 2];
@@ -1018,7 +1018,7 @@ extern "C" __global__ void planes_settle(const double* x, const double* y, const
                 words[5 * lane + 3] = (int)(place.z * PART);
                 words[5 * lane + 4] = place.parts(planes);
             }
-            if (told) {
+            if (wants_owner) {
                 owner[k] = row + 1;
                 distance[k] = place.plane >= 0 ? place.distance : NOT_A_NUMBER;
             }
@@ -1028,7 +1028,7 @@ extern "C" __global__ void planes_settle(const double* x, const double* y, const
         gathered.take(rows, words, write);
         __syncwarp();
         for (u32 left = __ballot_sync(ALL, edge); left != 0; left &= left - 1) {
-            const int from = __ffs(left) - 1;  // one point after the other, each lane a side
+            const int from = __ffs(left) - 1;  // one point after the other, one direction per lane
             const double pu = __shfl_sync(ALL, u, from), pv = __shfl_sync(ALL, v, from);
             const double scale_up = __shfl_sync(ALL, unit, from);
             i64* far_row = farthest + SIDES * (i64)__shfl_sync(ALL, row, from) + lane;

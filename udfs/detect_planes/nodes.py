@@ -1,36 +1,36 @@
-"""Loops over the octree's cells: moments of wider ones, which are planar, and their planes."""
+"""Loops over cells of the octree: moments of coarser cells, planar cells and their planes."""
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
-from .eigen import eigen
 
 FLAT = -3
-"""State of a cell in a planar one, less the level of that."""
+"""The state of a cell within a planar one is FLAT minus the level of that one."""
 
-REACH = 10
-"""A point may be as far from the plane of its node as the node's side over this."""
+SIDE_SHARE = 10
+"""Points farther from the plane of a node than its side divided by this are outliers."""
 
-FEWEST = 3
-"""Points that a plane needs."""
+MIN_POINTS = 3
+"""Minimum number of points of a plane."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
-    """Turn the sums of cells into moments about their middles.
+    """Convert the sums of cells into moments about their centres.
 
     Parameters
     ----------
     table : int64[cells, MOMENTS]
-        Sums of offsets from the least corner, in steps.
+        Sums of offsets from the minimum corner, in steps.
     side : int
-        Of a cell, in steps.
+        Side of a cell, in steps.
     moments : float64[cells, MOMENTS]
         Out.
     """
-    h = 0.5 - 0.5 * side  # a step's middle, seen from the cell's
+    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
     for k in range(start, stop):
         t = table[k]
         m = moments[k]
@@ -54,7 +54,7 @@ def centre_moments(table, side, moments, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def shift_into(m, dx, dy, dz, total):
-    """Add moments to others, about a middle that lies at -(dx, dy, dz) from theirs."""
+    """Add moments to others about another centre, which is at -(dx, dy, dz) from theirs."""
     n = m[0]
     total[0] += n
     total[1] += m[1] + dx * n
@@ -70,7 +70,7 @@ def shift_into(m, dx, dy, dz, total):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def halve(fine, side, coarse, start, stop):
-    """Add up the moments of the eight parts of cells; `side` is that of a part, in steps."""
+    """Sum the moments of the eight parts of each cell; `side` is that of a part, in steps."""
     d = 0.5 * side
     for k in range(start, stop):
         total = coarse[k]
@@ -89,7 +89,7 @@ def halve(fine, side, coarse, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def spectrum(m, values, vectors):
-    """Give the mean of moments; fill in eigenvalues and eigenvectors of their covariance."""
+    """Return the mean of moments; write eigenvalues and eigenvectors of their covariance."""
     n = m[0]
     x, y, z = m[1] / n, m[2] / n, m[3] / n
     eigen(
@@ -110,13 +110,13 @@ def judge(
     ----------
     moments : float64[cells, MOMENTS]
     before : int32[cells / 8]
-        States of the cells that they are parts of; one for the root.
+        States of the cells above; one for the root.
     tested : bool
         Whether this level may have planar nodes.
     flat : int
-        FLAT less the level.
+        FLAT minus the level.
     state : int32[cells]
-        Out: that of the cell above where it is not OPEN, else NONE, OPEN or `flat`.
+        Out: the state of the cell above unless that is OPEN; otherwise NONE, OPEN or `flat`.
     is_flat : bool[cells]
         Out: whether a cell is a planar node.
     """
@@ -136,18 +136,18 @@ def judge(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def number(starts, first, last, ranks, is_last, state, start, stop):
-    """Turn the states of the finest cells to the nodes that they are in.
+    """Replace the states of the finest cells by the nodes that contain them.
 
     Parameters
     ----------
     starts : int64[levels + 1]
-        Where the cells of each level of a grid start.
+        First cell of each level of a grid.
     first, last : int
         Levels of the grid.
     ranks : int32[cells of all levels]
-        Numbers of those that are nodes.
+        Numbers of the cells that are nodes.
     is_last : bool
-        Whether cells that are still open are given up.
+        Whether cells that are still open become NONE.
     state : int32[cells]
         In and out.
     """
@@ -161,25 +161,25 @@ def number(starts, first, last, ranks, is_last, state, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def place(at, starts, first, base, open_cells, levels, codes, corners, middles, start, stop):
-    """Find where cells are.
+def place(at, starts, first, base, open_cells, levels, codes, corners, centres, start, stop):
+    """Compute the positions of cells.
 
     Parameters
     ----------
     at : int64[n]
-        Their places in a grid.
+        Indices of the cells in a grid.
     starts : int64[levels + 1]
-        Where the cells of each level start there.
+        First cell of each level in the grid.
     first, base : int
-        First level of the grid; that of the open cells that it divides.
+        First level of the grid; level of the open cells that it divides.
     open_cells : int64[]
-        Morton codes of these.
+        Morton codes of the open cells.
     levels, codes : int32[n], int64[n]
         Out.
     corners : int64[n, 4]
-        Out: the least corner in steps, and by how much offsets from it are shifted to have no
-        more bits than in a cell of the first grid.
-    middles : float64[n, 3]
+        Out: the minimum corner in steps, and the number of bits by which offsets from it are
+        shifted to have no more bits than in a cell of the first grid.
+    centres : float64[n, 3]
         Out: in steps.
     """
     for k in range(start, stop):
@@ -199,40 +199,40 @@ def place(at, starts, first, base, open_cells, levels, codes, corners, middles, 
         corners[k, 0], corners[k, 1], corners[k, 2] = x << down, y << down, z << down
         corners[k, 3] = GRID - level if level < GRID else 0
         half = 0.5 * float(1 << down)
-        middles[k, 0] = float(x << down) + half
-        middles[k, 1] = float(y << down) + half
-        middles[k, 2] = float(z << down) + half
+        centres[k, 0] = float(x << down) + half
+        centres[k, 1] = float(y << down) + half
+        centres[k, 2] = float(z << down) + half
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def first_planes(levels, moments, middles, planes, start, stop):
-    """Fit the planes from which outliers are told: normal, offset, greatest distance, in steps."""
+def first_planes(levels, moments, centres, planes, start, stop):
+    """Fit the planes that determine outliers: normal, offset, maximum distance, in steps."""
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
         x, y, z = spectrum(moments[k], values, vectors)
         nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
-        # a step is named by its least corner
-        x, y, z = x + middles[k, 0] - 0.5, y + middles[k, 1] - 0.5, z + middles[k, 2] - 0.5
+        # the coordinate of a step is that of its minimum corner
+        x, y, z = x + centres[k, 0] - 0.5, y + centres[k, 1] - 0.5, z + centres[k, 2] - 0.5
         planes[k, 0], planes[k, 1], planes[k, 2] = nx, ny, nz
         planes[k, 3] = nx * x + ny * y + nz * z
-        planes[k, 4] = float(1 << (BITS - levels[k])) / REACH
+        planes[k, 4] = float(1 << (BITS - levels[k])) / SIDE_SHARE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def without(levels, outliers, moments, start, stop):
-    """Take the outliers of nodes out of their moments, unless fewer than a plane's are left.
+    """Subtract the outliers of nodes from their moments, if enough points for a plane are left.
 
     Parameters
     ----------
     levels : int32[nodes]
     outliers : int64[nodes, MOMENTS]
-        Sums of offsets from the nodes' least corners, shifted as `place` says.
+        Sums of offsets from the minimum corners of nodes, shifted as described at `place`.
     moments : float64[nodes, MOMENTS]
-        In and out: about the nodes' middles, in steps.
+        In and out: about the nodes' centres, in steps.
     """
     row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
     for k in range(start, stop):
-        if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < FEWEST:
+        if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < MIN_POINTS:
             continue
         level = np.int64(levels[k])
         shift = GRID - level if level < GRID else 0
@@ -247,17 +247,17 @@ def without(levels, outliers, moments, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(levels, codes, moments, middles, rows, start, stop):
-    """Give all that is told of nodes in one row each; lengths are half sides of the root cube.
+def describe(levels, codes, moments, centres, rows, start, stop):
+    """Describe each node by one row; lengths are in half sides of the root cube.
 
     Parameters
     ----------
     levels, codes : int32[nodes], int64[nodes]
     moments : float64[nodes, MOMENTS]
-    middles : float64[nodes, 3]
-        Of the nodes, in steps.
+    centres : float64[nodes, 3]
+        Centres of the nodes, in steps.
     rows : float64[nodes, 24]
-        Out: level, code, points, mean seen from the middle of the root cube, covariance xx, xy,
+        Out: level, code, points, mean relative to the centre of the root cube, covariance xx, xy,
         xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
@@ -268,9 +268,9 @@ def describe(levels, codes, moments, middles, rows, start, stop):
         n = m[0]
         x, y, z = m[1] / n, m[2] / n, m[3] / n
         row[0], row[1], row[2] = levels[k], codes[k], n
-        row[3] = ((x + middles[k, 0]) - half) / half
-        row[4] = ((y + middles[k, 1]) - half) / half
-        row[5] = ((z + middles[k, 2]) - half) / half
+        row[3] = ((x + centres[k, 0]) - half) / half
+        row[4] = ((y + centres[k, 1]) - half) / half
+        row[5] = ((z + centres[k, 2]) - half) / half
         row[6] = (m[4] / n - x * x) / unit
         row[7] = (m[5] / n - x * y) / unit
         row[8] = (m[6] / n - x * z) / unit

@@ -1,4 +1,4 @@
-"""Planar nodes of an octree that is built level by level, without recursion and without a sort."""
+"""Planar nodes of an octree that is built level by level, without recursion or sorting."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -6,48 +6,50 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .cells import BITS, FINER, GRID, MOMENTS, OPEN
-from .nodes import FEWEST, FLAT
+from .nodes import FLAT, MIN_POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from . import Options
 
-DEEPEST = 13
+MAX_LEVEL = 13
 """Last level: its cells are 2^8 steps wide."""
 
-CROWDS = 400, 6400
-"""Points that the nodes of s_level hold at most, seen from the median point, where it is not
-given; in the end what is left is searched with wide nodes."""
+OCCUPANCIES = 400, 6400
+"""Maximum number of points in the s_level cell of the median point, without a given s_level: for
+normal nodes, and for the wide nodes of the last search."""
 
 SHARES = 2500, 150
-"""... or this part of the points, where that is more: nodes cost time, too."""
+"""If this part of all points is more, it is used instead, since nodes cost time, too."""
 
 BELOW = 3, 2
-"""Levels below s_level that nodes may be at, where s_ms is not given: where the nodes of s_level
-hold no more than CROWDS says, and where they hold more."""
+"""Maximum number of levels of nodes below s_level, without a given s_ms: if the nodes of s_level
+hold no more points than OCCUPANCIES, and if they hold more."""
 
 PARTS = 64, 16
-"""s_ms, where it is not given, is this part of what the nodes of s_level hold; likewise."""
+"""Without a given s_ms it is this part of the points in nodes of s_level, in the same two cases."""
 
 SEEN = 0.3
-"""Share of the points that planar cells must have to tell how thick planes are."""
+"""Share of the points that must be in planar cells for their thickness to be measured."""
 
 PLATEAU, NOISY = 0.85, 1 / 6
-"""Nodes are as wide as the noise allows where they are as thick as those of the level above, by
-this part, and their thickness is this part of what max_thickness allows: narrower ones fail."""
+"""Nodes cannot be narrower because of noise if their variance is at least PLATEAU times that of the
+level above, and their thickness at least NOISY times max_thickness."""
 
 ROOM, OFF = 1.043, 0.0137
-"""Side of the root cube, and how far its middle is off the box's, in the box's longest side."""
+"""Side of the root cube, and offset of its centre from that of the bounding box, in units of the
+longest side of the box."""
 
 EXACT = 2.0 / (1 << (BITS - 1))
-"""Noise of nodes that have none: two steps."""
+"""Up to this standard deviation, two steps, a node is exact."""
 
-PARALLEL, DEPTHS, MOSTLY = 0.9999, 10, 0.9
-"""Cosine between the normals of layers; how many there are; share of the exact nodes."""
+PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
+"""Layers: minimum cosine between their normals, their minimum number, their minimum share of the
+exact nodes."""
 
-LEAST = 6
-"""Points that a node has at least, where s_ms is not given."""
+MIN_S_MS = 6
+"""Lower bound of s_ms if it is not given."""
 
 
 @dataclass(frozen=True)
@@ -55,34 +57,34 @@ class Cube:
     """The root of the octree."""
 
     low: tuple[float, float, float]
-    """Least corner."""
+    """Minimum corner."""
     side: float
 
     @property
     def scale(self) -> float:
-        """Steps in a unit of the coordinates."""
+        """Steps per unit of the coordinates."""
         return float((1 << BITS) / self.side)
 
     @property
     def half(self) -> float:
-        """Half the side: the unit of all that is told of nodes and planes."""
+        """Half the side: the unit of lengths of nodes and planes."""
         return self.side / 2
 
     @classmethod
     def around(cls, lows: Any, highs: Any) -> "Cube":
-        """Give the cube around a box; its side is 0 if the box is a point.
+        """Make the cube around a box; its side is 0 if the box is a point.
 
-        Its middle is off the box's: a wall there would be cut in halves by the cells' borders.
+        Its centre is not that of the box: borders of cells would cut a wall there into halves.
         """
         extent = max(high - low for low, high in zip(lows, highs, strict=True))
         side = extent * ROOM
-        middles = (low + (high - low) / 2 for low, high in zip(lows, highs, strict=True))
-        x, y, z = (middle - side / 2 + extent * OFF for middle in middles)
+        centres = (low + (high - low) / 2 for low, high in zip(lows, highs, strict=True))
+        x, y, z = (centre - side / 2 + extent * OFF for centre in centres)
         return cls((x, y, z), side)
 
 
 class Cloud(Protocol):
-    """Points in the memory of a device, and its loops over them and over cells."""
+    """Points in the memory of a device, and the device's loops over points and cells."""
 
     xp: Any
     size: int
@@ -91,57 +93,57 @@ class Cloud(Protocol):
         """Sum up the points of open cells in their parts at a level: int64[n_cells, MOMENTS]."""
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
-        """Sum up the outliers of nodes, int64[nodes, MOMENTS]; keep the points of open cells."""
+        """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
 
     def forget(self) -> None:
-        """Give up the points of open cells."""
+        """Free the points of open cells."""
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py over range(size)."""
 
     def download(self, array: Any) -> Any:
-        """Copy to main memory what is not there."""
+        """Copy an array to main memory if it is not there."""
 
 
-COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "least"
+COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "min_points"
 
 WIDTHS = 1, 1, 1, 3, 6, 3, 9
-"""Numbers of each but the last in the rows of `nodes.describe`."""
+"""Numbers per column in the rows of `nodes.describe`, which has all but the last column."""
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Planar nodes without their outliers, in main memory; lengths are half sides of the root.
+class PlanarNodes:
+    """Planar nodes without their outliers, in main memory; lengths are in half sides of the root.
 
-    Coarser ones first, those of a level in Morton order.
+    Coarser nodes come first; those of a level are in Morton order.
     """
 
     level: Any
     """int32[n]: 0 is the root."""
     code: Any
-    """int64[n]: Morton number in the level."""
+    """int64[n]: Morton code in the level."""
     count: Any
     """float64[n]: points."""
     mean: Any
-    """float64[n, 3]: seen from the middle of the root."""
+    """float64[n, 3]: relative to the centre of the root."""
     covariance: Any
     """float64[n, 6]: xx, xy, xz, yy, yz, zz."""
     values: Any
     """float64[n, 3]: eigenvalues, ascending."""
     vectors: Any
     """float64[n, 3, 3]: eigenvectors as rows, the normal first."""
-    least: Any
-    """float64[n]: points that each had to have."""
+    min_points: Any
+    """float64[n]: minimum number of points (s_ms) when the node was made."""
     centroid: Any
     """float64[3]: of all points."""
     s_level: int
-    """As given, or as chosen."""
+    """The s_level of the options, or the one that was chosen."""
 
     def __len__(self) -> int:
         return int(self.level.size)
 
-    def join(self, kept: Any, more: "Nodes | None" = None) -> "Nodes":
-        """Give those that are kept, and more."""
+    def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
+        """Give the nodes that are kept, followed by more."""
         if more is None and kept.all():
             return self
         columns = {name: getattr(self, name)[kept] for name in COLUMNS}
@@ -153,33 +155,33 @@ class Nodes:
         return replace(self, **columns)
 
 
-def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> Nodes:
-    """Find the planar nodes of a cloud, on the device where it is.
+def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> PlanarNodes:
+    """Find the planar nodes of a cloud, on its device.
 
     Parameters
     ----------
     cloud : Cloud
     options : Options
-        Its s_level, s_ms, s_ps, max_thickness and min_isotropy.
+        Uses s_level, s_ms, s_ps, max_thickness and min_isotropy.
     wide : int
-        Which of CROWDS counts: 1 for wide nodes.
+        Index into OCCUPANCIES: 1 for wide nodes.
     n_points : int
-        Of the whole cloud.
+        Number of points of the whole cloud.
 
     Returns
     -------
-    Nodes
+    PlanarNodes
 
     References
     ----------
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
-    Pattern Recognition 48 (2015), section 3.1; there by recursion: see README.md.
+    Pattern Recognition 48 (2015), section 3.1. The paper uses recursion: see README.md.
     """
     xp = cloud.xp
     limits = _Limits.of(options, n_points)
     open_cells, base = xp.zeros(1, np.int64), 0
     batches = []
-    while open_cells.size and base < DEEPEST:
+    while open_cells.size and base < MAX_LEVEL:
         grid = _Grid(cloud, open_cells, base)
         limits = limits.seen(grid, options, wide)
         if base == 0:
@@ -195,22 +197,22 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = cloud.download(xp.concatenate(batches))
     level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = Nodes(
+    found = PlanarNodes(
         level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
         covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
-        s_level=DEEPEST if limits.s_level is None else limits.s_level,
+        s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
     return found.join(~layers(found))
 
 
 def _columns(rows: Any) -> list[Any]:
-    """Take the rows of `nodes.describe` apart."""
+    """Split the rows of `nodes.describe` into columns."""
     return [*map(np.ascontiguousarray, np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1))]
 
 
 class _Grid:
-    """The parts of open cells at all levels of a grid, in one row: wide ones first."""
+    """The parts of open cells at all levels of a grid, in one array: coarse ones first."""
 
     def __init__(self, cloud: Cloud, open_cells: Any, base: int) -> None:
         xp = cloud.xp
@@ -230,12 +232,12 @@ class _Grid:
             fine = wider
 
     def of(self, array: Any, level: int) -> Any:
-        """Give the part of an array that is of a level."""
+        """Give the part of an array that belongs to a level."""
         k = level - self.levels[0]
         return array[int(self.starts[k]) : int(self.starts[k + 1])]
 
-    def crowds(self) -> "Iterator[tuple[int, float]]":
-        """Give for each level how many points share a cell with the median one."""
+    def occupancies(self) -> "Iterator[tuple[int, float]]":
+        """Give for each level the number of points in the cell of the median point."""
         last = self.levels[-1]
         counts = self.cloud.download(self.of(self.moments, last)[:, 0].copy())
         for level in self.levels:
@@ -245,7 +247,7 @@ class _Grid:
             yield level, float(wide[np.searchsorted(upto, upto[-1] / 2)])
 
     def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any]:
-        """Find the planar cells; give them, and the states of the finest cells."""
+        """Find the planar cells; return them and the states of the finest cells."""
         xp, cloud = self.cloud.xp, self.cloud
         is_flat = xp.empty(int(self.starts[-1]), np.bool_)
         state = xp.full(self.open_cells.size, OPEN, np.int32)
@@ -264,7 +266,7 @@ class _Grid:
         return flat, state
 
     def planar(self, level: int, options: "Options", s_ms: float) -> tuple[Any, Any]:
-        """Give points and variances of the planar cells of a level, whatever holds them."""
+        """Give points and variances of the planar cells of a level, also within planar nodes."""
         xp = self.cloud.xp
         is_flat = xp.zeros(int(self.starts[-1]), np.bool_)
         state = xp.empty(self.of(is_flat, level).size, np.int32)
@@ -285,30 +287,30 @@ class _Grid:
         )  # fmt: skip
 
     def nodes(self, flat: Any, state: Any, ranks: Any) -> Any:
-        """Describe planar cells, without their outliers if there are states."""
+        """Describe planar cells; without their outliers if `state` is given."""
         xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
         level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
-        corners, middles = xp.empty((n, 4), np.int64), xp.empty((n, 3))
+        corners, centres = xp.empty((n, 4), np.int64), xp.empty((n, 3))
         starts = xp.asarray(self.starts)
         each(
             "place", n, flat, starts, self.levels[0], self.base, self.open_cells, level, code,
-            corners, middles,
+            corners, centres,
         )  # fmt: skip
         moments = self.moments[flat]
         if state is not None:
             planes = xp.empty((n, 5))
-            each("first_planes", n, level, moments, middles, planes)
+            each("first_planes", n, level, moments, centres, planes)
             outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
             each("without", n, level, outliers, moments)
         rows = xp.empty((n, sum(WIDTHS)))
-        each("describe", n, level, code, moments, middles, rows)
+        each("describe", n, level, code, moments, centres, rows)
         return rows
 
 
-def layers(nodes: Nodes) -> Any:
-    """Tell which nodes are layers: exact ones, nearly all parallel, at many depths.
+def layers(nodes: PlanarNodes) -> Any:
+    """Tell which nodes are layers: exact, nearly all parallel, and at many depths.
 
-    Depth cameras give a few depths only, so that any plane is a stair of flat steps there.
+    Depth cameras have few distinct depths, so that every plane becomes a stair of flat steps.
 
     Returns
     -------
@@ -322,11 +324,11 @@ def layers(nodes: Nodes) -> Any:
     parallel = np.abs(normals @ axis) > PARALLEL
     depths = np.sort(nodes.mean[exact][parallel] @ axis)
     several = np.count_nonzero(np.diff(depths) > 4 * EXACT) >= DEPTHS
-    return exact & (several and counts[parallel].sum() > MOSTLY * counts.sum())
+    return exact & (several and counts[parallel].sum() > MAJORITY * counts.sum())
 
 
 def weighted_median(values: Any, weights: Any) -> float:
-    """Give the least value up to which half of the weights lie; 0 if there is none."""
+    """Give the smallest value up to which half of the weights lie; 0 for no values."""
     order = np.argsort(values, kind="stable")
     upto = weights[order].cumsum()
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
@@ -334,48 +336,52 @@ def weighted_median(values: Any, weights: Any) -> float:
 
 @dataclass(frozen=True)
 class _Limits:
-    """What makes a node; s_level is None as long as no level was thin enough."""
+    """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
 
     s_level: int | None
     s_ms: float
     deepest: int
-    by_crowd: bool
-    """Whether s_ms is to follow from what the nodes of s_level hold."""
+    by_occupancy: bool
+    """Whether s_ms follows from the number of points in nodes of s_level."""
     thickness: float = 0.0
-    """Variance across the planar cells of the last level; 0 if there were too few."""
+    """Variance across the planar cells of the previous level; 0 if there were too few."""
     is_noisy: bool = False
-    """Whether that is noise, and narrower cells would be too thick."""
+    """Whether the variance is noise, so that narrower cells would be too thick."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
         s_ms = options.s_ms if options.s_ps is None else options.s_ps * size
-        least = float(max(LEAST if s_ms is None else s_ms, FEWEST))
-        return cls(options.s_level, least, DEEPEST, by_crowd=s_ms is None)
+        s_ms_min = float(max(MIN_S_MS if s_ms is None else s_ms, MIN_POINTS))
+        return cls(options.s_level, s_ms_min, MAX_LEVEL, by_occupancy=s_ms is None)
 
     def seen(self, grid: _Grid, options: "Options", wide: int) -> "_Limits":
-        """Choose what is still open by the levels of a grid."""
-        if self.s_level is not None and not (self.by_crowd and self.s_level in grid.levels):
+        """Choose the limits that are not known yet from the levels of a grid."""
+        if self.s_level is not None and not (self.by_occupancy and self.s_level in grid.levels):
             return self
-        chosen, most = self, max(CROWDS[wide], grid.cloud.size / SHARES[wide])
-        for level, crowd in grid.crowds():
+        chosen, limit = self, max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
+        for level, occupancy in grid.occupancies():
             if self.s_level is None:
                 chosen = chosen.measured(grid, level, options)
-                due = crowd <= most or chosen.is_noisy
+                due = occupancy <= limit or chosen.is_noisy
             else:
                 due = level == self.s_level
             if due:
-                if not self.by_crowd:
+                if not self.by_occupancy:
                     return replace(chosen, s_level=level)
-                rich = crowd > CROWDS[wide]
-                s_ms = max(float(LEAST), crowd / PARTS[rich])
+                rich = occupancy > OCCUPANCIES[wide]
+                s_ms = max(float(MIN_S_MS), occupancy / PARTS[rich])
                 return replace(
-                    chosen, s_level=level, s_ms=s_ms, deepest=level + BELOW[rich], by_crowd=False
+                    chosen,
+                    s_level=level,
+                    s_ms=s_ms,
+                    deepest=level + BELOW[rich],
+                    by_occupancy=False,
                 )
         return chosen
 
     def measured(self, grid: _Grid, level: int, options: "Options") -> "_Limits":
-        """Take note of how thick the planar cells of a level are."""
-        counts, values = grid.planar(level, options, float(LEAST))
+        """Measure the thickness of the planar cells of a level."""
+        counts, values = grid.planar(level, options, float(MIN_S_MS))
         thickness = weighted_median(values[:, 0], counts)
         share = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
         enough = counts.sum() > SEEN * grid.cloud.size

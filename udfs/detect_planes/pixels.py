@@ -1,4 +1,4 @@
-"""Loops over cells near planes, and over the pixels of rasters in them."""
+"""Loops over cells near planes, and over the pixels of rasters in planes."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .cells import BITS
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_blocks(level, code, grid, first, plain):
-    """Find the cells that nodes cover, or that cover them.
+    """Find the cells that nodes cover, or that contain nodes.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def find_blocks(level, code, grid, first, plain):
     grid : int
         Level of the cells.
     first : int64[nodes, 3]
-        Out: first cell of each node.
+        Out: minimum cell of each node.
     plain : uint8[8^grid]
         In and out: 1 where a node covers a cell.
     """
@@ -45,9 +45,9 @@ def near_cells(owner, first, wide, planes, grid, stamp):
     ----------
     owner : int32[nodes], ascending
     first, wide : int64[nodes, 3], int64[nodes]
-        Cells of a node; as many around them are looked at.
+        Cells of a node; as many cells around them are searched.
     stamp : int32[8^grid]
-        -1; is changed.
+        Scratch, filled with -1.
     """
     cell = float(1 << (BITS - grid))
     size = 1024
@@ -83,9 +83,9 @@ def find_runs(covered, rows, columns, firsts, lasts, starts):
     ----------
     covered : uint8[rows * columns]
     firsts, lasts : int32[runs]
-        Out: first pixel, and the one after the last; long enough for any raster.
+        Out: first pixel and one past the last; must be large enough for any raster.
     starts : int32[rows + 1]
-        Out: where the runs of each row start.
+        Out: first run of each row.
     """
     n = 0
     for i in range(rows):
@@ -108,19 +108,19 @@ def find_runs(covered, rows, columns, firsts, lasts, starts):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def connect(firsts, lasts, starts, columns, number):
-    """Give the surfaces numbers: runs that touch by sides or corners, by their first ones.
+    """Give numbers to surfaces: runs that touch at sides or corners, ordered by their first runs.
 
     Parameters
     ----------
     firsts, lasts, starts
-        As `find_runs` gives them.
+        From `find_runs`.
     number : int32[runs]
         Out: 0, 1, 2 ...
 
     Returns
     -------
     int
-        How many there are.
+        Number of surfaces.
     """
     for k in range(number.size):
         number[k] = k
@@ -169,7 +169,7 @@ def mark_edges(own, columns, labels, start, stop):
     labels : int32[pixels]
         Out.
     start, stop : int
-        Pixels from the first to after the last that is not outermost.
+        Range of pixels that excludes the outermost ones.
     """
     a, b, c = own[start - columns - 1 :], own[start - columns :], own[start - columns + 1 :]
     d, e, f = own[start - 1 :], own[start:], own[start + 1 :]
@@ -184,7 +184,7 @@ def mark_edges(own, columns, labels, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_pixels(labels, counts):
-    """Count the pixels of each surface, those along edges half: float64[surfaces + 1]."""
+    """Count the pixels of each surface, edge pixels as half: float64[surfaces + 1]."""
     for label in labels:
         if label != 0:
             counts[label & (EDGE - 1)] += 0.5 if label & EDGE else 1.0
@@ -199,7 +199,7 @@ def sort_by_cell(cells, of_plane, starts, items):
     cells, of_plane : int64[n], int32[n]
         Planes in ascending order.
     starts : int32[cells + 1]
-        In: 0; out: where the planes of each cell start.
+        In: 0; out: first plane of each cell.
     items : int32[n]
         Out.
     """

@@ -1,4 +1,4 @@
-"""Rasters in planes: where a plane has points, which of these hang together, what is dropped."""
+"""Rasters in planes: where a plane has points, and which connected surfaces are kept."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,41 +13,41 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PIXEL = 3.0
-"""Side of a pixel, in point spacings: nine points on average, so that few are empty."""
+"""Side of a pixel in point spacings: nine points on average, so that few pixels are empty."""
 
 FINE = 16
-"""Pixels along the side of a node, at most: spacings mislead where points have many copies."""
+"""Maximum number of pixels along the side of a node: duplicate points make spacings too small."""
 
 SPARSE = 0.1
-"""Share of a plane's nodes that may be sparser than what its pixels are made for."""
+"""Share of a plane's nodes that may be sparser than the density for which its pixels are made."""
 
-MOST_PIXELS = 1 << 19
-"""Of all rasters together, about."""
+MAX_PIXELS = 1 << 19
+"""Approximate number of pixels of all rasters together."""
 
-FINEST = 6
-"""Level of the finest cells in which planes are looked up."""
+MAX_GRID = 6
+"""Maximum level of the cells in which planes are looked up."""
 
 
 @dataclass(frozen=True)
 class Near:
-    """Which planes are near a cell: those that cross it and have a node in or beside it."""
+    """The planes near each cell: those that cross it and have a node in or beside it."""
 
     grid: int
     """Level of the cells; they are numbered x before y before z."""
     cell_starts: "NDArray[np.int32]"
-    """int32[8^grid + 1]: where the planes of a cell are in `items`."""
+    """int32[8^grid + 1]: start of the planes of each cell in `items`."""
     items: "NDArray[np.int32]"
     cells: "NDArray[np.int64]"
-    """int64[n]: cells near planes, each as often as there are such ..."""
+    """int64[n]: cells of pairs of a cell and a plane near it."""
     planes: "NDArray[np.int32]"
-    """int32[n]: ... and these."""
+    """int32[n]: planes of these pairs."""
     plain: "NDArray[np.uint8]"
-    """uint8[8^grid]: whether one node of a plane has all of the cell."""
+    """uint8[8^grid]: whether one node of a plane contains the whole cell."""
 
 
 @dataclass(frozen=True)
 class Rasters:
-    """A raster in each plane; lengths are steps."""
+    """One raster per plane; lengths are in steps."""
 
     frames: "NDArray[np.float64]"
     starts: "NDArray[np.int64]"
@@ -57,15 +57,15 @@ class Rasters:
 
     @property
     def n_pixels(self) -> int:
-        """Of all planes."""
+        """Number of pixels of all rasters."""
         return int((self.shapes[:, 0] * self.shapes[:, 1]).sum())
 
     def extents(self) -> "NDArray[np.int64]":
-        """Give first pixel, rows and columns of each: int64[planes, 3]."""
+        """First pixel, rows and columns of each raster: int64[planes, 3]."""
         return np.column_stack([self.starts[:, 0], self.shapes])
 
     def place(self, plane: int, at: Any) -> Any:
-        """Give where places of a raster are: float64[n, 2] of its longer side, float64[n, 3]."""
+        """Convert positions in a raster, float64[n, 2], to steps: float64[n, 3]."""
         frame, longer = self.frames[plane], self.starts[plane, 2]
         u, v = (at * (longer / frame[8]) + frame[6:8]).T
         return u[:, None] * frame[:3] + v[:, None] * frame[3:6]
@@ -73,17 +73,17 @@ class Rasters:
 
 @dataclass(frozen=True)
 class Surfaces:
-    """What becomes of the rasters' pixels."""
+    """The surfaces to which the pixels of rasters belong."""
 
     plane: "NDArray[np.int64]"
-    """int64[surfaces]: which plane each is a part of."""
+    """int64[surfaces]: plane of each surface."""
     pixels: "NDArray[np.float64]"
-    """float64[surfaces]: how many each has; those along its edges count half."""
+    """float64[surfaces]: number of pixels; edge pixels count half."""
     labels: Any
-    """int32[pixels], where the cloud is: see `assign.nearest`; surfaces count from 1 on."""
+    """int32[pixels], on the device of the cloud: see `assign.nearest`; surfaces count from 1."""
 
     def weigh(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
-        """Add up the weights of the nodes whose middles are on a surface: float64[surfaces]."""
+        """Sum the weights of the nodes whose centres are on each surface: float64[surfaces]."""
         mine = np.flatnonzero(owner >= 0)
         plane, frame = owner[mine], rasters.frames[owner[mine]]
         at = (nodes.mean[mine] + 1) * float(1 << (BITS - 1))
@@ -96,27 +96,27 @@ class Surfaces:
 
 
 def lay_surfaces(
-    cloud: Any, rasters: Rasters, covered: Any, counts: Any, least: Any, *, split: bool
+    cloud: Any, rasters: Rasters, covered: Any, counts: Any, min_points: Any, *, split: bool
 ) -> Surfaces:
     """Find the surfaces of planes.
 
     Parameters
     ----------
     cloud
-        Where the pixels are.
+        Has the loops over pixels.
     rasters : Rasters
     covered : uint8[pixels]
-        Which pixels have points.
+        Whether a pixel has points.
     counts : int64[planes]
         Points near each plane.
-    least : float64[planes]
-        Points that a part of a plane must have to count, as told by its pixels.
+    min_points : float64[planes]
+        Minimum number of points of a part of a plane, estimated from its pixels.
     split : bool
-        Whether each such part is a surface of its own.
+        Whether each part is a separate surface.
     """
     parts, plane, sizes = cloud.connect(rasters, covered)
     totals = np.bincount(plane, sizes, len(counts))
-    large = np.flatnonzero(sizes * counts[plane] >= least[plane] * totals[plane])
+    large = np.flatnonzero(sizes * counts[plane] >= min_points[plane] * totals[plane])
     if split:
         planes, number = plane[large], np.arange(large.size)
     else:
@@ -128,18 +128,18 @@ def lay_surfaces(
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
-    """Find which planes are near which cells.
+    """Find the planes near each cell.
 
     Parameters
     ----------
-    nodes : Nodes
+    nodes : PlanarNodes
         In main memory.
     owner : int32[nodes]
         Plane of each node, if >= 0.
     planes : float64[planes, 5]
-        Normal, offset, greatest distance, in steps.
+        Normal, offset, maximum distance, in steps.
     """
-    grid = min(max(nodes.s_level, GRID), FINEST)
+    grid = min(max(nodes.s_level, GRID), MAX_GRID)
     mine = np.flatnonzero(owner >= 0)
     order = mine[np.argsort(owner[mine], kind="stable")]
     n_cells = 1 << 3 * grid
@@ -155,24 +155,24 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
 
 
 def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
-    """Lay out the rasters of planes, see `near_planes`."""
+    """Make the rasters of planes, see `near_planes`."""
     grid, of_plane = near.grid, near.planes
     cell = 1 << (BITS - grid)
     axes = _axes(planes[:, :3])
     sides = _pixel_sides(nodes, owner, planes.shape[0])
     along = [near.cells >> turn * grid & (1 << grid) - 1 for turn in (2, 1, 0)]
-    middles = (np.column_stack(along) + 0.5) * cell
+    centres = (np.column_stack(along) + 0.5) * cell
     lows_uv, highs_uv = np.empty((planes.shape[0], 2)), np.empty((planes.shape[0], 2))
     for axis in range(2):
         e = axes[of_plane, axis]
-        at = (e * middles).sum(1)
+        at = (e * centres).sum(1)
         reach = np.abs(e).sum(1) * cell / 2
         for k, (bound, ends) in enumerate(((lows_uv, at - reach), (highs_uv, at + reach))):
             bound[:, axis] = np.inf if k == 0 else -np.inf
             (np.minimum, np.maximum)[k].at(bound[:, axis], of_plane, ends)
     total = ((highs_uv - lows_uv) / sides[:, None] + 3).prod(1).sum()
-    sides = sides * max(1.0, np.sqrt(total / MOST_PIXELS))
-    # half a pixel to spare all around, and another without points
+    sides = sides * max(1.0, np.sqrt(total / MAX_PIXELS))
+    # a margin of half a pixel all around, and one more pixel without points
     shapes = np.ceil((highs_uv - lows_uv) / sides[:, None]).astype(np.int64) + 3
     frames = np.column_stack([axes[:, 0], axes[:, 1], lows_uv - 1.5 * sides[:, None], 1 / sides])
     columns, rows = shapes.T
@@ -184,7 +184,7 @@ def lay_rasters(nodes: Any, owner: Any, planes: Any, near: Near) -> Rasters:
 
 
 def _axes(normals: Any) -> Any:
-    """Two axes in each plane, the first level where there is one: float64[planes, 2, 3]."""
+    """Two axes in each plane, the first one horizontal if possible: float64[planes, 2, 3]."""
     level = np.column_stack([-normals[:, 1], normals[:, 0], np.zeros(len(normals))])
     flat = np.hypot(normals[:, 0], normals[:, 1]) < 1e-3
     level[flat] = np.column_stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]])[flat]
@@ -193,9 +193,9 @@ def _axes(normals: Any) -> Any:
 
 
 def _pixel_sides(nodes: Any, owner: Any, n_planes: int) -> Any:
-    """Sides of the pixels of each plane, from how dense its sparser nodes are."""
+    """Sides of the pixels of each plane, from the density of its sparser nodes."""
     mine = np.flatnonzero(owner >= 0)
-    # the variance of a square is a twelfth of its area
+    # the variance along a side of a square is a twelfth of its area
     areas = 12 * np.sqrt(nodes.values[mine, 1] * nodes.values[mine, 2])
     spacing = np.sqrt(areas / nodes.count[mine]) * float(1 << (BITS - 1))
     finest = (1 << (BITS - nodes.level[mine])) / FINE

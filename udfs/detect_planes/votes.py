@@ -1,7 +1,7 @@
 """Loops over nodes and cells of the accumulator: votes, smoothing, peaks.
 
-Votes are whole numbers, so that their order does not matter. Sums, products and roots are all
-that is needed: what a processor rounds the same on every device.
+Votes are integers, so that their order does not matter. Only sums, products and square roots are
+used, which are rounded identically on all devices.
 """
 
 from math import sqrt
@@ -13,22 +13,22 @@ from spatialq.runtime.compile_cache import njit
 from .accumulator import BEYOND
 
 CUT = 4.0
-"""Squared standard deviations at which a node's Gaussian ends."""
+"""Squared distance, in standard deviations, at which the Gaussian of a node is cut off."""
 
 ONE = float(1 << 30)
-"""A vote of 1."""
+"""Integer that represents a vote of 1."""
 
 PAPER_ONE = float(1 << 12)
-"""A vote of 1 of the paper's kernel, whose votes are up to 10^7."""
+"""Integer that represents a vote of 1 of the paper's kernel, whose votes go up to 10^7."""
 
 NOISE = 1e-5
 """Added to the variance of rho in the paper's kernel, squared units of the cloud."""
 
 TINY = 1e-5
-"""Stands for denominators of 0 in the paper's kernel."""
+"""Replaces denominators of 0 in the paper's kernel."""
 
-HIGHEST = float(1 << 40)
-"""Greatest vote of the paper's kernel: nodes without any thickness have no bound."""
+MAX_VOTE = float(1 << 40)
+"""Maximum vote of the paper's kernel, which is not bounded for nodes without thickness."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -47,18 +47,18 @@ def gauss(m2):
 def vote(
     means, values, vectors, weights, directions, rows, step, rho_step, n_rho, votes, start, stop
 ):  # fmt: skip
-    """Let nodes vote for the planes they may lie on: a Gaussian around each one's own.
+    """Let nodes vote for planes: a Gaussian around the plane of each node.
 
-    Its variances are those that the node's points give, and half a cell's: l1 / l2 and l1 / l3
-    along the tangents of the normal, l1 for rho.
+    Its variances are those of the points, plus half a cell: l1 / l2 and l1 / l3 along the tangents
+    of the normal, l1 for rho.
 
     Parameters
     ----------
     means, values, vectors : float64[nodes, 3], float64[nodes, 3], float64[nodes, 3, 3]
-        Means seen from the centroid of the cloud.
+        Means are relative to the centroid of the cloud.
     weights : float64[nodes]
     directions, rows, step
-        Of the ball.
+        Fields of the accumulator ball.
     rho_step, n_rho : float, int
         Rho is (k - BEYOND) * rho_step for k in range(n_rho).
     votes : int64[directions, n_rho]
@@ -79,7 +79,7 @@ def vote(
                 nx, ny, nz, rho, vectors[k], s2, s3, s_rho, weights[k],
                 directions, rows, rho_step, n_rho, votes,
             )  # fmt: skip
-            # seen from the other side; far enough from the centroid there is nothing
+            # from the opposite side; has no effect far enough from the centroid
             nx, ny, nz, rho = -nx, -ny, -nz, -rho
 
 
@@ -93,7 +93,7 @@ def vote_around(
     widest = CUT * (s2 if s2 > s3 else s3)
     for row in range(rows.size - 1):
         z = directions[rows[row], 2]
-        # the greatest cosine that a direction of this row may have
+        # the maximum cosine of a direction of this row
         most = z * nz + sqrt(max(0.0, (1.0 - z * z) * (1.0 - nz * nz)))
         if most < 0.0 or 1.0 - most * most > widest:
             continue
@@ -116,12 +116,12 @@ def vote_around(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def smooth(votes, beside, smoothed, start, stop):
-    """Weigh each cell with its six neighbours, 3 to 2.
+    """Smooth the votes: each cell has weight 3 and its six neighbours weight 2.
 
     Parameters
     ----------
     votes, smoothed : int64[directions, n_rho]
-        In; out.
+        Input and output.
     beside : int32[directions, 4]
     """
     n_rho = votes.shape[1]
@@ -144,17 +144,17 @@ def smooth(votes, beside, smoothed, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def peaks(smoothed, near, near_starts, radius, is_peak, start, stop):
-    """Flag the cells that are the greatest of all around; the first one, where several are.
+    """Flag the cells that are the maximum of their surroundings; of equal ones the first.
 
     Parameters
     ----------
     smoothed : int64[directions, n_rho]
     near, near_starts
-        Of the ball.
+        Fields of the accumulator ball.
     radius : int
-        Steps of rho that count as around.
+        Radius of the surroundings in steps of rho.
     is_peak : bool[directions, n_rho]
-        Out; never where rho < 0.
+        Out; never true where rho < 0.
     """
     n_rho = smoothed.shape[1]
     for k in range(start, stop):
@@ -165,7 +165,7 @@ def peaks(smoothed, near, near_starts, radius, is_peak, start, stop):
             if own == 0:
                 continue
             first, last = max(0, r - radius), min(n_rho - 1, r + radius)
-            for q in range(first, last + 1):  # most fail here
+            for q in range(first, last + 1):  # most cells are rejected here
                 if smoothed[k, q] > own or (smoothed[k, q] == own and q < r):
                     is_peak[k, r] = False
                     break
@@ -186,12 +186,12 @@ def peaks(smoothed, near, near_starts, radius, is_peak, start, stop):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def arctan2(y, x):
-    """Give the angle of a direction in [-pi, pi], by sums, products and roots only."""
+    """Angle of a direction in [-pi, pi], computed by sums, products and square roots only."""
     if x == 0.0 and y == 0.0:
         return 0.0
     a, b = abs(x), abs(y)
     t = min(a, b) / max(a, b)
-    for _ in range(3):  # tan of half the angle, thrice
+    for _ in range(3):  # tan of half the angle, three times
         t = t / (1.0 + sqrt(1.0 + t * t))
     s = t * t
     angle = 8.0 * t * (
@@ -210,13 +210,13 @@ def vote_as_paper(
     means, covariances, vectors, weights, phis, thetas, rows, step, rho_step, unit, n_rho, votes,
     start, stop,
 ):  # fmt: skip
-    """Let nodes vote as in the paper: the covariance of their points as one of rho, phi, theta.
+    """Let nodes vote as in the paper: their covariance is transformed to rho, phi and theta.
 
     Parameters
     ----------
     phis, thetas : float64[directions]
     unit : float
-        Units of the cloud in one of ours: the paper's NOISE is in the cloud's.
+        Length of our unit in units of the cloud, in which NOISE is given.
     others
         As for `vote`.
 
@@ -235,7 +235,7 @@ def vote_as_paper(
         pz = rho * nz
         p2 = max(rho * rho, TINY)
         level = sqrt(flat)
-        # at a pole any theta is as good
+        # at a pole theta is arbitrary
         ux, uy = (nx / level, ny / level) if level > 0.0 else (1.0, 0.0)
         lever = max(rho * level, TINY)
         j00, j01, j02 = nx, ny, nz
@@ -269,9 +269,9 @@ def vote_as_paper(
         m11, m12, m22 = c00 * c22 - c02 * c02, c01 * c02 - c00 * c12, c00 * c11 - c01 * c01
         det = c00 * m00 + c01 * m01 + c02 * m02
         if not det > 0.0:
-            continue  # no spread in one of the three: a Gaussian without width
+            continue  # no variance in one of the three: the Gaussian has no width
         height = weights[k] / (2.0 * sqrt(2.0) * np.pi**1.5 * sqrt(det))
-        height = min(height, HIGHEST)
+        height = min(height, MAX_VOTE)
         vote_in_angles(
             rho, phi, theta, m00 / det, m01 / det, m02 / det, m11 / det, m12 / det, m22 / det,
             sqrt(CUT * c00), sqrt(CUT * c11), height, phis, thetas, rows, step, rho_step * unit,
@@ -284,7 +284,7 @@ def vote_in_angles(
     rho, phi, theta, i00, i01, i02, i11, i12, i22, reach_rho, reach_phi, height,
     phis, thetas, rows, step, rho_step, n_rho, votes,
 ):  # fmt: skip
-    """Vote in all cells within the cut, as seen in rho, phi and theta; i is the inverse of C."""
+    """Vote in all cells within the cut-off in rho, phi and theta; i is the inverse covariance."""
     first_r = max(0, int(np.ceil((rho - reach_rho) / rho_step)) + BEYOND)
     last_r = min(n_rho - 1, int(np.floor((rho + reach_rho) / rho_step)) + BEYOND)
     for row in range(rows.size - 1):

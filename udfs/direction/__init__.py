@@ -1,59 +1,60 @@
-"""What lies above, below, north, south, east or west of what: signature, options, limits."""
+"""Declaration of `direction`: what lies above, below, north, south, east or west of what."""
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal, get_args
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    Declaration,
+    ElementsInput,
+    Output,
+    Parameters,
+    parameter,
+)
 
 from .cost import work
 
 Direction = Literal["above", "below", "north", "south", "east", "west"]
 Model = Literal["projection", "halfspace"]
 
+DIRECTIONS = get_args(Direction)
+
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `direction`.
-
-    Parameters
-    ----------
-    direction : 'above', 'below', 'north', 'south', 'east' or 'west'
-        Where b lies, seen from a.
-    model : 'projection' or 'halfspace'
-        Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
-    strict : bool
-        Whether all points of b must lie there, instead of some.
-    true_north : float, degrees
-        Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
-        `TrueNorth` (x, y) of an IfcGeometricRepresentationContext is `degrees(atan2(x, y))`.
-    tolerance : float, >= 0
-        Metres. What reaches less far beyond, or has a narrower part in common seen along the
-        direction, does not count. Less than a micrometre counts as a micrometre.
-    """
+class Options(Parameters):
+    """Parameters of `direction`."""
 
     FUNCTION = "direction"
 
-    direction: Direction = "above"
-    model: Model = "projection"
-    strict: bool = False
-    true_north: float = 0.0
-    tolerance: float = 0.001
+    direction: Direction = parameter("above", "Where b lies, seen from a.")
+    model: Model = parameter(
+        "projection",
+        "Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.",
+    )
+    strict: bool = parameter(False, "Whether all points of b must lie there, instead of some.")
+    true_north: float = parameter(
+        0.0,
+        "Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A "
+        "TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)).",
+        unit="degrees",
+    )
+    tolerance: float = parameter(
+        0.001,
+        "What reaches less far beyond, or has a narrower part in common seen along the direction, "
+        "does not count. Less than a micrometre counts as a micrometre.",
+        unit="metres",
+        at_least=0,
+    )
 
-    def __post_init__(self) -> None:
-        for name, kind in (("direction", Direction), ("model", Model)):
-            if getattr(self, name) not in get_args(kind):
-                self.refuse(name, " or ".join(map(repr, get_args(kind))))
-        if not isfinite(self.true_north):
-            self.refuse("true_north", "a finite number of degrees")
-        if not (isfinite(self.tolerance) and self.tolerance >= 0):
-            self.refuse("tolerance", ">= 0 metres")
 
-
-UDF = Udf(
-    name="direction",
-    columns=(),
-    options=Options,
-    returns={"a": "VARCHAR", "b": "VARCHAR"},
-    work=work,
+DECLARATION = Declaration(
+    inputs=ElementsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="direction",
+            summary="The pairs of elements of which b lies in a direction from a.",
+            columns={"a": "VARCHAR", "b": "VARCHAR"},
+            work=work,
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Whether an element lies over another one, as their facets have it."""
+"""Whether an element lies over another one, decided by their facets."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 
 from .polygons import FULL, ROOM, area, cut, half_plane, wider
-from .view import CLUSTER, FINEST
+from .view import CLUSTER, MIN_TOLERANCE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -109,8 +109,8 @@ def all_over(
 ) -> bool:  # fmt: skip
     """Whether all points of the element b lie over points of the element a.
 
-    What some facet of `a` lies under is cut away from every facet of b: if something wider than
-    the tolerance is left, or many narrow pieces, there are points of b that lie over none.
+    From every facet of b the part over some facet of a is cut away. If a piece wider than the
+    tolerance is left, or many narrow pieces, some points of b lie over no point of a.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def all_over(
     x = np.empty(room * ROOM)
     y = np.empty(room * ROOM)
     sizes = np.empty(room, np.int64)
-    turns = np.empty(room, np.int64)
+    next_facet = np.empty(room, np.int64)
     for t in range(starts[b], starts[b + 1]):
         if facets[t, 12] <= tolerance:
             continue
@@ -139,34 +139,36 @@ def all_over(
             x[k] = facets[t, 2 * k]
             y[k] = facets[t, 2 * k + 1]
         sizes[0] = 3
-        turns[0] = 0
+        next_facet[0] = 0
         top = 0
         while top >= 0:
             n = sizes[top]
             at = top * ROOM
             if top + 7 > room:
                 room *= 2
-                x = grown(x)
-                y = grown(y)
-                sizes = grown(sizes)
-                turns = grown(turns)
-            if not wider(x, y, at, n, FINEST):
+                x = doubled(x)
+                y = doubled(y)
+                sizes = doubled(sizes)
+                next_facet = doubled(next_facet)
+            if not wider(x, y, at, n, MIN_TOLERANCE):
                 top -= 1
             elif n > FULL:
-                halve(x, y, sizes, turns, top)
+                halve(x, y, sizes, next_facet, top)
                 top += 1
-            elif turns[top] == count:
+            elif next_facet[top] == count:
                 left += area(x, y, at, n)
                 if wider(x, y, at, n, tolerance) or left > tolerance * facets[t, 11]:
                     return False
                 top -= 1
             else:
-                top = cut_away(facets, t, below[turns[top]], tolerance, x, y, sizes, turns, top)
+                top = cut_away(
+                    facets, t, below[next_facet[top]], tolerance, x, y, sizes, next_facet, top
+                )
     return True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grown(values: Any) -> Any:
+def doubled(values: Any) -> Any:
     """Copy an array into one of twice the size."""
     more = np.empty(2 * values.size, values.dtype)
     more[: values.size] = values
@@ -174,36 +176,44 @@ def grown(values: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def halve(x: Any, y: Any, sizes: Any, turns: Any, top: int) -> None:
-    """Cut the topmost polygon in two, from its first corner to the one opposite."""
+def halve(x: Any, y: Any, sizes: Any, next_facet: Any, top: int) -> None:
+    """Cut the polygon on top of the stack in two, from its first corner to the one opposite."""
     at = top * ROOM
     n = sizes[top]
-    middle = n // 2
+    half = n // 2
     new = at + ROOM
     x[new] = x[at]
     y[new] = y[at]
-    for k in range(middle, n):
-        x[new + k - middle + 1] = x[at + k]
-        y[new + k - middle + 1] = y[at + k]
-    sizes[top] = middle + 1
-    sizes[top + 1] = n - middle + 1
-    turns[top + 1] = turns[top]
+    for k in range(half, n):
+        x[new + k - half + 1] = x[at + k]
+        y[new + k - half + 1] = y[at + k]
+    sizes[top] = half + 1
+    sizes[top + 1] = n - half + 1
+    next_facet[top + 1] = next_facet[top]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cut_away(
-    facets: Any, t: int, s: int, tolerance: float, x: Any, y: Any, sizes: Any, turns: Any, top: int
+    facets: Any,
+    t: int,
+    s: int,
+    tolerance: float,
+    x: Any,
+    y: Any,
+    sizes: Any,
+    next_facet: Any,
+    top: int,
 ) -> int:
-    """Take the part of the topmost polygon away that the facet s lies under.
+    """Cut from the polygon on top of the stack the part over the facet s.
 
-    The parts that are left take its place. Places `top + 1` to `top + 6` are written to.
+    The parts that are left replace it. Positions `top + 1` to `top + 6` are written to.
 
     Returns
     -------
     int
-        Which polygon is topmost now.
+        The top of the stack now.
     """
-    turn = turns[top] + 1
+    following = next_facet[top] + 1
     at = top * ROOM
     n = sizes[top]
     inner = at + 5 * ROOM
@@ -216,18 +226,18 @@ def cut_away(
         a, b, c, px, py = half_plane(facets, t, s, side, tolerance)
         n, outside = cut(x, y, inner, n, a, b, c, px, py, spare, (last + 1) * ROOM)
         inner, spare = spare, inner
-        if not wider(x, y, inner, n, FINEST):
-            turns[top] = turn  # nothing to take away
+        if not wider(x, y, inner, n, MIN_TOLERANCE):
+            next_facet[top] = following  # nothing to cut away
             return top
         if outside >= 3:
             last += 1
             sizes[last] = outside
-            turns[last] = turn
+            next_facet[last] = following
     if last == top:
         return top - 1
     for k in range(sizes[last]):
         x[at + k] = x[last * ROOM + k]
         y[at + k] = y[last * ROOM + k]
     sizes[top] = sizes[last]
-    turns[top] = turn
+    next_facet[top] = following
     return last - 1

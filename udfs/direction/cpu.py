@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import rtree
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from ..intersects_with import rtree
 from . import Options
 from .beyond import all_over, some_over
 from .polygons import ROOM
-from .view import FINEST, View, axes, corners, look
+from .view import MIN_TOLERANCE, View, axes, corners, look
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
         Pairs of an element of each; without `b` all pairs of two different elements of `a`.
     options : Options
     pairs : int64[], int64[], optional
-        Rows of the pairs that are asked for, instead of all.
+        Rows of the pairs to test, instead of all.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def run(
 
     Notes
     -----
-    An element without triangles lies nowhere; in the model 'projection' neither does one that
-    looks like a line, such as a single upright surface from above.
+    An element without triangles is in no pair; in the model 'projection' neither is one whose
+    projection is a line, such as a single vertical surface seen from above.
     """
     return search(a, b, options, pairs, some_lie_over)
 
@@ -55,7 +55,7 @@ def search(
     some: Callable[[View, Any, Any, float], Any],
 ) -> dict[str, Any]:
     """Do what `run` does; `some` is the device's `some_lie_over`."""
-    t = max(options.tolerance, FINEST)
+    t = max(options.tolerance, MIN_TOLERANCE)
     view = view_of(a, b, options)
     shift = 0 if b is None else len(a)
     if pairs is not None:
@@ -104,11 +104,11 @@ def some_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
 
 def _all_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
     keep = np.empty(len(rows_a), np.bool_)
-    most = int(np.diff(view.starts).max(initial=0))
+    max_facets = int(np.diff(view.starts).max(initial=0))
     in_threads(
         lambda span: _all_over(
             rows_a, rows_b, *span,
-            view.facets, view.starts, view.clusters, view.cluster_starts, t, most, keep,
+            view.facets, view.starts, view.clusters, view.cluster_starts, t, max_facets, keep,
         ),
         len(rows_a),
     )  # fmt: skip
@@ -141,7 +141,7 @@ def _beyond_extremes(
 
 
 def _candidates(boxes: Any, split: int | None, t: float, options: Options) -> tuple[Any, Any]:
-    """Find the pairs that may be wanted, by their boxes: an R-tree of what is seen from above."""
+    """Find the candidate pairs by their boxes, projected: an R-tree of what is seen from above."""
     flat = boxes.copy()
     seen = np.isfinite(boxes[:, 2])
     flat[seen, 2] = flat[seen, 5] = 0.0
@@ -173,8 +173,9 @@ def _some_over(
 @njit(cache=True, nogil=True, error_model="numpy")
 def _all_over(
     rows_a: Any, rows_b: Any, first: int, stop: int,
-    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, t: float, most: int, keep: Any,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any,
+    t: float, max_facets: int, keep: Any,
 ) -> None:  # fmt: skip
-    below = np.empty(most, np.int64)
+    below = np.empty(max_facets, np.int64)
     for p in range(first, stop):
         keep[p] = all_over(rows_a[p], rows_b[p], facets, starts, clusters, cluster_starts, t, below)

@@ -1,8 +1,8 @@
-"""`direction` on the GPU: a warp for each pair whose boxes may do.
+"""`direction` on the GPU: one warp per candidate pair.
 
 The view of the elements and the pairs of boxes are made on the host, and so is the model
-'halfspace', which needs the boxes alone. Strict pairs are few of the relaxed ones, and need a
-stack whose size is not known beforehand: they are decided on the host as well.
+'halfspace', which needs only the boxes. Strict pairs are a few of the relaxed ones, and need a
+stack whose size is not known beforehand: they are tested on the host as well.
 """
 
 from pathlib import Path

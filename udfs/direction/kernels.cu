@@ -1,4 +1,4 @@
-// direction on the GPU: what polygons.py and beyond.py do, in the same order of operations.
+// direction on the GPU: the operations of polygons.py and beyond.py, in the same order.
 
 typedef long long i64;
 
@@ -8,16 +8,16 @@ const int COLUMNS = 13;
 const int CROSSINGS = 6;
 const int ROOM = 3 + 4 * (CROSSINGS - 1);
 
-__device__ inline double least(double a, double b) { return a < b ? a : b; }
-__device__ inline double most(double a, double b) { return a > b ? a : b; }
+__device__ inline double min2(double a, double b) { return a < b ? a : b; }
+__device__ inline double max2(double a, double b) { return a > b ? a : b; }
 
 // Whether box b reaches beyond box a where both are, seen from above.
 __device__ inline bool may_lie_over(const double* b, const double* a, double t) {
-    return least(b[3], a[3]) - most(b[0], a[0]) > t && least(b[4], a[4]) - most(b[1], a[1]) > t &&
+    return min2(b[3], a[3]) - max2(b[0], a[0]) > t && min2(b[4], a[4]) - max2(b[1], a[1]) > t &&
            b[5] - a[2] > t;
 }
 
-// Keep what is in the half-plane of a polygon of n corners; returns how many corners that has.
+// Clip a polygon of n corners by a half-plane; returns how many corners are left.
 __device__ inline int cut(const double* x, const double* y, int n, double a, double b, double c,
                           double px, double py, double* to_x, double* to_y) {
     int inside = 0, crossings = 0;
@@ -63,10 +63,10 @@ __device__ inline bool wider(const double* x, const double* y, int n, double lim
 // Whether the facet f is over the facet g where both are, seen from above.
 __device__ bool lies_over(const double* f, const double* g, double tolerance) {
     if (f[12] <= tolerance || g[12] <= tolerance || f[10] - g[9] <= tolerance) return false;
-    if (most(most(f[0], f[2]), f[4]) - least(least(g[0], g[2]), g[4]) <= tolerance ||
-        most(most(g[0], g[2]), g[4]) - least(least(f[0], f[2]), f[4]) <= tolerance ||
-        most(most(f[1], f[3]), f[5]) - least(least(g[1], g[3]), g[5]) <= tolerance ||
-        most(most(g[1], g[3]), g[5]) - least(least(f[1], f[3]), f[5]) <= tolerance)
+    if (max2(max2(f[0], f[2]), f[4]) - min2(min2(g[0], g[2]), g[4]) <= tolerance ||
+        max2(max2(g[0], g[2]), g[4]) - min2(min2(f[0], f[2]), f[4]) <= tolerance ||
+        max2(max2(f[1], f[3]), f[5]) - min2(min2(g[1], g[3]), g[5]) <= tolerance ||
+        max2(max2(g[1], g[3]), g[5]) - min2(min2(f[1], f[3]), f[5]) <= tolerance)
         return false;
     double x[2][ROOM], y[2][ROOM];
     for (int k = 0; k < 3; ++k) {

@@ -1,6 +1,6 @@
-"""Convex polygons, cut by lines: what triangles have in common, seen from above.
+"""Convex polygons, clipped by lines: the intersections of triangles, seen from above.
 
-A polygon is a run of `ROOM` places in two arrays x and y, with its number of corners kept apart.
+A polygon has `ROOM` consecutive places in two arrays x and y; its number of corners is separate.
 A half-plane is `a (x - px) + b (y - py) + c >= 0`.
 """
 
@@ -11,13 +11,13 @@ import numpy as np
 from spatialq.runtime.compile_cache import njit
 
 CROSSINGS = 6
-"""So often, at most, the border of a polygon crosses a line: twice, but for rounding."""
+"""How often the border of a polygon crosses a line, at most: twice, apart from rounding."""
 
 FULL = 12
-"""A polygon with more corners is cut in two before it is cut by a triangle."""
+"""A polygon with more corners is halved before it is clipped by a triangle."""
 
 ROOM = FULL + 4 * (CROSSINGS - 1)
-"""Corners that there is room for: a triangle cuts four times."""
+"""Maximum number of corners: a triangle clips four times."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,4 +1,4 @@
-"""Elements as they are seen along a direction: turned so that it is up, and flattened."""
+"""Elements seen along a direction: rotated so that the direction is up, and flattened."""
 
 from dataclasses import dataclass
 from math import cos, radians, sin
@@ -11,15 +11,15 @@ from spatialq.data.meshes import Meshes
 if TYPE_CHECKING:
     from . import Options
 
-FINEST = 1e-6
-"""Metres: the least tolerance. A triangle that looks narrower is a line."""
+MIN_TOLERANCE = 1e-6
+"""Metres. A triangle whose projection is narrower is a line."""
 
 CLUSTER = 16
-"""Triangles with a box in common."""
+"""Consecutive triangles that share a box."""
 
 COLUMNS = 13
 """Of a facet: its corners x0 y0 x1 y1 x2 y2, counter-clockwise; its height z0 at the first and
-the slopes along x and y; least and greatest height; half its circumference; its width."""
+the slopes along x and y; minimum and maximum height; half its perimeter; its width."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class View:
     boxes : float64[k, 6]
         Lower corner, upper corner; infinity to minus infinity for an element without triangles.
     facets : float64[m, COLUMNS]
-        The triangles that are more than a line, near ones one after the other.
+        The triangles that are more than a line, sorted so that near ones follow one another.
     starts : int64[k + 1]
         Where the facets of each element begin.
     clusters : float64[c, 6]
@@ -48,9 +48,9 @@ class View:
 
 def axes(options: "Options") -> Any:
     """Find the matrix whose rows are two directions across, and the direction."""
-    turns, rest = divmod(options.true_north, 90.0)
+    quarters, rest = divmod(options.true_north, 90.0)
     c, s = cos(radians(rest)), sin(radians(rest))
-    for _ in range(int(turns) % 4):  # quarters are exact
+    for _ in range(int(quarters) % 4):  # exact
         c, s = -s, c
     north, east, up = np.array([s, c, 0.0]), np.array([c, -s, 0.0]), np.array([0.0, 0.0, 1.0])
     return np.array(
@@ -92,7 +92,7 @@ def look(triangles: Any, face_starts: Any) -> View:
     Parameters
     ----------
     triangles : float64[m, 3, 3], metres
-        Turned, and near the origin.
+        Rotated, and near the origin.
     face_starts : int64[k + 1]
     """
     k = len(face_starts) - 1
@@ -101,12 +101,12 @@ def look(triangles: Any, face_starts: Any) -> View:
     boxes = _boxes(low, high, owner, k)
     order = np.lexsort((_morton(low[:, :2] + high[:, :2], boxes[owner]), owner))
     facets = _facets(triangles[order])
-    wide = facets[:, 12] > FINEST
+    wide = facets[:, 12] > MIN_TOLERANCE
     facets, order = np.ascontiguousarray(facets[wide]), order[wide]
     starts = _sums(np.bincount(owner[order], minlength=k))
     cluster_starts = _sums(-(-np.diff(starts) // CLUSTER))
-    place = np.arange(len(facets)) - starts[owner[order]]
-    cluster = cluster_starts[owner[order]] + place // CLUSTER
+    position = np.arange(len(facets)) - starts[owner[order]]
+    cluster = cluster_starts[owner[order]] + position // CLUSTER
     clusters = _boxes(low[order], high[order], cluster, cluster_starts[-1])
     return View(boxes, facets, starts, clusters, cluster_starts)
 
@@ -125,10 +125,10 @@ def _boxes(low: Any, high: Any, owner: Any, k: int) -> Any:
     return boxes
 
 
-def _morton(middles: Any, boxes: Any) -> Any:
-    """Give places in a box numbers that are near where they are near; middles are doubled."""
+def _morton(centres: Any, boxes: Any) -> Any:
+    """Give positions in a box their Morton numbers; the centres are given doubled."""
     across = boxes[:, 3:5] - boxes[:, :2]
-    share = (middles / 2 - boxes[:, :2]) / np.where(across > 0, across, 1.0)
+    share = (centres / 2 - boxes[:, :2]) / np.where(across > 0, across, 1.0)
     cells = np.minimum(share * 256, 255).astype(np.int64)
     for shift, mask in ((4, 0x0F0F), (2, 0x3333), (1, 0x5555)):
         cells = (cells | cells << shift) & mask

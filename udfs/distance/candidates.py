@@ -1,15 +1,16 @@
-"""Which pairs are measured, and what becomes of the measures: the same on both devices."""
+"""Which pairs are measured, and the table of the measures: the same on both devices."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..intersects_with import broad, rtree
+from spatialq.geometry import broad_phase, rtree
+
 from . import Options
 
 ROUNDING = 2.0**-36
-"""Share of the extent of all by which boxes may be farther apart than measured distances."""
+"""Share of the extent of all elements by which box distances may exceed measured ones."""
 
 
 def candidates(
@@ -35,7 +36,7 @@ def candidates(
     if options.k is not None:
         i, j = rtree.nearest(boxes_a, boxes_b, options.k)
     elif options.max_distance is not None:
-        i, j = broad.pairs(boxes_a, boxes_b, grown(limits, options.max_distance))
+        i, j = broad_phase.pairs(boxes_a, boxes_b, box_distance(limits, options.max_distance))
     else:
         i, j = _all_pairs(boxes_a, boxes_b)
     if not within:
@@ -46,15 +47,15 @@ def candidates(
     return i, j
 
 
-def grown(limits: NDArray[np.float64], max_distance: float) -> float:
-    """How far apart boxes may be along an axis if what is in them is within the distance."""
+def box_distance(limits: NDArray[np.float64], max_distance: float) -> float:
+    """Give how far apart boxes may be along an axis if their elements are within the distance."""
     finite = limits[np.isfinite(limits).all(axis=1)]
     extent = np.ptp(finite.reshape(-1, 3), axis=0).sum() if len(finite) else 0.0
     return max_distance + ROUNDING * float(extent)
 
 
 def _gaps(one: Any, other: Any) -> Any:
-    """Square what boxes are apart."""
+    """Give the squared distances of boxes."""
     gaps = np.maximum(other[:, :3] - one[:, 3:], one[:, :3] - other[:, 3:])
     return np.square(np.maximum(gaps, 0.0)).sum(axis=1)
 

@@ -1,4 +1,4 @@
-"""`distance` on the CPU: near boxes, then the triangles of each pair in threads."""
+"""`distance` on the CPU: near boxes, then the triangles of each pair, in threads."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes
+from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime.threads import in_threads
 
-from ..intersects_with import boxes
-from ..intersects_with.cpu import Scene
 from . import Options
 from .candidates import candidates, table
 from .search import measure_nearest, measure_pairs
@@ -27,7 +27,7 @@ def run(
         of `a` and all others.
     options : Options
     pairs : int64[], int64[], optional
-        Rows of the pairs that are asked for, without `k`.
+        Rows of the pairs to measure, without `k`.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def run(
 
     Notes
     -----
-    An element without triangles takes no part. An open mesh is a surface: nothing is inside.
+    An element without triangles is in no pair. An open mesh is a surface: nothing is inside it.
     """
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
@@ -48,10 +48,10 @@ def run(
         rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
     else:
         rows_a, rows_b = pairs[0], pairs[1] + shift
-    scene = Scene(both, limits)
+    meshes = PreparedMeshes(both, limits)
     arrays = (
-        both.vertices, both.faces, both.vertex_starts, both.face_starts,
-        limits, scene.cluster_starts, scene.clusters, scene.side, scene.label, scene.most_faces,
+        *meshes.arrays, limits, meshes.cluster_starts, meshes.clusters, meshes.side, meshes.label,
+        meshes.max_faces,
     )  # fmt: skip
     measures = np.empty((len(rows_a), 7))
     limit = np.inf if options.max_distance is None else options.max_distance

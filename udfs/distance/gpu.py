@@ -1,4 +1,4 @@
-"""`distance` on the GPU: near boxes, then a warp for each pair."""
+"""`distance` on the GPU: near boxes, then one warp per pair."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import rtree_gpu
+from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
 from spatialq.runtime import cuda
 
-from ..intersects_with import broad_gpu
-from ..intersects_with.gpu import Scene, bring
 from . import Options
-from .candidates import candidates, grown, table
+from .candidates import box_distance, candidates, table
 from .search import BEYOND, ROUNDING
 
 SOURCE = Path(__file__).parent / "kernels.cu"
@@ -39,21 +39,21 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
-        both = bring(device, a if b is None else a.followed_by(b))
-        limits = broad_gpu.boxes(device, both)
+        both = to_device(device, a if b is None else a.followed_by(b))
+        limits = rtree_gpu.boxes(device, both)
         split = len(a)
         shift = 0 if b is None else split
         if pairs is not None:
             rows_a, rows_b = pairs[0], pairs[1] + shift
         elif options.k is None and options.max_distance is not None:
-            reach = grown(device.download(limits), options.max_distance)
+            distance = box_distance(device.download(limits), options.max_distance)
             others = None if b is None else limits[split:]
-            found = broad_gpu.pairs(device, limits[:split], others, reach)
+            found = rtree_gpu.pairs(device, limits[:split], others, distance)
             rows_a, rows_b = (device.download(rows).astype(np.int64) for rows in found)
             rows_b += shift
         else:
             rows_a, rows_b = candidates(device.download(limits), split, options, within=b is None)
-        scene = Scene(device, both, limits)
+        meshes = PreparedMeshes(device, both, limits)
         limit = np.inf if options.max_distance is None else options.max_distance
         measures = device.xp.empty((len(rows_a), 7))
         if len(rows_a):
@@ -61,9 +61,8 @@ def run(
                 SOURCE, "distance_measure", (-(-len(rows_a) // WARPS),), 32 * WARPS,
                 *device.upload([rows_a, rows_b]), len(rows_a),
                 np.float64(limit), np.float64(ROUNDING), np.float64(BEYOND),
-                both.vertices, both.faces, both.vertex_starts, both.face_starts,
-                scene.limits, scene.cluster_starts, scene.clusters, scene.side, scene.label,
-                measures,
+                *meshes.arrays, limits, meshes.cluster_starts, meshes.clusters,
+                meshes.side, meshes.label, measures,
             )  # fmt: skip
         columns = table(rows_a, rows_b - shift, device.download(measures), options)
         if not here:

@@ -1,14 +1,13 @@
-// distance on the GPU: the search of search.py, a warp a pair of elements. Bounds only save work;
-// what is measured, and which of several is taken, is the same in any order.
-#include "distance/triangles.cuh"
-#include "intersects_with/winding.cuh"
+// distance on the GPU: the search of search.py, one warp per pair of elements. Bounds only save
+// work; what is measured, and which of several is taken, does not depend on the order.
+#include "geometry/boxes.cuh"
+#include "geometry/triangles.cuh"
+#include "geometry/winding.cuh"
 
-typedef long long i64;
 typedef unsigned long long u64;
 
 const unsigned ALL = 0xffffffffu;
 const u64 NONE = ~0ull;
-const int CLUSTER = 8;
 #define INFINITE DISTANCE_INFINITY
 
 struct Elements {
@@ -34,7 +33,7 @@ __device__ inline double gap(double low_a, double high_a, double low_b, double h
     return wide > 0.0 ? wide : 0.0;
 }
 
-// What two boxes, west south bottom east north top, are at least apart, squared.
+// A lower bound of the squared distance of two boxes, xmin .. zmax.
 __device__ inline double bound(const double* a, const double* b, double slack) {
     const double x = gap(a[0], a[3], b[0], b[3], slack), y = gap(a[1], a[4], b[1], b[4], slack),
                  z = gap(a[2], a[5], b[2], b[5], slack);
@@ -42,15 +41,15 @@ __device__ inline double bound(const double* a, const double* b, double slack) {
 }
 
 __device__ inline void box_of(Vec p, Vec q, Vec r, double* box) {
-    box[0] = least(p.x, q.x, r.x);
-    box[1] = least(p.y, q.y, r.y);
-    box[2] = least(p.z, q.z, r.z);
-    box[3] = most(p.x, q.x, r.x);
-    box[4] = most(p.y, q.y, r.y);
-    box[5] = most(p.z, q.z, r.z);
+    box[0] = min3(p.x, q.x, r.x);
+    box[1] = min3(p.y, q.y, r.y);
+    box[2] = min3(p.z, q.z, r.z);
+    box[3] = max3(p.x, q.x, r.x);
+    box[4] = max3(p.y, q.y, r.y);
+    box[5] = max3(p.z, q.z, r.z);
 }
 
-__device__ inline double least_of_warp(double value) {
+__device__ inline double min_of_warp(double value) {
     for (int away = 16; away > 0; away /= 2) {
         const double other = __shfl_xor_sync(ALL, value, away);
         value = other < value ? other : value;
@@ -66,8 +65,8 @@ __device__ inline u64 first_of_warp(u64 key) {
     return key;
 }
 
-// The squared distance of two corners, those of the triangles that come first to mind: the corner
-// of a nearest to the box of b, and the corner of b nearest to that.
+// An upper bound of the squared distance: that of the corner of a nearest to the box of b and the
+// corner of b nearest to that.
 __device__ double guess(const Elements& e, i64 a, i64 b, int lane) {
     const double* box = e.boxes + 6 * b;
     double best = INFINITE;
@@ -81,8 +80,8 @@ __device__ double guess(const Elements& e, i64 a, i64 b, int lane) {
             mine = p;
         }
     }
-    const double least = least_of_warp(best);
-    const int winner = __ffs(__ballot_sync(ALL, best == least)) - 1;
+    const double nearest = min_of_warp(best);
+    const int winner = __ffs(__ballot_sync(ALL, best == nearest)) - 1;
     mine = {__shfl_sync(ALL, mine.x, winner), __shfl_sync(ALL, mine.y, winner),
             __shfl_sync(ALL, mine.z, winner)};
     best = INFINITE;
@@ -91,10 +90,10 @@ __device__ double guess(const Elements& e, i64 a, i64 b, int lane) {
         const double d2 = dot(r, r);
         best = d2 < best ? d2 : best;
     }
-    return least_of_warp(best);
+    return min_of_warp(best);
 }
 
-// The first vertex that stands for a part of an element and is inside another, closed one; or -1.
+// The first vertex of a connected part of an element that is inside another, closed one; or -1.
 __device__ i64 vertex_inside(const Elements& e, i64 inner, i64 outer, int lane) {
     if (e.side[outer] == 0) return -1;
     const i64 v0 = e.vertex_starts[inner], stop = e.vertex_starts[inner + 1];
@@ -108,8 +107,8 @@ __device__ i64 vertex_inside(const Elements& e, i64 inner, i64 outer, int lane) 
             may = box[0] < p.x && p.x < box[3] && box[1] < p.y && p.y < box[4] &&
                   box[2] < p.z && p.z < box[5];
         }
-        for (unsigned asked = __ballot_sync(ALL, may); asked; asked &= asked - 1) {
-            const i64 candidate = start + __ffs(asked) - 1;
+        for (unsigned todo = __ballot_sync(ALL, may); todo; todo &= todo - 1) {
+            const i64 candidate = start + __ffs(todo) - 1;
             const Vec p = corner(e.vertices, candidate);
             int turns = 0;
             for (i64 f = e.face_starts[outer] + lane; f < e.face_starts[outer + 1]; f += 32)
@@ -139,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(128) distance_measure(
     const double *box_a = boxes + 6 * a, *box_b = boxes + 6 * b;
     double slack = 0.0;
     for (int axis = 0; axis < 3; ++axis)
-        slack += most(box_a[3 + axis], box_b[3 + axis], box_a[3 + axis]) -
-                 least(box_a[axis], box_b[axis], box_a[axis]);
+        slack += max3(box_a[3 + axis], box_b[3 + axis], box_a[3 + axis]) -
+                 min3(box_a[axis], box_b[axis], box_a[axis]);
     slack *= rounding;
     double best = limit * limit * beyond, mine = INFINITE;
     u64 key = NONE;  // triangle of a, triangle of b
@@ -168,21 +167,21 @@ extern "C" __global__ void __launch_bounds__(128) distance_measure(
                         box_of(u, v, w, two);
                         if (bound(one, two, slack) > best) continue;
                         double d2 = closest_of_triangles(p, q, r, u, v, w).d2;
-                        if (d2 <= slack * slack) d2 = 0.0;  // they meet, but for roundings
+                        if (d2 <= slack * slack) d2 = 0.0;  // they meet within rounding
                         const u64 at = (u64)(f - face_starts[a]) << 32 | (u64)(g - face_starts[b]);
                         if (d2 < mine || (d2 == mine && at < key)) {
                             mine = d2;
                             key = at;
                         }
                     }
-                    const double least = least_of_warp(mine);
-                    best = least < best ? least : best;
+                    const double lowest = min_of_warp(mine);
+                    best = lowest < best ? lowest : best;
                 }
             }
-            if (best == 0.0 && least_of_warp(mine) == 0.0) break;  // those behind are later ones
+            if (best == 0.0 && min_of_warp(mine) == 0.0) break;  // what follows comes later in the order
         }
     }
-    const double d2 = least_of_warp(mine);
+    const double d2 = min_of_warp(mine);
     key = first_of_warp(mine == d2 ? key : NONE);
     double distance = sqrt(d2);
     Vec on_a = {0.0, 0.0, 0.0}, on_b = on_a;

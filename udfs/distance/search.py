@@ -2,25 +2,24 @@
 
 import numpy as np
 
+from spatialq.geometry.clusters import CLUSTER
+from spatialq.geometry.triangles import squared_distance
+from spatialq.geometry.winding import winding
 from spatialq.runtime.compile_cache import njit
 
-from ..intersects_with.probe import CLUSTER
-from ..intersects_with.winding import winding
-from .triangles import squared_distance
-
 ROUNDING = 2.0**-38
-"""Share of the extent of two elements that roundings of distances stay below: triangles that are
-nearer meet, and bounds are less by this."""
+"""Upper limit of the rounding error of distances, as a share of the extent of two elements:
+triangles that are nearer meet, and lower bounds are reduced by this."""
 
 BEYOND = 1.0 + 2.0**-40
-"""Times a squared limit: what is within the limit after the square root is within this."""
+"""Factor on a squared limit that keeps everything that is within it after the square root."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def measure_pairs(  # type: ignore[no-untyped-def]
     i, j, start, stop, limit,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures,
+    max_faces, measures,
 ):  # fmt: skip
     """Measure the pairs start to stop.
 
@@ -35,17 +34,17 @@ def measure_pairs(  # type: ignore[no-untyped-def]
     boxes : float64[k, 6]
         Of the elements.
     cluster_starts, clusters
-        See `narrow.box_faces`.
+        See `clusters.cluster_boxes`.
     side, label
         See `solids.describe`.
-    most_faces : int
+    max_faces : int
         Of an element.
     measures : float64[n, 7]
         Out: distance, closest point of i, closest point of j; infinite, and undefined, where
         the distance is greater than the limit.
     """
-    kept_a, kept_b = np.empty((most_faces, 15)), np.empty((most_faces, 15))
-    groups_a, groups_b = _room(most_faces), _room(most_faces)
+    kept_a, kept_b = np.empty((max_faces, 15)), np.empty((max_faces, 15))
+    groups_a, groups_b = _room(max_faces), _room(max_faces)
     ends_a, ends_b = np.empty(len(groups_a), np.int64), np.empty(len(groups_b), np.int64)
     near = np.empty(len(groups_b), np.int64)
     for n in range(start, stop):
@@ -63,9 +62,9 @@ def measure_pairs(  # type: ignore[no-untyped-def]
 def measure_nearest(  # type: ignore[no-untyped-def]
     i, j, starts, start, stop, limit, k,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures,
+    max_faces, measures,
 ):  # fmt: skip
-    """Measure from the elements start to stop those that are their k nearest.
+    """Measure the k nearest of each of the elements start to stop.
 
     Parameters
     ----------
@@ -78,23 +77,23 @@ def measure_nearest(  # type: ignore[no-untyped-def]
     limit : float, metres
     k : int
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
-    most_faces, measures
+    max_faces, measures
         As for `measure_pairs`; infinite, too, where k others are nearer.
     """
-    kept_a, kept_b = np.empty((most_faces, 15)), np.empty((most_faces, 15))
-    groups_a, groups_b = _room(most_faces), _room(most_faces)
+    kept_a, kept_b = np.empty((max_faces, 15)), np.empty((max_faces, 15))
+    groups_a, groups_b = _room(max_faces), _room(max_faces)
     ends_a, ends_b = np.empty(len(groups_a), np.int64), np.empty(len(groups_b), np.int64)
     near = np.empty(len(groups_b), np.int64)
     for m in range(start, stop):
         best = np.empty(min(k, starts[m + 1] - starts[m]))  # distances, the nearest first
         best[:] = np.inf
-        reach = limit
+        bound_k = limit
         for n in range(starts[m], starts[m + 1]):
             (
                 measures[n, 0], measures[n, 1], measures[n, 2], measures[n, 3],
                 measures[n, 4], measures[n, 5], measures[n, 6],
             ) = measure(
-                i[n], j[n], reach,
+                i[n], j[n], bound_k,
                 vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters,
                 side, label, kept_a, kept_b, groups_a, groups_b, ends_a, ends_b, near,
             )  # fmt: skip
@@ -106,12 +105,12 @@ def measure_nearest(  # type: ignore[no-untyped-def]
             if place < len(best):
                 best[place] = measures[n, 0]
             if len(best) == k:
-                reach = min(limit, best[k - 1])
+                bound_k = min(limit, best[k - 1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _room(most_faces):  # type: ignore[no-untyped-def]
-    return np.empty((most_faces // CLUSTER + 1, 6))
+def _room(max_faces):  # type: ignore[no-untyped-def]
+    return np.empty((max_faces // CLUSTER + 1, 6))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -122,8 +121,8 @@ def measure(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Measure two elements: distance, point of a, point of b; infinite beyond the limit.
 
-    The triangles are gone through in their order, so that of several pairs at the least
-    distance the first counts, and the search ends at the first two that meet.
+    Triangles are compared in their order, so that of several pairs at the minimum distance the
+    first counts, and the search ends at the first two that meet.
     """
     slack = _extent(boxes, a, b) * ROUNDING
     best = limit * limit * BEYOND
@@ -185,7 +184,7 @@ def measure(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bound(ones, i, others, j, slack):  # type: ignore[no-untyped-def]
-    """Square what two boxes, west south bottom east north top, are at least apart."""
+    """Give a lower bound of the squared distance of two boxes, xmin .. zmax."""
     x = max(others[j, 0] - ones[i, 3], ones[i, 0] - others[j, 3]) - slack
     y = max(others[j, 1] - ones[i, 4], ones[i, 1] - others[j, 4]) - slack
     z = max(others[j, 2] - ones[i, 5], ones[i, 2] - others[j, 5]) - slack
@@ -205,7 +204,7 @@ def _extent(boxes, a, b):  # type: ignore[no-untyped-def]
 def _guess(  # type: ignore[no-untyped-def]
     a, b, vertices, faces, vertex_starts, face_starts, boxes
 ):
-    """Square the distance of two corners of triangles: near each other, but not the nearest."""
+    """Give an upper bound of the squared distance: that of two corners near each other."""
     best = np.inf
     x = y = z = 0.0
     for f in range(face_starts[a], face_starts[a + 1]):

@@ -1,10 +1,9 @@
-"""A terrain grid from ground points: signature, options, limits."""
+"""Declaration of `ground_surface`: a terrain grid from ground points."""
 
 from dataclasses import dataclass
-from math import isfinite
-from typing import Literal, get_args
+from typing import Literal
 
-from spatialq.functions.declaration import Udf
+from spatialq.functions.declaration import LENGTH, Declaration, Output, PointsInput, parameter
 
 from ..owm_ground import Options as SeedOptions
 from .cost import work
@@ -17,52 +16,51 @@ MAX_NEIGHBOURS = 100
 
 @dataclass(frozen=True)
 class Options(SeedOptions):
-    """Options of `ground_surface`; the first five are those of `owm_ground`.
-
-    Parameters
-    ----------
-    source : 'seeds' or 'points'
-        What the terrain is made of: the seeds that `owm_ground` finds among the points, or the
-        points themselves, which are ground then.
-    resolution : float, > 0
-        Side of a cell, in the units of x and y.
-    method : 'tin' or 'idw'
-        Linear on the Delaunay triangulation, or the mean of the nearest points weighted with
-        the inverse square of their distance.
-    neighbours : int, 1 to 100
-        How many nearest points 'idw' takes.
-    extrapolate : bool
-        Whether cells outside the convex hull of the ground points get a value as well: with
-        'tin' that of the nearest point, with 'idw' as inside.
-    thin : bool
-        Whether only one ground point a cell is kept, the one nearest to the cell's centre.
-    """
+    """Parameters of `ground_surface`; the first five are those of `owm_ground`."""
 
     FUNCTION = "ground_surface"
 
-    source: Source = "seeds"
-    resolution: float = 1.0
-    method: Method = "tin"
-    neighbours: int = 10
-    extrapolate: bool = False
-    thin: bool = False
+    source: Source = parameter(
+        "seeds",
+        "What the terrain is made of: the seeds that owm_ground finds among the points, or the "
+        "points themselves where all of them are ground.",
+    )
+    resolution: float = parameter(1.0, "Side of a cell.", unit=LENGTH, above=0)
+    method: Method = parameter(
+        "tin",
+        "'tin' is linear on the Delaunay triangulation; 'idw' is the mean of the nearest points, "
+        "weighted with the inverse square of their distance.",
+    )
+    neighbours: int = parameter(
+        10,
+        "How many nearest points 'idw' takes.",
+        unit="points",
+        at_least=1,
+        at_most=MAX_NEIGHBOURS,
+    )
+    extrapolate: bool = parameter(
+        False,
+        "Whether cells outside the convex hull of the ground points get a height as well: with "
+        "'tin' that of the nearest point, with 'idw' as inside.",
+    )
+    thin: bool = parameter(
+        False, "Whether each cell keeps only the ground point nearest to its centre."
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.source not in get_args(Source):
-            self.refuse("source", " or ".join(map(repr, get_args(Source))))
-        if not (isfinite(self.resolution) and self.resolution > 0):
-            self.refuse("resolution", "> 0")
-        if self.method not in get_args(Method):
-            self.refuse("method", " or ".join(map(repr, get_args(Method))))
-        if not 1 <= self.neighbours <= MAX_NEIGHBOURS:
-            self.refuse("neighbours", f"1 to {MAX_NEIGHBOURS}")
 
-
-UDF = Udf(
-    name="ground_surface",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={"x": "DOUBLE", "y": "DOUBLE", "z": "DOUBLE"},
-    work=work,
+DECLARATION = Declaration(
+    inputs=PointsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="ground_surface",
+            summary="A terrain grid, interpolated between the ground seeds of a cloud (those of "
+            "owm_ground) or between points that are ground already: one row per cell. The edges "
+            "of cells are multiples of the resolution; z is NULL where there is no height.",
+            columns={"x": "DOUBLE", "y": "DOUBLE", "z": "DOUBLE"},
+            work=work,
+            examples=("FROM ground_surface('points', resolution := 0.5) WHERE z IS NOT NULL",),
+        ),
+    ),
+    uses=("owm_ground",),
 )

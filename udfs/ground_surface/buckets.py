@@ -1,4 +1,4 @@
-"""Points sorted into square buckets, to find the nearest of a place; NumPy, for both kernels."""
+"""Points sorted into square buckets for nearest-neighbour searches; NumPy, for all kernels."""
 
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -13,26 +13,26 @@ POINTS_PER_BUCKET = 2
 
 @dataclass(frozen=True)
 class Buckets:
-    """Points in the order of their buckets; x and y count from the lower left bucket's corner."""
+    """Points in the order of their buckets; x and y are relative to the lower left bucket."""
 
     x: Floats
     y: Floats
     z: Floats
     corner: tuple[float, float]
     starts: NDArray[np.int64]
-    """Bucket (row * columns + column) -> its first point; one more ends the last."""
+    """Bucket (row * columns + column) -> its first point; the last entry ends the last bucket."""
     side: float
     columns: int
     rows: int
 
 
 def sort_into_buckets(x: Floats, y: Floats, z: Floats) -> Buckets:
-    """Sort points, at least one, into about half as many buckets."""
+    """Sort one or more points into about half as many buckets."""
     x0, y0 = float(x.min()), float(y.min())
     x, y = x - x0, y - y0
     width, depth = float(x.max()), float(y.max())
     wanted = max(1, x.size // POINTS_PER_BUCKET)
-    # points on a line have no area: then as many buckets along the line
+    # points on a line have no area: use the same number of buckets along the line
     side = max(sqrt(width * depth / wanted), max(width, depth) / wanted) or 1.0
     columns, rows = max(1, ceil(width / side)), max(1, ceil(depth / side))
     column = np.minimum(np.floor(x / side), columns - 1).astype(np.int64)

@@ -1,7 +1,7 @@
 """The Numba loops of `ground_surface` on the CPU.
 
-What is computed for one cell stands in `side`, `height` and `weigh`: plain double arithmetic in
-a fixed order, so that another device gives the same bits.
+`side`, `height` and `weigh` compute the values of one cell in double precision and in a fixed
+order, so that another device gives the same bits.
 """
 
 from math import ceil, floor
@@ -16,8 +16,8 @@ from spatialq.runtime.compile_cache import njit
 def side(ax: float, ay: float, bx: float, by: float, px: float, py: float) -> float:
     """Twice the area of a, b, p: > 0 where p is left of a -> b.
 
-    Exchanging a and b changes the sign and nothing else, so that a place beside the common edge
-    of two triangles is in exactly one of them, and a place on it in both.
+    Exchanging a and b changes nothing but the sign. So a place beside the common edge of two
+    triangles is in exactly one of them, and a place on the edge is in both.
     """
     return (ax - px) * (by - py) - (ay - py) * (bx - px)
 
@@ -26,7 +26,7 @@ def side(ax: float, ay: float, bx: float, by: float, px: float, py: float) -> fl
 def height(a: float, b: float, c: float, to_a: float, to_b: float, to_c: float) -> float:
     """Height in a triangle whose corners have heights a, b, c, from the areas opposite them.
 
-    Differences from the first corner: a level triangle stays level to the last bit.
+    Uses differences from the first corner, so that a level triangle stays exactly level.
     """
     return a + (to_b * (b - a) + to_c * (c - a)) / (to_a + to_b + to_c)
 
@@ -37,7 +37,7 @@ def nearest_to_centres(
 ) -> None:
     """Point nearest to the centre of each cell; of equally near ones the lowest, then by x, y.
 
-    x and y count from the grid's lower left corner; `nearest` is -1 before.
+    x and y are relative to the lower left corner of the grid; `nearest` must be filled with -1.
     """
     for p in range(x.size):
         column = min(max(floor(x[p] / resolution), 0), centre_x.size - 1)
@@ -57,7 +57,7 @@ def span_rows(
     y: Any, triangles: Any, y0: float, resolution: float, n_rows: int,
     start: int, stop: int, first_row: Any, last_row: Any,
 ) -> None:  # fmt: skip
-    """Rows that the triangles [start, stop) may reach, up to one too many on either side."""
+    """Rows that the triangles [start, stop) may cover, with up to one more on either side."""
     for t in range(start, stop):
         a, b, c = y[triangles[t, 0]], y[triangles[t, 1]], y[triangles[t, 2]]
         low, high = a if a < b else b, b if a < b else a
@@ -74,7 +74,7 @@ def rasterise(
 ) -> None:  # fmt: skip
     """Heights of the cells in the rows [start, stop) whose centre is in a triangle or on its edge.
 
-    A centre on an edge belongs to the triangle that comes first. `grid` is NaN before.
+    A centre on an edge belongs to the first triangle. `grid` must be filled with NaN.
     """
     x0, n_columns = centre_x[0], centre_x.size
     for t in range(first_row.size):
@@ -84,8 +84,8 @@ def rasterise(
         ax, ay, bx, by, cx, cy = x[i], y[i], x[j], y[j], x[k], y[k]
         for row in range(max(start, first_row[t]), min(stop, last_row[t] + 1)):
             py = centre_y[row]
-            # A row meets two or three edges; between their crossings it is in the triangle. The
-            # crossings only spare looking at cells far outside: the sides decide.
+            # A row crosses two or three edges and is in the triangle between the crossings. These
+            # only limit the cells that are tested; the signs of the sides decide.
             low, high = np.inf, -np.inf
             for ux, uy, vx, vy in ((ax, ay, bx, by), (bx, by, cx, cy), (cx, cy, ax, ay)):
                 if (uy <= py) != (vy <= py) or uy == py or vy == py:
@@ -115,9 +115,10 @@ def weigh(
 ) -> float:  # fmt: skip
     """Mean height of the points nearest to a place, weighted with 1 / distance squared.
 
-    As many points as `nearest` has room for are found (their squared distances in `squares`, by
-    rising distance, of equal ones by position), in rings of buckets around the place, until the
-    next ring is farther than the last of them. A point at the place itself gives its height.
+    Finds as many points as `nearest` can hold, by ascending distance and then by position; their
+    squared distances are in `squares`. The search goes through rings of buckets around the place
+    until the next ring is farther than the last point found. A point at the place itself gives its
+    height.
     """
     wanted, found = nearest.size, 0
     column = min(max(floor(px / bucket), 0), n_columns - 1)
@@ -127,7 +128,7 @@ def weigh(
         if found == wanted and ring > 0 and squares[found - 1] < reach * reach:
             break
         for r in range(max(row - ring, 0), min(row + ring, n_rows - 1) + 1):
-            # whole rows of the ring at its top and bottom, its two ends in between
+            # the top and bottom rows of the ring are complete; the others have two cells
             step = 1 if abs(r - row) == ring or ring == 0 else 2 * ring
             for c in range(column - ring, column + ring + 1, step):
                 if c < 0 or c >= n_columns:
@@ -153,7 +154,7 @@ def weigh(
     base = z[nearest[0]]
     total, weights = 0.0, 0.0
     for k in range(found):
-        # relative to the nearest: no overflow, and level points stay level to the last bit
+        # relative to the nearest point: no overflow, and level points stay exactly level
         weight = squares[0] / squares[k]
         total += weight * (z[nearest[k]] - base)
         weights += weight
@@ -165,7 +166,7 @@ def weigh_cells(
     x: Any, y: Any, z: Any, starts: Any, bucket: float, n_columns: int, n_rows: int,
     centre_x: Any, centre_y: Any, neighbours: int, wanted: Any, start: int, stop: int, grid: Any,
 ) -> None:  # fmt: skip
-    """Weigh the points around each `wanted` cell of the rows [start, stop)."""
+    """Compute the weighted mean for each `wanted` cell of the rows [start, stop)."""
     squares = np.empty(neighbours, np.float64)
     nearest = np.empty(neighbours, np.int64)
     for row in range(start, stop):

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import all_finite, not_finite
 from spatialq.runtime.threads import n_threads, spans
 
 from ..owm_ground import cpu as owm_ground
 from . import cells
 from .buckets import sort_into_buckets
-from .grid import Grid, cover, not_finite
+from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from . import Options
 
-ROWS_PER_PART = 64  # parts are many, as triangles are not spread evenly
+ROWS_PER_PART = 64  # small parts, since triangles are not distributed evenly
 
 
 def run(
@@ -50,13 +51,13 @@ def run(
 
     Notes
     -----
-    An empty cloud gives empty columns. Ground points on one line have no hull: without
-    `extrapolate` no cell has a height then.
+    An empty cloud gives empty columns. Ground points on one line have no convex hull; without
+    `extrapolate` no cell then has a height.
     """
     if x.size == 0:
         return {name: np.empty(0) for name in "xyz"}
-    if not all(np.isfinite(values).all() for values in (x, y, z)):
-        raise ValueError(not_finite(x, y, z, point_id, options))
+    if not all_finite(x, y, z):
+        raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
     grid = cover(x, y, options)
     if options.source == "seeds":
         seeds = owm_ground.run(x, y, z, point_id, options)
@@ -85,7 +86,7 @@ def _rasterise(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
     triangles: Triangles,
-    grid: Grid,
+    grid: SurfaceRaster,
     heights: "NDArray[np.float64]",
 ) -> None:
     x, y, z = points
@@ -113,7 +114,7 @@ def _rasterise(
 def _weigh(
     pool: ThreadPoolExecutor,
     points: "tuple[NDArray[np.float64], ...]",
-    grid: Grid,
+    grid: SurfaceRaster,
     wanted: "NDArray[np.bool_]",
     neighbours: int,
     heights: "NDArray[np.float64]",

@@ -1,4 +1,4 @@
-"""`ground_surface` on the GPU: seeds and cells there; order and triangles on the host between."""
+"""`ground_surface` on the GPU: seeds and cells; sorting and triangulation run on the host."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
-from .grid import Grid, cover, not_finite
+from .grid import SurfaceRaster, cover
 from .triangles import Triangles, arrange, hull, triangulate
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     Points = tuple[NDArray[np.float64], ...]
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-MAX_ROWS = 65535  # blocks along y
-BLOCKS = 16  # of `surface_rasterise`, a multiprocessor
+MAX_ROWS = 65535  # maximum number of blocks along y
+BLOCKS = 16  # of `surface_rasterise` per multiprocessor
 
 
 def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, Any]:
@@ -33,13 +34,13 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     x, y, z : float64[n], units of the cloud's CRS
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n], unique
-        Where the coordinates are.
+        In the same memory as the coordinates.
     options : Options
 
     Returns
     -------
     dict of columns
-        As from `cpu.run`, where the coordinates are.
+        As from `cpu.run`, in the memory of the coordinates.
 
     Raises
     ------
@@ -49,14 +50,14 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
-        there, here = owm_ground.bring(device, options.FUNCTION, cloud)
+        there, here = to_device(device, options.FUNCTION, cloud)
         *coordinates, _ = there
         xp = device.xp if here else np
         if x.shape[0] == 0:
             return {name: xp.empty(0) for name in "xyz"}
-        if not all(bool(device.xp.isfinite(values).all()) for values in coordinates):
+        if not all_finite(*coordinates):
             x, y, z, point_id = there if here else cloud
-            raise ValueError(not_finite(x, y, z, point_id, options))
+            raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
         grid = cover(coordinates[0], coordinates[1], options)
         if options.source == "seeds":
             seeds, _, _ = owm_ground.find(device, there, options, None)
@@ -67,7 +68,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         return grid.table(heights if here else device.download(heights), xp)
 
 
-def _heights(device: Any, points: "Points", grid: Grid, options: "Options") -> Any:
+def _heights(device: Any, points: "Points", grid: SurfaceRaster, options: "Options") -> Any:
     """Heights of the cells: float64[rows, columns] on the device, NaN where there is none."""
     xp, kernels = device.xp, _Kernels(device, grid)
     heights = xp.full((grid.rows, grid.columns), np.nan)
@@ -86,13 +87,13 @@ def _heights(device: Any, points: "Points", grid: Grid, options: "Options") -> A
 
 @dataclass(frozen=True)
 class _Kernels:
-    """The steps on one device, for one grid; points and triangles come from the host."""
+    """The steps on the device for one grid; points and triangles come from the host."""
 
     device: Any
-    grid: Grid
+    grid: SurfaceRaster
 
     def interpolate(self, points: "Points", triangles: Triangles, heights: Any) -> None:
-        """Fill the cells whose centre is in a triangle; of several the first counts."""
+        """Fill the cells whose centre is in a triangle; of several triangles the first is used."""
         n = len(triangles)
         if n == 0:
             return

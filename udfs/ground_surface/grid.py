@@ -1,4 +1,4 @@
-"""Where the cells are, for both kernels: NumPy, and the results on CuPy arrays as well."""
+"""The grid of the result, for all kernels; heights may be NumPy or CuPy arrays."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAX_CELLS = 1 << 28
-MIN_STEP = 1000  # spacings of double precision that a cell must have
+MIN_STEP = 1000  # a cell must have this many spacings of double precision
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Square cells whose edges are multiples of the resolution, over the box of the points.
+class SurfaceRaster:
+    """Square cells whose edges are multiples of the resolution, over the bounding box of points.
 
-    Cell `column` spans [column * resolution, (column + 1) * resolution). Heights stand in an
-    array of shape (rows, columns), the southernmost row first.
+    Cell `column` spans [column * resolution, (column + 1) * resolution). Heights are an array of
+    shape (rows, columns) with the southernmost row first.
     """
 
     resolution: float
@@ -43,18 +43,18 @@ class Grid:
 
     @property
     def origin(self) -> tuple[float, float]:
-        """Lower left corner: kernels count from here, so that no digits are lost far away."""
+        """Lower left corner: kernels use coordinates relative to it, so that no digits are lost."""
         return self.first_column * self.resolution, self.first_row * self.resolution
 
     def centres_from(self, corner: tuple[float, float] = (0.0, 0.0)) -> tuple[Floats, Floats]:
-        """Centres of columns and rows, from a corner that itself counts from the origin."""
+        """Centres of columns and rows relative to a corner, which is relative to the origin."""
         x0, y0 = (start + offset for start, offset in zip(self.origin, corner, strict=True))
         return self.x - x0, self.y - y0
 
     def table(self, heights: Any, xp: Any) -> dict[str, Any]:
-        """List the cells as columns x, y, z, the northernmost row first, where the heights are.
+        """List the cells as columns x, y, z with the northernmost row first.
 
-        `xp` is NumPy or CuPy, whichever has made the heights.
+        `xp` is the library of `heights`, NumPy or CuPy; the columns are its arrays.
         """
         return {
             "x": xp.tile(xp.asarray(self.x), self.rows),
@@ -63,22 +63,13 @@ class Grid:
         }
 
 
-def not_finite(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> str:
-    """Say which points cannot be taken; arrays of NumPy or CuPy."""
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    return (
-        f"{options.FUNCTION}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points "
-        f"with NaN or infinity, the first with point_id {point_id[int(np.argmax(bad))]}"
-    )
-
-
-def cover(x: Any, y: Any, options: "Options") -> Grid:
-    """Lay the grid over the box of some points, at least one; arrays of NumPy or CuPy.
+def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
+    """Make the grid over the bounding box of one or more points; arrays of NumPy or CuPy.
 
     Raises
     ------
     ValueError
-        If the cells are too many, or too small for double precision.
+        If there are too many cells, or they are too small for double precision.
     """
     resolution = options.resolution
     sides = [(float(each.min()), float(each.max())) for each in (x, y)]
@@ -97,7 +88,7 @@ def cover(x: Any, y: Any, options: "Options") -> Grid:
             "tiles, or remove stray points"
         )
         raise ValueError(message)
-    return Grid(resolution, first_column, first_row, columns, rows)
+    return SurfaceRaster(resolution, first_column, first_row, columns, rows)
 
 
 def _cells(low: float, high: float, resolution: float) -> tuple[int, int]:

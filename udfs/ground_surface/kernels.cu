@@ -1,19 +1,19 @@
-// ground_surface on the GPU: the loops of cells.py, the same operations in the same order. Places
-// count from the grid's lower left corner, or from that of the buckets. Grids are row by row; row 0
-// is the southernmost.
+// ground_surface on the GPU: the loops of cells.py with the same operations in the same order.
+// Coordinates are relative to the lower left corner of the grid, or of the buckets. Grids are stored
+// row by row; row 0 is the southernmost.
 //
-// Every kernel over a grid takes tiles of 32 x 8 cells with 256 threads; its rows go on in steps of
-// the launch, so that any number of blocks along y will do.
+// Every kernel over a grid processes tiles of 32 x 8 cells with 256 threads. Rows are a grid-stride
+// loop, so that any number of blocks along y is allowed.
 
 typedef unsigned int u32;
 typedef unsigned char flag_t;
 
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
-#define STRIP 1024      // columns of a row that a warp looks at
+#define STRIP 1024      // columns of a row per strip; a warp processes one strip at a time
 #define NO_TRIANGLE ~0u
-#define NEIGHBOURS 100  // MAX_NEIGHBOURS of the options
+#define NEIGHBOURS 100  // the same value as MAX_NEIGHBOURS of the options
 
-// For each cell (i, j) of a thread.
+// Loop over the cells (i, j) of a thread.
 #define FOR_CELLS(i, j, n_rows, n_columns)                          \
     const int j = blockIdx.x * 32 + threadIdx.x % 32;               \
     if (j < (n_columns))                                            \
@@ -33,12 +33,12 @@ __device__ Triangle triangle_at(const double* x, const double* y, const int* cor
     return {x[i], y[i], x[j], y[j], x[k], y[k]};
 }
 
-// Twice the area of a, b, p: > 0 where p is left of a -> b. Exchanging a and b changes its sign only.
+// Twice the area of a, b, p: > 0 if p is left of a -> b. Exchanging a and b only changes the sign.
 __device__ double side(double ax, double ay, double bx, double by, double px, double py) {
     return (ax - px) * (by - py) - (ay - py) * (bx - px);
 }
 
-// The areas opposite the corners; whether all say that p is inside or on an edge.
+// The areas opposite the corners; returns whether p is inside the triangle or on an edge.
 __device__ bool is_inside(const Triangle& t, double px, double py, double* to_a, double* to_b,
                           double* to_c) {
     *to_a = side(t.bx, t.by, t.cx, t.cy, px, py);
@@ -47,7 +47,7 @@ __device__ bool is_inside(const Triangle& t, double px, double py, double* to_a,
     return !(*to_a < 0.0 || *to_b < 0.0 || *to_c < 0.0 || *to_a + *to_b + *to_c == 0.0);
 }
 
-// Where the triangle may be: rows [first, last], in strips of columns.
+// The cells that a triangle may cover: rows [first, last] in strips of columns.
 struct Span {
     int first, last, strips;
 };
@@ -72,7 +72,7 @@ __device__ void cross(double ux, double uy, double vx, double vy, double py, dou
     *high = greater(*high, greater(at, end));
 }
 
-// surface_count: strips of rows that each triangle may reach.             thread: one triangle
+// surface_count: strips of rows that each triangle may cover.             thread: one triangle
 extern "C" __global__ void surface_count(const double* x, const double* y, const int* corners,
                                          long long n, double y0, double resolution, int rows,
                                          int columns, long long* strips) {
@@ -82,10 +82,10 @@ extern "C" __global__ void surface_count(const double* x, const double* y, const
     strips[t] = span.last < span.first ? 0 : (span.last - span.first + 1ll) * span.strips;
 }
 
-// surface_rasterise: the first triangle that each cell's centre is in or on the edge of.
-// warp     strips, grid-stride: small and large triangles alike are cut into equal pieces of work
+// surface_rasterise: the first triangle that contains the centre of each cell, edges included.
+// warp     strips, grid-stride: small and large triangles are divided into equal pieces of work
 // lane     columns of the strip
-// reads    ends: strips of all triangles up to each, itself included
+// reads    ends: running sum of the strips of all triangles
 // races    minima of triangles; the order of the warps does not matter
 extern "C" __global__ void surface_rasterise(const double* x, const double* y, const int* corners,
                                              const long long* ends, long long n,
@@ -98,9 +98,9 @@ extern "C" __global__ void surface_rasterise(const double* x, const double* y, c
          s += n_warps) {
         long long t = 0, behind = n - 1;  // the first triangle that ends after s
         while (t < behind) {
-            const long long middle = (t + behind) / 2;
-            if (ends[middle] > s) behind = middle;
-            else t = middle + 1;
+            const long long mid = (t + behind) / 2;
+            if (ends[mid] > s) behind = mid;
+            else t = mid + 1;
         }
         const Triangle triangle = triangle_at(x, y, corners, t);
         const Span span = span_of(triangle, centre_y[0], resolution, rows, columns);
@@ -126,7 +126,7 @@ extern "C" __global__ void surface_rasterise(const double* x, const double* y, c
 }
 
 // surface_heights: height of each cell that has a triangle, linear between its corners.
-// writes   heights, where there is one
+// writes   heights of these cells
 extern "C" __global__ void surface_heights(const double* x, const double* y, const double* z,
                                            const int* corners, const u32* owners,
                                            const double* centre_x, const double* centre_y, int rows,
@@ -138,14 +138,14 @@ extern "C" __global__ void surface_heights(const double* x, const double* y, con
         double to_a, to_b, to_c;
         is_inside(triangle_at(x, y, corners, t), centre_x[j], centre_y[i], &to_a, &to_b, &to_c);
         const double a = z[corners[3 * t]], b = z[corners[3 * t + 1]], c = z[corners[3 * t + 2]];
-        // differences from the first corner: a level triangle stays level to the last bit
+        // differences from the first corner, so that a level triangle stays exactly level
         heights[cell] = a + (to_b * (b - a) + to_c * (c - a)) / (to_a + to_b + to_c);
     }
 }
 
 // ---- nearest points                                                                  (step 5)
 
-// The nearest points that were seen, by rising distance, of equal ones by position.
+// The nearest points so far, by ascending distance, then by position.
 struct Nearest {
     double squares[NEIGHBOURS];
     u32 points[NEIGHBOURS];
@@ -164,7 +164,7 @@ __device__ int bucket_of(double place, double side, int n) {
     return bucket < 0.0 ? 0 : bucket > n - 1.0 ? n - 1 : (int)bucket;
 }
 
-// Insert the points of the buckets [first, last] of a row; how many are found thereafter.
+// Inserts the points of the buckets [first, last] of a row; returns the number of points found.
 __device__ int look(const Buckets& buckets, int row, int first, int last, double px, double py,
                     int wanted, int found, Nearest* near) {
     const long long* starts = buckets.starts + (long long)row * buckets.columns;
@@ -191,8 +191,8 @@ __device__ int look(const Buckets& buckets, int row, int first, int last, double
     return found;
 }
 
-// Look in growing rings of buckets, until the next is farther than the last of the wanted points;
-// how many there are.
+// Searches growing rings of buckets until the next one is farther than the last wanted point;
+// returns the number of points found.
 __device__ int search(const Buckets& buckets, double px, double py, int wanted, Nearest* near) {
     int found = 0;
     const int column = bucket_of(px, buckets.side, buckets.columns);
@@ -205,7 +205,7 @@ __device__ int search(const Buckets& buckets, double px, double py, int wanted, 
         const int south = row - ring > 0 ? row - ring : 0;
         const int north = row + ring < buckets.rows ? row + ring : buckets.rows - 1;
         for (int r = south; r <= north; ++r) {
-            // whole rows of the ring at its top and bottom, its two ends in between
+            // the top and bottom rows of the ring are complete; the others have two cells
             if (r == row - ring || r == row + ring) {
                 const int last = east < buckets.columns ? east : buckets.columns - 1;
                 found = look(buckets, r, west > 0 ? west : 0, last, px, py, wanted, found, near);
@@ -221,8 +221,8 @@ __device__ int search(const Buckets& buckets, double px, double py, int wanted, 
 
 // surface_weigh: mean height of the points nearest to each wanted cell, weighted with
 // 1 / distance squared; a point at the centre itself gives its height.
-// local    the nearest points of a thread, of which it touches as many as are wanted
-// writes   heights, of the wanted cells
+// local    the nearest points of a thread, of which only the wanted number is accessed
+// writes   heights of the wanted cells
 extern "C" __global__ void surface_weigh(const double* x, const double* y, const double* z,
                                          const long long* starts, double bucket, int n_columns,
                                          int n_rows, const double* centre_x,
@@ -242,7 +242,7 @@ extern "C" __global__ void surface_weigh(const double* x, const double* y, const
         }
         double total = 0.0, weights = 0.0;
         for (int k = 0; k < found; ++k) {
-            // relative to the nearest: no overflow, and level points stay level to the last bit
+            // relative to the nearest point: no overflow, and level points stay exactly level
             const double weight = near.squares[0] / near.squares[k];
             total += weight * (z[near.points[k]] - base);
             weights += weight;

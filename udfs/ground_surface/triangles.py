@@ -1,27 +1,29 @@
-"""From points to triangles: one order, no doubles, and SciPy's Qhull for the triangulation.
+"""Sort points, remove duplicates, and triangulate with SciPy's Qhull; for all kernels.
 
-Both kernels use it. The order of the rows that DuckDB gives is not fixed; points are sorted, so
-that the triangulation, and with it each cell to the last bit, does not depend on that order.
+DuckDB does not guarantee an order of rows. The points are sorted, so that the triangulation, and
+with it every bit of the result, does not depend on the order of the input.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import cells
-from .grid import Grid
+from .grid import SurfaceRaster
 
 Floats = NDArray[np.float64]
 Triangles = NDArray[np.int32]
 
 NONE: Triangles = np.empty((0, 3), np.int32)
-FLAT = ("QH6013", "QH6154", "QH7089")  # what Qhull says of points on one line, or nearly so
+FLAT = ("QH6013", "QH6154", "QH7089")  # errors of Qhull for points on, or nearly on, one line
 
 
-def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple[Floats, ...]:
-    """Sort points by x and y, counted from the grid's corner; one for each place, or each cell.
+def arrange(
+    x: Floats, y: Floats, z: Floats, grid: SurfaceRaster, *, thin: bool
+) -> tuple[Floats, ...]:
+    """Sort points by x and y, relative to the grid's corner, and keep one per place or cell.
 
-    Of several points at one place the lowest is kept; of several in one cell (`thin`) the one
-    nearest to the cell's centre.
+    Of several points at one place the lowest is kept; with `thin`, of several points in one cell
+    the one nearest to the centre of the cell.
     """
     x0, y0 = grid.origin
     x, y = x - x0, y - y0
@@ -38,7 +40,7 @@ def arrange(x: Floats, y: Floats, z: Floats, grid: Grid, *, thin: bool) -> tuple
 
 
 def triangulate(x: Floats, y: Floats) -> Triangles:
-    """Delaunay triangulation: int32[m, 3], counterclockwise; none for points on one line."""
+    """Delaunay triangulation: int32[m, 3], counterclockwise; empty for points on one line."""
     from scipy.spatial import Delaunay, QhullError
 
     if x.size < 3:

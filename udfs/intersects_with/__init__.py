@@ -1,10 +1,15 @@
-"""Which elements meet, and how: signature, options, limits."""
+"""Declaration of `intersects_with`: which elements meet, and how."""
 
 from dataclasses import dataclass
-from math import isfinite
-from typing import Literal, get_args
+from typing import Literal
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    Declaration,
+    ElementsInput,
+    Output,
+    Parameters,
+    parameter,
+)
 
 from .cost import work
 
@@ -20,60 +25,59 @@ RELATIONS = (
 
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `intersects_with`.
-
-    Parameters
-    ----------
-    tolerance : float, >= 0
-        Metres. Surfaces that are nearer touch; a common part that is thinner is none. Less than
-        a micrometre counts as a micrometre.
-    method : 'exact' or 'pairmesh'
-        Triangle by triangle at the tolerance, or the inner meshes of the thesis.
-    broad_phase : 'auto', 'rtree' or 'grid'
-        How pairs of elements whose boxes meet are found; the result is the same.
-    relations : bool
-        Whether pairs that only touch are given as well.
-    """
+class Options(Parameters):
+    """Parameters of `intersects_with`."""
 
     FUNCTION = "intersects_with"
 
-    tolerance: float = 0.001
-    method: Method = "exact"
-    broad_phase: BroadPhase = "auto"
-    relations: bool = False
+    tolerance: float = parameter(
+        0.001,
+        "Surfaces that are nearer to each other than this touch; a common part that is thinner is "
+        "none. Less than a micrometre counts as a micrometre.",
+        unit="metres",
+        at_least=0,
+    )
+    method: Method = parameter(
+        "exact",
+        "Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's "
+        "thesis.",
+    )
+    broad_phase: BroadPhase = parameter(
+        "auto",
+        "How pairs of elements whose boxes meet are found; the result is the same.",
+    )
+    relations: bool = parameter(False, "Whether pairs that only touch are given as well.")
 
-    def __post_init__(self) -> None:
-        if not (isfinite(self.tolerance) and self.tolerance >= 0):
-            self.refuse("tolerance", ">= 0 metres")
-        if self.method not in get_args(Method):
-            self.refuse("method", " or ".join(map(repr, get_args(Method))))
-        if self.broad_phase not in get_args(BroadPhase):
-            self.refuse("broad_phase", " or ".join(map(repr, get_args(BroadPhase))))
+
+def cpu_only(options: Options) -> str:
+    """Say which parameter has a value that only the CPU's kernel has."""
+    for name, value in CPU_ONLY.items():
+        if getattr(options, name) == value:
+            return f"{name} := {value!r}"
+    return ""
 
 
-UDF = Udf(
-    name="intersects_with",
-    columns=(),
-    options=Options,
-    returns={
-        "a": "VARCHAR",
-        "b": "VARCHAR",
-        "relation": "VARCHAR",
-        "depth": "DOUBLE",
-        "distance": "DOUBLE",
-        "x": "DOUBLE",
-        "y": "DOUBLE",
-        "z": "DOUBLE",
-    },
-    work=work,
-    cpu_only=lambda options: next(
-        (
-            f"{name} := {getattr(options, name)!r}"
-            for name, value in CPU_ONLY.items()
-            if getattr(options, name) == value
+DECLARATION = Declaration(
+    inputs=ElementsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="intersects_with",
+            summary="The pairs of elements that have a common interior: what clashes. Touching is "
+            "no clash.",
+            columns={
+                "a": "VARCHAR",
+                "b": "VARCHAR",
+                "relation": "VARCHAR",
+                "depth": "DOUBLE",
+                "distance": "DOUBLE",
+                "x": "DOUBLE",
+                "y": "DOUBLE",
+                "z": "DOUBLE",
+            },
+            work=work,
+            codes={"relation": RELATIONS},
         ),
-        "",
     ),
-    values={"relation": RELATIONS},
+    cpu_only=cpu_only,
 )

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, broad_phase
+from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime.threads import in_threads
 
-from . import Options, boxes, broad, pairmesh
-from .narrow import box_faces, relate
-from .probe import CLUSTER
-from .solids import describe
+from . import Options, pairmesh
+from .narrow_phase import relate
 
-FINEST = 1e-6
-"""Metres: the least tolerance."""
+MIN_TOLERANCE = 1e-6
+"""Metres."""
 
 
 def run(
@@ -27,31 +27,31 @@ def run(
         Pairs of an element of each; without `b` all pairs within `a`.
     options : Options
     pairs : int64[], int64[], optional
-        Rows of the pairs that are asked for, instead of all whose boxes meet.
+        Rows of the pairs to relate, instead of all whose boxes meet.
 
     Returns
     -------
     dict of arrays
         `a b` (int64, the rows), `relation` (int8, see `RELATIONS`), `depth` (float64: the
         diameter of the largest ball found in both; 0 for touch, NaN where a mesh is open),
-        `distance` (float64), `x y z` (float64: the middle of the ball, or of the contact),
+        `distance` (float64), `x y z` (float64: the centre of the ball, or of the contact),
         `a_open b_open` (bool). Sorted by a, then b. The method 'pairmesh' gives no depth, no
         distance and no point: NaN.
     """
-    t = max(options.tolerance, FINEST)
+    t = max(options.tolerance, MIN_TOLERANCE)
     # the outer meshes of two elements meet at up to twice the tolerance
-    reach = t if options.method == "exact" else 2.0 * t
+    margin = t if options.method == "exact" else 2.0 * t
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
     split = len(a)
-    rows_a, rows_b = pairs or broad.pairs(
-        limits[:split], None if b is None else limits[split:], reach, options.broad_phase
+    rows_a, rows_b = pairs or broad_phase.pairs(
+        limits[:split], None if b is None else limits[split:], margin, options.broad_phase
     )
     if b is not None:
         rows_b = rows_b + split
-    scene = Scene(both, limits)
+    meshes = PreparedMeshes(both, limits)
     if options.method == "exact":
-        relation, measures = scene.relate(rows_a, rows_b, t, touches=options.relations)
+        relation, measures = relate_pairs(meshes, rows_a, rows_b, t, touches=options.relations)
     else:
         relation = pairmesh.relations(both, None, rows_a, rows_b, t)
         measures = np.full((len(rows_a), 5), np.nan)
@@ -67,61 +67,24 @@ def run(
         "x": x,
         "y": y,
         "z": z,
-        "a_open": scene.side[rows_a] == 0,
-        "b_open": scene.side[rows_b] == 0,
+        "a_open": meshes.side[rows_a] == 0,
+        "b_open": meshes.side[rows_b] == 0,
     }
 
 
-class Scene:
-    """Meshes with what their pairs need to be related.
+def relate_pairs(
+    meshes: PreparedMeshes, rows_a: Any, rows_b: Any, t: float, *, touches: bool
+) -> tuple[Any, Any]:
+    """Find the relations of pairs of elements, see `narrow_phase.relate`."""
+    relation = np.empty(len(rows_a), np.int8)
+    measures = np.empty((len(rows_a), 5))
+    solids = meshes.solids
 
-    Parameters
-    ----------
-    meshes : Meshes
-    limits : float64[k, 6]
-        The boxes of the elements.
+    def some(span: tuple[int, int]) -> None:
+        relate(
+            rows_a, rows_b, *span, solids,
+            t, touches, meshes.max_faces, meshes.max_vertices, relation, measures,
+        )  # fmt: skip
 
-    Attributes
-    ----------
-    side : int8[k]
-        See `solids.describe`.
-    """
-
-    def __init__(self, meshes: Meshes, limits: Any) -> None:
-        self.meshes = meshes
-        self.limits = limits
-        k = len(meshes)
-        self.side = np.empty(k, np.int8)
-        self.label = np.empty(len(meshes.vertices), np.int32)
-        self.parts = np.empty(k, np.int32)
-        sizes = np.diff(meshes.face_starts)
-        self.cluster_starts = np.concatenate([[0], np.cumsum(-(-sizes // CLUSTER))])
-        self.clusters = np.empty((self.cluster_starts[-1], 6))
-        self.most_faces = int(sizes.max(initial=0))
-        self.most_vertices = int(np.diff(meshes.vertex_starts).max(initial=0))
-        arrays = (meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts)
-
-        def prepare(span: tuple[int, int]) -> None:
-            box_faces(*arrays, self.cluster_starts, *span, self.clusters)
-            bits = meshes.vertices.view(np.uint64)
-            describe(arrays[0], bits, *arrays[1:], limits, *span, self.side, self.label, self.parts)
-
-        in_threads(prepare, k)
-
-    def relate(self, rows_a: Any, rows_b: Any, t: float, *, touches: bool) -> tuple[Any, Any]:
-        """Find the relations of pairs of elements, see `narrow.relate`."""
-        relation = np.empty(len(rows_a), np.int8)
-        measures = np.empty((len(rows_a), 5))
-        m = self.meshes
-
-        def some(span: tuple[int, int]) -> None:
-            relate(
-                rows_a, rows_b, *span,
-                m.vertices, m.faces, m.vertex_starts, m.face_starts,
-                self.limits, self.side, self.label, self.parts,
-                self.cluster_starts, self.clusters,
-                t, touches, self.most_faces, self.most_vertices, relation, measures,
-            )  # fmt: skip
-
-        in_threads(some, len(rows_a))
-        return relation, measures
+    in_threads(some, len(rows_a))
+    return relation, measures

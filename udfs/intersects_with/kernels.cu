@@ -1,31 +1,29 @@
-// Relations of elements at a tolerance. The rules of `solids.py`, `pair.py`, `probe.py`,
-// `winding.py` and `narrow.py` once more, operation by operation; what is a loop there is a warp here.
-#include "distance/triangles.cuh"
-#include "intersects_with/winding.cuh"
+// Relations of elements at a tolerance: the rules of triangle_pair.py, point_in_solid.py,
+// inscribed_ball.py and narrow_phase.py, operation by operation; a loop there is a warp here.
+#include "geometry/boxes.cuh"
+#include "geometry/triangles.cuh"
+#include "geometry/winding.cuh"
 
-typedef long long i64;
 typedef unsigned long long u64;
 
 const unsigned ALL = 0xffffffffu;
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define NOTHING __longlong_as_double(0x7FF8000000000000ll)
 const u64 NONE = ~0ull;
-const int CLUSTER = 8;
 const int WARPS = 4;  // of a block, where a warp works alone
-const int GRAZES = 4;
-const int TRIES = 128;
-const int SURFACES = 8;
+const int MAX_SHALLOW = 4;
+const int MAX_STEPS = 128;
+const int MAX_SURFACES = 8;
 const double NOISE = 0.05;
 const double PARALLEL = 0.999;
-const double TURN = 17592186044416.0;
 
-enum { APART, CROSS, GRAZE, FLUSH, NEAR };
-enum { EVIDENCE, DISTANCE, CLOSEST };
-enum { ASKED = 1, ASKED_LATER = 2 };
+enum { APART, CROSS, SHALLOW, COPLANAR, NEAR };
+enum { CLASSIFY, DISTANCE, CLOSEST };
+enum { NEEDED = 1, DEFERRED = 2 };
 enum { DISJOINT, TOUCH, OVERLAP, CONTAINS, INSIDE, COVERS, COVERED_BY, EQUALS };
 
-// Everything about the elements of a scene.
-struct Scene {
+// The elements: `Solids` of solids.py.
+struct Solids {
     const double* vertices;
     const int* faces;
     const i64* vertex_starts;
@@ -38,30 +36,18 @@ struct Scene {
     const double* clusters;
 };
 
-// What the examination of the triangles leaves behind, a place for each pair of elements.
-struct Evidence {
-    u64* crossing;   // the first pair of triangles that cross
-    u64* d2;         // bits of the least squared distance
-    u64* closest;    // the first pair of triangles at that distance
-    signed char* ask;  // whether the distance is needed
-};
-
-struct Box {
-    Vec low, high;
+// What comparing triangles finds, one entry per pair of elements.
+struct PairResults {
+    u64* crossing;  // the first pair of triangles that cross
+    u64* d2;        // bits of the minimum squared distance
+    u64* closest;   // the first pair of triangles at that distance
+    signed char* needs_distance;  // whether the distance is needed
 };
 
 struct Triangle {
     Vec p0, p1, p2, n;
 };
 
-__device__ inline Box box_at(const double* boxes, i64 k) {
-    const double* b = boxes + 6 * k;
-    return {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
-}
-__device__ inline Box box_of(Vec a, Vec b, Vec c) {
-    return {{least(a.x, b.x, c.x), least(a.y, b.y, c.y), least(a.z, b.z, c.z)},
-            {most(a.x, b.x, c.x), most(a.y, b.y, c.y), most(a.z, b.z, c.z)}};
-}
 __device__ inline bool meet(const Box& a, const Box& b) {
     return !(a.low.x > b.high.x || a.high.x < b.low.x || a.low.y > b.high.y ||
              a.high.y < b.low.y || a.low.z > b.high.z || a.high.z < b.low.z);
@@ -74,11 +60,11 @@ __device__ inline bool sticks_out(const Box& a, const Box& b, double t) {
     return a.low.x < b.low.x - t || a.low.y < b.low.y - t || a.low.z < b.low.z - t ||
            a.high.x > b.high.x + t || a.high.y > b.high.y + t || a.high.z > b.high.z + t;
 }
-__device__ inline bool beyond(Vec p, const Box& b, double t) {
+__device__ inline bool outside_box(Vec p, const Box& b, double t) {
     return p.x < b.low.x - t || p.x > b.high.x + t || p.y < b.low.y - t ||
            p.y > b.high.y + t || p.z < b.low.z - t || p.z > b.high.z + t;
 }
-// What two boxes share, and t around it.
+// What two boxes share, larger by t on every side.
 __device__ inline Box shared_box(const Box& a, const Box& b, double t) {
     Box s;
     s.low.x = (a.low.x > b.low.x ? a.low.x : b.low.x) - t;
@@ -90,7 +76,7 @@ __device__ inline Box shared_box(const Box& a, const Box& b, double t) {
     return s;
 }
 // Corners and normal of a face; false if it has no area.
-__device__ inline bool load(const Scene& s, i64 v0, i64 f, Triangle& t) {
+__device__ inline bool load(const Solids& s, i64 v0, i64 f, Triangle& t) {
     t.p0 = corner(s.vertices, v0 + s.faces[3 * f]);
     t.p1 = corner(s.vertices, v0 + s.faces[3 * f + 1]);
     t.p2 = corner(s.vertices, v0 + s.faces[3 * f + 2]);
@@ -100,13 +86,13 @@ __device__ inline bool load(const Scene& s, i64 v0, i64 f, Triangle& t) {
     return size != 0.0;
 }
 
-// ---------------------------------------------------------------- pairs of triangles (pair.py)
+// ---------------------------------------------------------------- pairs of triangles (triangle_pair.py)
 
-__device__ __noinline__ double beside(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1, Vec b2) {
+__device__ __noinline__ double overlap(Vec u, Vec v, Vec w, Vec n, Vec b0, Vec b1, Vec b2) {
     Vec m = cross(v - u, n);
     m = (1.0 / sqrt(dot(m, m))) * m;
     double far = dot(m, w - u), p0 = dot(m, b0 - u), p1 = dot(m, b1 - u), p2 = dot(m, b2 - u);
-    double low = least(p0, p1, p2), high = most(p0, p1, p2);
+    double low = min3(p0, p1, p2), high = max3(p0, p1, p2);
     return (high > 0.0 ? 0.0 : high) - (far > low ? far : low);
 }
 
@@ -118,33 +104,34 @@ __device__ inline void cut(double p, double q, double d, double e, double& low, 
     }
 }
 
-// A distance from a face, negative behind it; noise is none at all.
+// A distance from a face with the sign that is negative behind it; within the noise it is 0.
 __device__ inline double behind(double d, int side, double noise) {
     if (-noise <= d && d <= noise) return 0.0;
     return side < 0 ? -d : d;
 }
 
-__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int side, int other_side, double t, bool closely) {
+__device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int side, int other_side,
+                                     double t, bool closely) {
     double d0 = dot(a.n, b.p0 - a.p0), d1 = dot(a.n, b.p1 - a.p0), d2 = dot(a.n, b.p2 - a.p0);
-    double blow = least(d0, d1, d2), bhigh = most(d0, d1, d2);
+    double blow = min3(d0, d1, d2), bhigh = max3(d0, d1, d2);
     if (blow > t || bhigh < -t) return APART;
     double e0 = dot(b.n, a.p0 - b.p0), e1 = dot(b.n, a.p1 - b.p0), e2 = dot(b.n, a.p2 - b.p0);
-    double alow = least(e0, e1, e2), ahigh = most(e0, e1, e2);
+    double alow = min3(e0, e1, e2), ahigh = max3(e0, e1, e2);
     if (alow > t || ahigh < -t) return APART;
     double cosine = dot(a.n, b.n);
     if ((cosine > PARALLEL || cosine < -PARALLEL) &&
         ((blow >= -t && bhigh <= t) || (alow >= -t && ahigh <= t))) {
         if (!closely && cosine * side * other_side < 0.0) return NEAR;
-        double w = beside(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
+        double w = overlap(a.p0, a.p1, a.p2, a.n, b.p0, b.p1, b.p2);
         if (w < -t) return APART;
-        w = least(w, w, beside(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
-        w = least(w, w, beside(a.p2, a.p0, a.p1, a.n, b.p0, b.p1, b.p2));
+        w = min3(w, w, overlap(a.p1, a.p2, a.p0, a.n, b.p0, b.p1, b.p2));
+        w = min3(w, w, overlap(a.p2, a.p0, a.p1, a.n, b.p0, b.p1, b.p2));
         if (w < -t) return APART;
-        w = least(w, w, beside(b.p0, b.p1, b.p2, b.n, a.p0, a.p1, a.p2));
-        w = least(w, w, beside(b.p1, b.p2, b.p0, b.n, a.p0, a.p1, a.p2));
-        w = least(w, w, beside(b.p2, b.p0, b.p1, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, overlap(b.p0, b.p1, b.p2, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, overlap(b.p1, b.p2, b.p0, b.n, a.p0, a.p1, a.p2));
+        w = min3(w, w, overlap(b.p2, b.p0, b.p1, b.n, a.p0, a.p1, a.p2));
         if (w < -t) return APART;
-        return w > t ? FLUSH : NEAR;
+        return w > t ? COPLANAR : NEAR;
     }
     const double noise = NOISE * t;
     e0 = behind(e0, other_side, noise);
@@ -153,8 +140,8 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     d0 = behind(d0, side, noise);
     d1 = behind(d1, side, noise);
     d2 = behind(d2, side, noise);
-    if (least(e0, e1, e2) >= 0.0 || most(e0, e1, e2) < 0.0 || least(d0, d1, d2) >= 0.0 ||
-        most(d0, d1, d2) < 0.0)
+    if (min3(e0, e1, e2) >= 0.0 || max3(e0, e1, e2) < 0.0 || min3(d0, d1, d2) >= 0.0 ||
+        max3(d0, d1, d2) < 0.0)
         return NEAR;
     Vec u = cross(a.n, b.n);
     u = (1.0 / sqrt(dot(u, u))) * u;
@@ -167,14 +154,14 @@ __device__ __noinline__ int classify(const Triangle& a, const Triangle& b, int s
     cut(q0, q1, d0, d1, blo, bhi);
     cut(q1, q2, d1, d2, blo, bhi);
     cut(q2, q0, d2, d0, blo, bhi);
-    double length = least(ahi, ahi, bhi) - most(alo, alo, blo);
-    if (length <= noise) return NEAR;  // a gap on this line says nothing of the gap beside it
+    double length = min3(ahi, ahi, bhi) - max3(alo, alo, blo);
+    if (length <= noise) return NEAR;  // a gap on this line says nothing about the gap beside it
     if (length > t && alow < -t && ahigh > t && blow < -t && bhigh > t) return CROSS;
-    return GRAZE;
+    return SHALLOW;
 }
 
-// A point inside the overlap of two triangles of one plane.
-__device__ Vec flush_middle(const Triangle& a, const Triangle& b) {
+// A point inside the overlap of two coplanar triangles.
+__device__ Vec coplanar_centre(const Triangle& a, const Triangle& b) {
     Vec polygon[9] = {b.p0, b.p1, b.p2}, spare[9];
     const Vec corners[4] = {a.p0, a.p1, a.p2, a.p0};
     int n = 3;
@@ -185,7 +172,8 @@ __device__ Vec flush_middle(const Triangle& a, const Triangle& b) {
             Vec next = polygon[k + 1 < n ? k + 1 : 0];
             double p = dot(m, polygon[k] - u), q = dot(m, next - u);
             if (p <= 0.0) spare[kept++] = polygon[k];
-            if ((p <= 0.0) != (q <= 0.0)) spare[kept++] = polygon[k] + (p / (p - q)) * (next - polygon[k]);
+            if ((p <= 0.0) != (q <= 0.0))
+                spare[kept++] = polygon[k] + (p / (p - q)) * (next - polygon[k]);
         }
         n = kept;
         for (int k = 0; k < n; ++k) polygon[k] = spare[k];
@@ -195,9 +183,9 @@ __device__ Vec flush_middle(const Triangle& a, const Triangle& b) {
     return {sum.x / n, sum.y / n, sum.z / n};
 }
 
-// A point in both bodies if they have their flush faces on the same side.
-__device__ Vec below(const Triangle& a, const Triangle& b, int side, double t) {
-    Vec p = flush_middle(a, b);
+// A point in both bodies if these lie on the same side of coplanar faces.
+__device__ Vec point_below(const Triangle& a, const Triangle& b, int side, double t) {
+    Vec p = coplanar_centre(a, b);
     double d = dot(a.n, p - a.p0);
     double down = -side * (t + fabs(d));
     return p + down * a.n;
@@ -226,8 +214,9 @@ __device__ inline void ends(const Triangle& by, int out, double noise, const Tri
     }
 }
 
-// The middle of the line along which two triangles cross.
-__device__ Vec cross_middle(const Triangle& a, const Triangle& b, int side, int other_side, double t) {
+// The centre of the line along which two triangles cross.
+__device__ Vec crossing_centre(const Triangle& a, const Triangle& b, int side, int other_side,
+                               double t) {
     Vec u = cross(a.n, b.n), a_first, a_last, b_first, b_last;
     double alo, ahi, blo, bhi;
     ends(b, other_side, NOISE * t, a, u, a.p0, alo, ahi, a_first, a_last);
@@ -235,8 +224,9 @@ __device__ Vec cross_middle(const Triangle& a, const Triangle& b, int side, int 
     return 0.5 * ((blo > alo ? b_first : a_first) + (bhi < ahi ? b_last : a_last));
 }
 
-// From a point of that line into what is behind both faces.
-__device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, int other_side, double step) {
+// A step from a point of that line to a point behind both faces.
+__device__ Vec point_behind(Vec p, const Triangle& a, const Triangle& b, int side, int other_side,
+                            double step) {
     double sa = -side, sb = other_side;
     Vec u = sa * a.n - sb * b.n;
     double size = sqrt(dot(u, u));
@@ -244,34 +234,7 @@ __device__ Vec between(Vec p, const Triangle& a, const Triangle& b, int side, in
     return {p.x + step * u.x / size, p.y + step * u.y / size, p.z + step * u.z / size};
 }
 
-// ---------------------------------------------------------------- inside or outside (winding.py)
-
-__device__ inline double arc_tangent(double y, double x) {
-    const double PI = 3.141592653589793;
-    double up = fabs(y), along = fabs(x);
-    double t = up < along ? up / along : along / up;
-    double s = t * t, r = 0.0028662257;
-    r = r * s - 0.0161657367;
-    r = r * s + 0.0429096138;
-    r = r * s - 0.0752896400;
-    r = r * s + 0.1065626393;
-    r = r * s - 0.1420889944;
-    r = r * s + 0.1999355085;
-    r = r * s - 0.3333314528;
-    double angle = t + t * s * r;
-    if (up >= along) angle = 0.5 * PI - angle;
-    if (x < 0.0) angle = PI - angle;
-    return y > 0.0 ? angle : -angle;
-}
-
-__device__ inline i64 solid_angle(Vec a, Vec b, Vec c) {
-    const double PI = 3.141592653589793;
-    double la = sqrt(dot(a, a)), lb = sqrt(dot(b, b)), lc = sqrt(dot(c, c));
-    double above = dot(a, cross(b, c));
-    double below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb;
-    if (above == 0.0) return 0;
-    return (i64)floor(arc_tangent(above, below) / (2.0 * PI) * TURN + 0.5);
-}
+// ---------------------------------------------------------------- inside or outside (point_in_solid.py)
 
 // Which face a lane looks at: four clusters at once, eight lanes each, taken out of `hits`, which
 // has a bit for each of the 32 clusters from `start` on. The end of the faces if none.
@@ -287,8 +250,8 @@ __device__ inline i64 face_of_lane(
     return mine < 0 || f >= f1 ? f1 : f;
 }
 
-// Whether a point is inside an element, asked by a whole warp.
-__device__ __noinline__ bool is_inside(const Scene& s, Vec p, i64 e, int lane) {
+// Whether a point is inside an element, computed by a whole warp.
+__device__ __noinline__ bool is_inside(const Solids& s, Vec p, i64 e, int lane) {
     i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1], total = 0;
     i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1];
     bool closed = s.side[e] != 0;
@@ -324,8 +287,8 @@ __device__ inline double far_squared(Vec p, const Box& b) {
     return (x * x + y * y + z * z) * (1.0 - 1e-12);
 }
 
-// The least squared distance of p from the surface of e, below a bound, and the nearest point.
-__device__ __noinline__ double nearest(const Scene& s, Vec p, double bound, i64 e, int lane, Vec& q) {
+// The squared distance of p from the surface of e, if it is below a bound, and the nearest point.
+__device__ __noinline__ double nearest(const Solids& s, Vec p, double bound, i64 e, int lane, Vec& q) {
     i64 v0 = s.vertex_starts[e], f0 = s.face_starts[e], f1 = s.face_starts[e + 1];
     i64 first = s.cluster_starts[e], stop = s.cluster_starts[e + 1], at = f1;
     double best = bound, all_best = bound;
@@ -351,26 +314,26 @@ __device__ __noinline__ double nearest(const Scene& s, Vec p, double bound, i64 
             if (hits) {
                 double d2 = best;
                 for (int away = 16; away > 0; away /= 2)
-                    d2 = least(d2, d2, __shfl_xor_sync(ALL, d2, away));
+                    d2 = min3(d2, d2, __shfl_xor_sync(ALL, d2, away));
                 all_best = d2;
                 hits &= __ballot_sync(ALL, lower < all_best);
             }
         }
     }
     // of several lanes the nearest, then the first face
-    double least_d2 = best;
-    i64 least_at = at;
+    double min_d2 = best;
+    i64 min_at = at;
     for (int away = 16; away > 0; away /= 2) {
-        double d2 = __shfl_xor_sync(ALL, least_d2, away);
-        i64 f = __shfl_xor_sync(ALL, least_at, away);
-        if (d2 < least_d2 || (d2 == least_d2 && f < least_at)) {
-            least_d2 = d2;
-            least_at = f;
+        double d2 = __shfl_xor_sync(ALL, min_d2, away);
+        i64 f = __shfl_xor_sync(ALL, min_at, away);
+        if (d2 < min_d2 || (d2 == min_d2 && f < min_at)) {
+            min_d2 = d2;
+            min_at = f;
         }
     }
-    int from = __ffs(__ballot_sync(ALL, at == least_at)) - 1;
+    int from = __ffs(__ballot_sync(ALL, at == min_at)) - 1;
     q = {__shfl_sync(ALL, q.x, from), __shfl_sync(ALL, q.y, from), __shfl_sync(ALL, q.z, from)};
-    return least_d2;
+    return min_d2;
 }
 
 struct Sides {
@@ -378,8 +341,8 @@ struct Sides {
     Vec first;
 };
 
-// The middle of a face and its normal.
-__device__ inline Vec middle_of(const Scene& s, i64 v0, i64 f, Vec& n) {
+// The centre of a face and its normal.
+__device__ inline Vec face_centre(const Solids& s, i64 v0, i64 f, Vec& n) {
     Vec a = corner(s.vertices, v0 + s.faces[3 * f]);
     Vec b = corner(s.vertices, v0 + s.faces[3 * f + 1]);
     Vec c = corner(s.vertices, v0 + s.faces[3 * f + 2]);
@@ -390,20 +353,20 @@ __device__ inline Vec middle_of(const Scene& s, i64 v0, i64 f, Vec& n) {
     return {sum.x / 3.0, sum.y / 3.0, sum.z / 3.0};
 }
 
-// Where the connected parts of b are, seen from a (`probe.parts_inside`).
+// Where the connected parts of b are, relative to a (`point_in_solid.parts_inside`).
 __device__ __noinline__ Sides parts_inside(
-    const Scene& s, i64 b, i64 a, double t, signed char* state, int lane) {
+    const Solids& s, i64 b, i64 a, double t, signed char* state, int lane) {
     const i64 v0 = s.vertex_starts[b], n = s.vertex_starts[b + 1] - v0;
     const i64 f0 = s.face_starts[b], f1 = s.face_starts[b + 1], points = n + f1 - f0;
     const Box box = box_at(s.boxes, a);
     Sides found = {false, false, {0.0, 0.0, 0.0}};
-    __syncwarp();  // whoever still reads what the call before left there
+    __syncwarp();  // other lanes may still read what the call before left there
     for (i64 v = lane; v < n; v += 32) state[v] = 0;
     __syncwarp();
     bool out = false;
     for (i64 v = lane; v < n; v += 32) {
         int r = s.label[v0 + v];
-        if (r >= 0 && beyond(corner(s.vertices, v0 + v), box, t)) {
+        if (r >= 0 && outside_box(corner(s.vertices, v0 + v), box, t)) {
             state[r] = 1;
             out = true;
         }
@@ -419,12 +382,12 @@ __device__ __noinline__ Sides parts_inside(
             p = corner(s.vertices, v0 + k);
         } else if (k < points) {
             r = s.label[v0 + s.faces[3 * (f0 + k - n)]];
-            p = middle_of(s, v0, f0 + k - n, unused);
+            p = face_centre(s, v0, f0 + k - n, unused);
         }
-        unsigned ask = __ballot_sync(ALL, r >= 0 && state[r] == 0);
-        while (ask) {
-            const int from = __ffs(ask) - 1;
-            ask &= ask - 1;
+        unsigned undecided = __ballot_sync(ALL, r >= 0 && state[r] == 0);
+        while (undecided) {
+            const int from = __ffs(undecided) - 1;
+            undecided &= undecided - 1;
             const int part = __shfl_sync(ALL, r, from);
             const Vec q = {__shfl_sync(ALL, p.x, from), __shfl_sync(ALL, p.y, from),
                            __shfl_sync(ALL, p.z, from)};
@@ -444,7 +407,7 @@ __device__ __noinline__ Sides parts_inside(
                     for (int away = 16; away > 0; away /= 2)
                         f = min(f, __shfl_xor_sync(ALL, f, away));
                 }
-                Vec normal, m = middle_of(s, v0, f, normal);
+                Vec normal, m = face_centre(s, v0, f, normal);
                 double down = 0.25 * t * s.side[b];
                 found.first = m - down * normal;
             }
@@ -455,18 +418,18 @@ __device__ __noinline__ Sides parts_inside(
     return found;
 }
 
-// Whether faces of b are inside and outside of a (`probe.faces_inside`).
-__device__ __noinline__ Sides faces_inside(const Scene& s, i64 b, i64 a, double t, int lane) {
+// Whether faces of b are inside and outside of a (`point_in_solid.faces_inside`).
+__device__ __noinline__ Sides faces_inside(const Solids& s, i64 b, i64 a, double t, int lane) {
     const i64 v0 = s.vertex_starts[b];
     const Box box = box_at(s.boxes, a);
     Sides found = {false, false, {0.0, 0.0, 0.0}};
     for (i64 f = s.face_starts[b]; f < s.face_starts[b + 1]; ++f) {
-        Vec n, m = middle_of(s, v0, f, n), unused;
+        Vec n, m = face_centre(s, v0, f, n), unused;
         for (int c = 0; c < 4; ++c) {
             if (found.inside && found.outside) return found;
             Vec p = m;
             if (c < 3) p = 0.9 * corner(s.vertices, v0 + s.faces[3 * f + c]) + 0.1 * m;
-            if (beyond(p, box, t)) {
+            if (outside_box(p, box, t)) {
                 found.outside = true;
                 continue;
             }
@@ -483,7 +446,8 @@ __device__ __noinline__ Sides faces_inside(const Scene& s, i64 b, i64 a, double 
 }
 
 // The radius of the largest ball round p that lies in both bodies; negative if none.
-__device__ __noinline__ double depth_at(const Scene& s, Vec p, i64 a, i64 b, int lane, Vec& toward) {
+__device__ __noinline__ double ball_radius(const Solids& s, Vec p, i64 a, i64 b, int lane,
+                                           Vec& away) {
     if (!is_inside(s, p, a, lane) || !is_inside(s, p, b, lane)) return -1.0;
     Vec q, r;
     double da = nearest(s, p, INFINITE, a, lane, q);
@@ -491,32 +455,34 @@ __device__ __noinline__ double depth_at(const Scene& s, Vec p, i64 a, i64 b, int
     if (db < da) q = r;
     double radius = sqrt(da < db ? da : db);
     double unit = radius > 0.0 ? 1.0 / radius : 0.0;
-    toward = unit * (p - q);
+    away = unit * (p - q);
     return radius;
 }
 
-// The largest ball in both bodies, from p uphill (`probe.climb`); p becomes its middle.
-__device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double enough, i64 a, i64 b, int lane) {
-    Vec toward, there;
-    double radius = depth_at(s, p, a, b, lane, toward);
+// The largest ball in both bodies, searched from p (`inscribed_ball.largest_ball`); p becomes its
+// centre.
+__device__ __noinline__ double largest_ball(const Solids& s, Vec& p, double t, double enough, i64 a,
+                                            i64 b, int lane) {
+    Vec away, there;
+    double radius = ball_radius(s, p, a, b, lane, away);
     if (radius < 0.0) return radius;
     double step = radius > t ? radius : t;
-    int tries = 0;
+    int steps = 0;
     bool moved = false;
-    Vec u = toward;
-    while (tries < TRIES && radius < enough && step > 0.05 * radius) {
-        if (!moved) u = toward;  // else on in the same direction
+    Vec u = away;
+    while (steps < MAX_STEPS && radius < enough && step > 0.05 * radius) {
+        if (!moved) u = away;  // else on in the same direction
         moved = false;
-        for (int surface = 0; surface < SURFACES; ++surface) {
+        for (int surface = 0; surface < MAX_SURFACES; ++surface) {
             double size = sqrt(dot(u, u));
             if (size < 0.002) break;
-            ++tries;
+            ++steps;
             Vec q = {p.x + step * u.x / size, p.y + step * u.y / size, p.z + step * u.z / size};
-            double found = depth_at(s, q, a, b, lane, there);
+            double found = ball_radius(s, q, a, b, lane, there);
             if (found > radius + 0.002 * step) {
                 p = q;
                 radius = found;
-                toward = there;
+                away = there;
                 moved = true;
                 break;
             }
@@ -533,165 +499,36 @@ __device__ __noinline__ double climb(const Scene& s, Vec& p, double t, double en
     return radius;
 }
 
-// ---------------------------------------------------------------- what a mesh is (solids.py)
-
-__device__ inline u64 place(Vec p) {
-    u64 x, y, z;
-    memcpy(&x, &p.x, 8);
-    memcpy(&y, &p.y, 8);
-    memcpy(&z, &p.z, 8);
-    if (x == 1ull << 63) x = 0;
-    if (y == 1ull << 63) y = 0;
-    if (z == 1ull << 63) z = 0;
-    u64 k = (x ^ (x >> 32)) * 0x9E3779B97F4A7C15ull;
-    k = ((k + y) ^ (k >> 29)) * 0xC2B2AE3D27D4EB4Full;
-    k = ((k + z) ^ (k >> 32)) * 0x165667B19E3779F9ull;
-    return k ^ (k >> 29);
-}
-
-__device__ inline u64 edge(u64 tail, u64 head) {
-    if (tail == head) return 0;
-    u64 low = tail < head ? tail : head, high = tail < head ? head : tail;
-    u64 k = (low * 0x9E3779B97F4A7C15ull) ^ (high * 0xC2B2AE3D27D4EB4Full + 0x165667B19E3779F9ull);
-    k = (k ^ (k >> 32)) * 0x165667B19E3779F9ull;
-    k ^= k >> 29;
-    return tail < head ? k : ~k + 1;
-}
-
-// A warp an element: closed or open, which side is out, connected parts.
-extern "C" __global__ void describe(
-    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
-    const double* boxes, i64 elements, signed char* side, int* label, int* parts) {
-    const int lane = threadIdx.x % 32;
-    const i64 e = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
-    if (e >= elements) return;
-    const i64 v0 = vertex_starts[e], v1 = vertex_starts[e + 1];
-    const i64 f0 = face_starts[e], f1 = face_starts[e + 1];
-    int* mine = label + v0;
-    for (i64 v = lane; v < v1 - v0; v += 32) mine[v] = -1;
-    __syncwarp();
-    u64 balance = 0;
-    i64 volume = 0;
-    Box box = box_at(boxes, e);
-    Vec o = f1 > f0 ? corner(vertices, v0 + faces[3 * f0]) : Vec{0.0, 0.0, 0.0};
-    double unit = 0.0;
-    if (f1 > f0) {
-        Vec d = box.high - box.low;
-        double room = d.x * d.y * d.z;
-        unit = room > 1e-280 ? 68719476736.0 / room : 0.0;
-    }
-    for (i64 f = f0 + lane; f < f1; f += 32) {
-        int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
-        Vec a = corner(vertices, v0 + i), b = corner(vertices, v0 + j), c = corner(vertices, v0 + k);
-        u64 ka = place(a), kb = place(b), kc = place(c);
-        balance += edge(ka, kb) + edge(kb, kc) + edge(kc, ka);
-        volume += (i64)floor(dot(a - o, cross(b - o, c - o)) * unit + 0.5);
-        mine[i] = i;  // several lanes may write the same
-        mine[j] = j;
-        mine[k] = k;
-    }
-    for (int away = 16; away > 0; away /= 2) {
-        balance += __shfl_xor_sync(ALL, balance, away);
-        volume += __shfl_xor_sync(ALL, volume, away);
-    }
-    __syncwarp();
-    // Each vertex takes the least number around it, until nothing changes.
-    bool again = f1 > f0;
-    while (again) {
-        bool changed = false;
-        for (i64 f = f0 + lane; f < f1; f += 32) {
-            int i = faces[3 * f], j = faces[3 * f + 1], k = faces[3 * f + 2];
-            int a = mine[i], b = mine[j], c = mine[k];
-            int m = min(a, min(b, c));
-            if (a != m || b != m || c != m) {
-                atomicMin(mine + i, m);
-                atomicMin(mine + j, m);
-                atomicMin(mine + k, m);
-                // and the roots, so that whole parts join at once
-                atomicMin(mine + a, m);
-                atomicMin(mine + b, m);
-                atomicMin(mine + c, m);
-                changed = true;
-            }
-        }
-        __syncwarp();
-        for (i64 v = lane; v < v1 - v0; v += 32) {
-            if (mine[v] < 0) continue;
-            int r = mine[v];
-            while (mine[r] < r) r = mine[r];
-            mine[v] = r;
-        }
-        __syncwarp();
-        again = __any_sync(ALL, changed);
-    }
-    int count = 0;
-    for (i64 v = lane; v < v1 - v0; v += 32) count += mine[v] == v;
-    for (int away = 16; away > 0; away /= 2) count += __shfl_xor_sync(ALL, count, away);
-    if (lane == 0) {
-        side[e] = balance != 0 || f1 == f0 ? 0 : (volume < 0 ? -1 : 1);
-        parts[e] = count;
-    }
-}
-
-// The boxes of the clusters, a thread each.
-extern "C" __global__ void box_faces(
-    const double* vertices, const int* faces, const i64* vertex_starts, const i64* face_starts,
-    const i64* cluster_starts, i64 elements, i64 clusters, double* boxes) {
-    const i64 c = blockIdx.x * (i64)blockDim.x + threadIdx.x;
-    if (c >= clusters) return;
-    i64 e = 0, above = elements;  // the element: the last that begins at c or before, with clusters
-    while (above - e > 1) {
-        i64 middle = (e + above) / 2;
-        if (cluster_starts[middle] <= c) e = middle;
-        else above = middle;
-    }
-    const i64 v0 = vertex_starts[e], begin = face_starts[e] + (c - cluster_starts[e]) * CLUSTER;
-    const i64 end = min(begin + CLUSTER, face_starts[e + 1]);
-    Box box = {{INFINITE, INFINITE, INFINITE}, {-INFINITE, -INFINITE, -INFINITE}};
-    for (i64 k = 3 * begin; k < 3 * end; ++k) {
-        Vec p = corner(vertices, v0 + faces[k]);
-        box.low = {min(p.x, box.low.x), min(p.y, box.low.y), min(p.z, box.low.z)};
-        box.high = {max(p.x, box.high.x), max(p.y, box.high.y), max(p.z, box.high.z)};
-    }
-    double* out = boxes + 6 * c;
-    out[0] = box.low.x;
-    out[1] = box.low.y;
-    out[2] = box.low.z;
-    out[3] = box.high.x;
-    out[4] = box.high.y;
-    out[5] = box.high.z;
-}
-
-// ---------------------------------------------------------------- pairs of elements (narrow.py)
+// ---------------------------------------------------------------- pairs of elements (narrow_phase.py)
 
 // Whether a part of one may be inside the other though nothing crosses.
-__device__ inline bool may_contain(const Scene& s, i64 a, i64 b, double t) {
+__device__ inline bool may_contain(const Solids& s, i64 a, i64 b, double t) {
     return s.parts[a] > 1 || s.parts[b] > 1 ||
            !sticks_out(box_at(s.boxes, a), box_at(s.boxes, b), t) ||
            !sticks_out(box_at(s.boxes, b), box_at(s.boxes, a), t);
 }
 
-struct Examination {
+struct Batch {
     const int *pairs_a, *pairs_b;
     double t;
     bool touches;
-    Evidence evidence;
-    i64 room;     // of the list of events
-    u64* events;  // how many
-    int* event_pair;
-    u64* event_key;
-    int* event_kind;
+    PairResults results;
+    i64 room;  // of the list of contacts
+    u64* contact_count;
+    int* contact_pair;
+    u64* contact_key;
+    int* contact_kind;
 };
 
-// A thread a pair: how many clusters of a come near b, or which, from starts on. A cluster of a
+// One thread per pair: how many clusters of a are near b, or, with starts, which. A cluster of a
 // and the whole of b are the work of one warp.
 extern "C" __global__ void list_tasks(
-    const Scene* scene, const Examination* examination, i64 pairs, const i64* starts, i64* counts,
+    const Solids* solids, const Batch* batch, i64 pairs, const i64* starts, i64* counts,
     int* task_pair, int* task_cluster) {
     const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
     if (p >= pairs) return;
-    const Scene s = *scene;
-    const Examination x = *examination;
+    const Solids s = *solids;
+    const Batch x = *batch;
     const i64 a = x.pairs_a[p], b = x.pairs_b[p];
     const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
     i64 n = starts ? starts[p] : 0;
@@ -705,63 +542,64 @@ extern "C" __global__ void list_tasks(
     }
     if (starts) return;
     counts[p] = n;
-    const bool solid = s.side[a] != 0 && s.side[b] != 0;
-    x.evidence.ask[p] = x.touches || (!solid && may_contain(s, a, b, x.t)) ? ASKED : 0;
+    const bool closed = s.side[a] != 0 && s.side[b] != 0;
+    x.results.needs_distance[p] = x.touches || (!closed && may_contain(s, a, b, x.t)) ? NEEDED : 0;
 }
 
-// Classify one pair of triangles of pair p and write down what it says.
-__device__ __noinline__ void weigh(const Scene& s, const Examination& x, int pass, i64 p, i64 a,
+// Classify one pair of triangles of the elements of pair p and record the result.
+__device__ __noinline__ void compare_pair(const Solids& s, const Batch& x, int pass, i64 p, i64 a,
                                    i64 b, const Triangle& one, i64 fa, i64 fb) {
     Triangle other;
     load(s, s.vertex_starts[b], s.face_starts[b] + fb, other);
-    const int turn = s.side[a] * s.side[b];
+    const int sides = s.side[a] * s.side[b];
     const int kind = classify(one, other, s.side[a], s.side[b], x.t, x.touches);
     if (kind == APART) return;
     const u64 key = (u64)fa << 32 | (u64)fb;
-    if (pass == EVIDENCE) {
-        if (kind == CROSS) atomicMin(x.evidence.crossing + p, key);
-        bool flush = kind == FLUSH && dot(one.n, other.n) * turn >= 0.0;
-        if (turn != 0 && (kind == GRAZE || flush)) {
-            u64 k = atomicAdd(x.events, 1ull);
+    if (pass == CLASSIFY) {
+        if (kind == CROSS) atomicMin(x.results.crossing + p, key);
+        bool coplanar = kind == COPLANAR && dot(one.n, other.n) * sides >= 0.0;
+        if (sides != 0 && (kind == SHALLOW || coplanar)) {
+            u64 k = atomicAdd(x.contact_count, 1ull);
             if (k < (u64)x.room) {
-                x.event_pair[k] = (int)p;
-                x.event_key[k] = key;
-                x.event_kind[k] = kind;
+                x.contact_pair[k] = (int)p;
+                x.contact_key[k] = key;
+                x.contact_kind[k] = kind;
             }
         }
     }
-    if (x.evidence.ask[p]) {
+    if (x.results.needs_distance[p]) {
         Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
         u64 bits;
         memcpy(&bits, &found.d2, 8);
-        if (pass != CLOSEST) atomicMin(x.evidence.d2 + p, bits);
-        else if (bits == x.evidence.d2[p]) atomicMin(x.evidence.closest + p, key);
+        if (pass != CLOSEST) atomicMin(x.results.d2 + p, bits);
+        else if (bits == x.results.d2[p]) atomicMin(x.results.closest + p, key);
     }
 }
 
-// A warp a task. Pass EVIDENCE finds what crosses and what is flush, and distances where they are
-// needed; pass DISTANCE distances that a verdict asked for; pass CLOSEST which triangles have them.
-extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
-    const Scene* scene, const Examination* examination, const int* task_pair,
+// One warp per task. Pass CLASSIFY finds which triangles cross or are in contact, and distances
+// where these are needed; pass DISTANCE finds the distances that `relate` deferred; pass CLOSEST
+// finds which triangles have them.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) compare_triangles(
+    const Solids* solids, const Batch* batch, const int* task_pair,
     const int* task_cluster, i64 tasks, i64 pass) {
     __shared__ double kept[WARPS][CLUSTER][18];
     __shared__ unsigned queue[WARPS][64];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const i64 task = blockIdx.x * (i64)WARPS + warp;
     if (task >= tasks) return;
-    const Scene& s = *scene;
-    const Examination& x = *examination;
+    const Solids& s = *solids;
+    const Batch& x = *batch;
     const i64 p = task_pair[task], a = x.pairs_a[p], b = x.pairs_b[p];
     const i64 va = s.vertex_starts[a], vb = s.vertex_starts[b];
     const i64 first = (i64)task_cluster[task] * CLUSTER;  // face of a, counted from its own first
-    // What comes after a crossing has no say.
-    // Other warps find crossings meanwhile, so that one lane reads for all.
-    const u64 crossing = __shfl_sync(ALL, x.evidence.crossing[p], 0);
+    // What comes after a crossing does not matter. Other warps find crossings meanwhile, so one lane
+    // reads for all.
+    const u64 crossing = __shfl_sync(ALL, x.results.crossing[p], 0);
     if (crossing < (u64)first << 32) return;
-    if (pass == DISTANCE && x.evidence.ask[p] != ASKED_LATER) return;
+    if (pass == DISTANCE && x.results.needs_distance[p] != DEFERRED) return;
     if (pass == CLOSEST) {
         double d2;
-        memcpy(&d2, x.evidence.d2 + p, 8);
+        memcpy(&d2, x.results.d2 + p, 8);
         if (crossing != NONE || !(d2 <= x.t * x.t)) return;
     }
     const Box box = shared_box(box_at(s.boxes, a), box_at(s.boxes, b), x.t);
@@ -803,7 +641,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
         const double* row = kept[warp][i];
         Triangle one = {{row[0], row[1], row[2]}, {row[3], row[4], row[5]},
                         {row[6], row[7], row[8]}, {row[9], row[10], row[11]}};
-        weigh(s, x, (int)pass, p, a, b, one, first + i, word & 0x1fffffffu);
+        compare_pair(s, x, (int)pass, p, a, b, one, first + i, word & 0x1fffffffu);
     };
 
     int waiting = 0;
@@ -851,48 +689,49 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) examine(
     if (lane < waiting) entry(queue[warp][lane]);
 }
 
-// The events of a pair, in the order of their keys.
-struct Events {
+// The contacts of all pairs, those of a pair in the order of their keys.
+struct Contacts {
     const i64* starts;
     const u64* key;
     const int* kind;
 };
 
-// A thread a pair: whether there is anything to judge. The others are disjoint, or touch and
-// nobody asked.
-extern "C" __global__ void choose(
-    const Scene* scene, const Examination* examination, const Events* events, i64 pairs,
-    signed char* chosen) {
+// One thread per pair: whether `relate` has to look at it. The others are disjoint, or touch and
+// are not in the result.
+extern "C" __global__ void select_pairs(
+    const Solids* solids, const Batch* batch, const Contacts* contacts, i64 pairs,
+    signed char* selected) {
     const i64 p = blockIdx.x * (i64)blockDim.x + threadIdx.x;
     if (p >= pairs) return;
-    const Scene s = *scene;
-    const Examination x = *examination;
+    const Solids s = *solids;
+    const Batch x = *batch;
     const i64 a = x.pairs_a[p], b = x.pairs_b[p];
     double d2;
-    memcpy(&d2, x.evidence.d2 + p, 8);
-    chosen[p] = x.evidence.crossing[p] != NONE || events->starts[p] < events->starts[p + 1] ||
+    memcpy(&d2, x.results.d2 + p, 8);
+    selected[p] = x.results.crossing[p] != NONE || contacts->starts[p] < contacts->starts[p + 1] ||
                 (x.touches && d2 <= x.t * x.t) || may_contain(s, a, b, x.t);
 }
 
-// Warps that take one pair after the other: name the relation, find the depth.
-extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
-    const Scene* scene, const Examination* examination, const Events* all_events,
-    const i64* chosen, i64 pairs, u64* next, signed char* scratch, i64 most_vertices, signed char* relation, double* measures) {
+// Each warp takes one pair after the other and finds its relation and depth.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) relate(
+    const Solids* solids, const Batch* batch, const Contacts* all_events,
+    const i64* selected, i64 pairs, u64* next, signed char* scratch, i64 max_vertices,
+    signed char* relation, double* measures) {
     const int lane = threadIdx.x % 32;
     const i64 warp = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
-    const Scene& s = *scene;
-    const Examination& x = *examination;
-    const Events& events = *all_events;
-    signed char* state = scratch + warp * most_vertices;
+    const Solids& s = *solids;
+    const Batch& x = *batch;
+    const Contacts& contacts = *all_events;
+    signed char* state = scratch + warp * max_vertices;
     const double t = x.t;
     for (;;) {
-        u64 turn = 0;
-        if (lane == 0) turn = atomicAdd(next, 1ull);
-        turn = __shfl_sync(ALL, turn, 0);
-        if (turn >= (u64)pairs) return;
-        const i64 p = chosen[turn];
+        u64 index = 0;
+        if (lane == 0) index = atomicAdd(next, 1ull);
+        index = __shfl_sync(ALL, index, 0);
+        if (index >= (u64)pairs) return;
+        const i64 p = selected[index];
         const i64 a = x.pairs_a[p], b = x.pairs_b[p];
-        const bool solid = s.side[a] != 0 && s.side[b] != 0;
+        const bool closed = s.side[a] != 0 && s.side[b] != 0;
         const Box box_a = box_at(s.boxes, a), box_b = box_at(s.boxes, b);
         const Box box = shared_box(box_a, box_b, t);
         int code = DISJOINT;
@@ -903,84 +742,87 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) judge(
             load(s, s.vertex_starts[a], s.face_starts[a] + (i64)(key >> 32), one);
             load(s, s.vertex_starts[b], s.face_starts[b] + (i64)(key & ALL), other);
         };
-        const u64 crossing = x.evidence.crossing[p];
-        const bool asked = x.evidence.ask[p] != 0;
+        const u64 crossing = x.results.crossing[p];
+        const bool known_distance = x.results.needs_distance[p] != 0;
         __syncwarp();
         if (crossing != NONE) {
             code = OVERLAP;
             triangles(crossing);
-            at = cross_middle(one, other, s.side[a], s.side[b], t);
-            if (solid) seed = between(at, one, other, s.side[a], s.side[b], 0.1 * t);
+            at = crossing_centre(one, other, s.side[a], s.side[b], t);
+            if (closed) seed = point_behind(at, one, other, s.side[a], s.side[b], 0.1 * t);
         } else {
-            bool inner = false;
-            for (i64 k = events.starts[p]; k < events.starts[p + 1] && !inner; ++k) {
-                if (events.kind[k] != FLUSH) continue;
-                triangles(events.key[k]);
-                seed = below(one, other, s.side[a], t);
-                inner = is_inside(s, seed, a, lane) && is_inside(s, seed, b, lane);
+            bool interior = false;
+            for (i64 k = contacts.starts[p]; k < contacts.starts[p + 1] && !interior; ++k) {
+                if (contacts.kind[k] != COPLANAR) continue;
+                triangles(contacts.key[k]);
+                seed = point_below(one, other, s.side[a], t);
+                interior = is_inside(s, seed, a, lane) && is_inside(s, seed, b, lane);
             }
-            int grazes = 0;
-            for (i64 k = events.starts[p]; k < events.starts[p + 1] && !inner && grazes < GRAZES; ++k) {
-                if (events.kind[k] != GRAZE) continue;
-                ++grazes;
-                triangles(events.key[k]);
-                seed = between(cross_middle(one, other, s.side[a], s.side[b], t), one, other, s.side[a], s.side[b], 0.25 * t);
-                inner = 2.0 * climb(s, seed, t, t, a, b, lane) > t;
+            int searches = 0;
+            for (i64 k = contacts.starts[p];
+                 k < contacts.starts[p + 1] && !interior && searches < MAX_SHALLOW; ++k) {
+                if (contacts.kind[k] != SHALLOW) continue;
+                ++searches;
+                triangles(contacts.key[k]);
+                seed = crossing_centre(one, other, s.side[a], s.side[b], t);
+                seed = point_behind(seed, one, other, s.side[a], s.side[b], 0.25 * t);
+                interior = 2.0 * largest_ball(s, seed, t, t, a, b, lane) > t;
             }
-            memcpy(&d2, x.evidence.d2 + p, 8);
-            if (x.evidence.d2[p] == NONE) d2 = INFINITE;
-            const bool touching = inner || d2 <= t * t;
-            bool a_sticks = sticks_out(box_a, box_b, t), b_sticks = sticks_out(box_b, box_a, t);
-            if (inner) {
-                if (!(a_sticks && b_sticks)) {
+            memcpy(&d2, x.results.d2 + p, 8);
+            if (x.results.d2[p] == NONE) d2 = INFINITE;
+            const bool touching = interior || d2 <= t * t;
+            bool a_out = sticks_out(box_a, box_b, t), b_out = sticks_out(box_b, box_a, t);
+            if (interior) {
+                if (!(a_out && b_out)) {
                     const Sides of_b = faces_inside(s, b, a, t, lane);
                     const Sides of_a = faces_inside(s, a, b, t, lane);
-                    a_sticks = a_sticks || of_a.outside || of_b.inside;
-                    b_sticks = b_sticks || of_b.outside || of_a.inside;
+                    a_out = a_out || of_a.outside || of_b.inside;
+                    b_out = b_out || of_b.outside || of_a.inside;
                 }
-            } else if (solid || !touching) {
+            } else if (closed || !touching) {
                 Sides of_b = {false, true, at}, of_a = {false, true, at};
-                if (s.parts[b] > 1 || !b_sticks) of_b = parts_inside(s, b, a, t, state, lane);
-                if (s.parts[a] > 1 || !a_sticks) of_a = parts_inside(s, a, b, t, state, lane);
+                if (s.parts[b] > 1 || !b_out) of_b = parts_inside(s, b, a, t, state, lane);
+                if (s.parts[a] > 1 || !a_out) of_a = parts_inside(s, a, b, t, state, lane);
                 seed = of_b.inside ? of_b.first : of_a.first;
-                inner = of_b.inside || of_a.inside;
-                a_sticks = of_a.outside || of_b.inside;
-                b_sticks = of_b.outside || of_a.inside;
-                if (inner && !asked) {
-                    // contains or covers: that takes the distance
-                    if (lane == 0) x.evidence.ask[p] = ASKED_LATER;
+                interior = of_b.inside || of_a.inside;
+                a_out = of_a.outside || of_b.inside;
+                b_out = of_b.outside || of_a.inside;
+                if (interior && !known_distance) {
+                    // whether this is contains or covers depends on the distance
+                    if (lane == 0) x.results.needs_distance[p] = DEFERRED;
                     continue;
                 }
             }
-            if (!inner || (touching && !solid)) code = touching ? TOUCH : DISJOINT;
-            else if (a_sticks && b_sticks) code = OVERLAP;
-            else if (a_sticks) code = touching ? COVERS : CONTAINS;
-            else if (b_sticks) code = touching ? COVERED_BY : INSIDE;
+            if (!interior) code = touching ? TOUCH : DISJOINT;
+            else if (a_out && b_out) code = OVERLAP;
+            else if (a_out) code = touching ? COVERS : CONTAINS;
+            else if (b_out) code = touching ? COVERED_BY : INSIDE;
             else code = EQUALS;
             if (code == TOUCH && x.touches) {
-                triangles(x.evidence.closest[p]);
-                Closest found = closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
+                triangles(x.results.closest[p]);
+                Closest found =
+                    closest_of_triangles(one.p0, one.p1, one.p2, other.p0, other.p1, other.p2);
                 at = 0.5 * (found.a + found.b);
             }
-            if (code >= OVERLAP && !solid) at = seed;
+            if (code >= OVERLAP && !closed) at = seed;
         }
         if (code >= OVERLAP) {
             d2 = 0.0;
             radius = NOTHING;
-            if (solid) {
-                double room = least(box.high.x - box.low.x, box.high.y - box.low.y,
+            if (closed) {
+                double room = min3(box.high.x - box.low.x, box.high.y - box.low.y,
                                     box.high.z - box.low.z) - 2.0 * t;
                 double enough = 0.49 * room;
                 at = 0.5 * (box.low + box.high);
-                radius = climb(s, at, t, enough, a, b, lane);
+                radius = largest_ball(s, at, t, enough, a, b, lane);
                 if (radius < enough) {
-                    double found = climb(s, seed, t, enough, a, b, lane);
+                    double found = largest_ball(s, seed, t, enough, a, b, lane);
                     if (found > radius) {
                         radius = found;
                         at = seed;
                     }
                 }
-                if (radius < 0.0) {  // thinner than what was looked at: the place is known, no ball
+                if (radius < 0.0) {  // thinner than what was tested: a point is known, but no ball
                     radius = 0.0;
                     at = seed;
                 }

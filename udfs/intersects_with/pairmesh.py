@@ -1,8 +1,8 @@
-"""How elements stand to each other by their inner and outer meshes: the test of the thesis.
+"""Relations of elements by their inner and outer meshes: the test of the thesis.
 
 Every vertex is moved inwards, or outwards, by the tolerance. Where the inner meshes of two
 elements meet, or one of them is inside the other, they have a common interior; where only the
-outer ones meet they touch. What has exactly one surface in common is a matter of luck no more.
+outer ones meet they touch. So elements with exactly one common surface are decided reliably.
 
 References
 ----------
@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes
+from spatialq.geometry.clusters import CLUSTER, cluster_boxes, starts_of
+from spatialq.geometry.solids import Solids, describe
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from . import boxes
-from .narrow import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH, box_faces
-from .probe import CLUSTER, is_inside
-from .solids import describe
+from .narrow_phase import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH
+from .point_in_solid import is_inside
 
 WELD = 1e-5
 """Metres: vertices of an element are one if their coordinates are, as rounded to this."""
@@ -38,7 +39,7 @@ PLANE = 1e-6
 
 
 def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> Any:
-    """Find how pairs of elements stand to each other.
+    """Find the relations of pairs of elements.
 
     Parameters
     ----------
@@ -59,8 +60,8 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
 
     Notes
     -----
-    A closed mesh with its inside out is taken for what it is meant to be; the sides of an open
-    one are as its triangles have them.
+    The orientation of a closed mesh with its inside out is corrected; that of an open one is the
+    orientation of its triangles.
     """
     welded = weld(a if b is None else a.followed_by(b))
     k = len(welded)
@@ -72,32 +73,35 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     limits = boxes.of(welded)
     normals = np.zeros_like(welded.vertices)
     sharing = _faces_of_vertices(welded)
-    cluster_starts = np.concatenate([[0], np.cumsum(-(-np.diff(welded.face_starts) // CLUSTER))])
+    cluster_starts = starts_of(welded.face_starts)
 
     def prepare(span: tuple[int, int]) -> None:
         describe(arrays[0], bits, *arrays[1:], limits, *span, side, label, parts)
         vertex_normals(*arrays, *sharing, side, *span, normals)
 
     in_threads(prepare, k)
-    layers = []
-    for shift in (-tolerance, tolerance):
-        moved = Meshes(welded.vertices + shift * normals, *arrays[1:])
+
+    def moved(distance: float) -> Solids:
+        vertices = welded.vertices + distance * normals
         clusters = np.empty((cluster_starts[-1], 6))
-        box_faces(moved.vertices, *arrays[1:], cluster_starts, 0, k, clusters)
-        layers += [moved.vertices, clusters, boxes.of(moved)]
+        cluster_boxes(vertices, *arrays[1:], cluster_starts, 0, k, clusters)
+        outline = boxes.of(Meshes(vertices, *arrays[1:]))
+        return Solids(vertices, *arrays[1:], outline, side, label, parts, cluster_starts, clusters)
+
+    inner, outer = moved(-tolerance), moved(tolerance)
     rows_a = np.asarray(i, np.int64)
     rows_b = np.asarray(j, np.int64) + (0 if b is None else len(a))
     relation = np.empty(len(rows_a), np.int8)
 
     def some(span: tuple[int, int]) -> None:
-        relate(rows_a, rows_b, *span, *layers, *arrays[1:], cluster_starts, side, label, relation)
+        relate(rows_a, rows_b, *span, inner, outer, relation)
 
     in_threads(some, len(rows_a))
     return relation
 
 
 def weld(meshes: Meshes) -> Meshes:
-    """Make one vertex of those of an element that lie in one place, and drop faces without area."""
+    """Join the vertices of an element that coincide, and drop faces without area."""
     owner = np.repeat(np.arange(len(meshes)), np.diff(meshes.vertex_starts))
     x, y, z = np.rint(meshes.vertices / WELD).astype(np.int64).T
     order = np.lexsort((z, y, x, owner))
@@ -221,34 +225,21 @@ def unit_normal(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def relate(
-    rows_a: Any, rows_b: Any, first: int, stop: int,
-    inner: Any, inner_clusters: Any, inner_boxes: Any,
-    outer: Any, outer_clusters: Any, outer_boxes: Any,
-    faces: Any, vertex_starts: Any, face_starts: Any, cluster_starts: Any,
-    side: Any, label: Any, relation: Any,
-) -> None:  # fmt: skip
-    """Relate the pairs first to stop; `relation` is written to."""
+    rows_a: Any, rows_b: Any, first: int, stop: int, inner: Solids, outer: Solids, relation: Any
+) -> None:
+    """Relate the pairs first to stop by their inner and outer meshes; `relation` is written to."""
     for pair in range(first, stop):
         a = rows_a[pair]
         b = rows_b[pair]
         relation[pair] = DISJOINT
-        if not boxes_meet(outer_boxes, a, outer_boxes, b):
+        if not boxes_meet(outer.boxes, a, outer.boxes, b):
             continue
-        if boxes_meet(inner_boxes, a, inner_boxes, b):
-            if surfaces_meet(
-                a, b, inner, inner_clusters, inner_boxes,
-                faces, vertex_starts, face_starts, cluster_starts,
-            ):  # fmt: skip
+        if boxes_meet(inner.boxes, a, inner.boxes, b):
+            if surfaces_meet(a, b, inner):
                 relation[pair] = OVERLAP
                 continue
-            b_in, b_out = parts_within(
-                b, a, inner, inner_clusters, faces, vertex_starts, face_starts,
-                cluster_starts, side, label,
-            )  # fmt: skip
-            a_in, a_out = parts_within(
-                a, b, inner, inner_clusters, faces, vertex_starts, face_starts,
-                cluster_starts, side, label,
-            )  # fmt: skip
+            b_in, b_out = parts_within(b, a, inner)
+            a_in, a_out = parts_within(a, b, inner)
             if a_in or b_in:
                 if not (a_in or b_out):
                     relation[pair] = CONTAINS
@@ -257,40 +248,26 @@ def relate(
                 else:
                     relation[pair] = OVERLAP
                 continue
-        if surfaces_meet(
-            a, b, outer, outer_clusters, outer_boxes,
-            faces, vertex_starts, face_starts, cluster_starts,
-        ):  # fmt: skip
+        if surfaces_meet(a, b, outer):
             relation[pair] = TOUCH
             continue
         # what fills a void to the last bit touches it all round: then the outer mesh is within
-        b_in, _ = parts_within(
-            b, a, outer, outer_clusters, faces, vertex_starts, face_starts,
-            cluster_starts, side, label,
-        )  # fmt: skip
-        a_in, _ = parts_within(
-            a, b, outer, outer_clusters, faces, vertex_starts, face_starts,
-            cluster_starts, side, label,
-        )  # fmt: skip
+        b_in, _ = parts_within(b, a, outer)
+        a_in, _ = parts_within(a, b, outer)
         if a_in or b_in:
             relation[pair] = TOUCH
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def parts_within(
-    b: int, a: int, vertices: Any, clusters: Any, faces: Any,
-    vertex_starts: Any, face_starts: Any, cluster_starts: Any, side: Any, label: Any,
-) -> Any:  # fmt: skip
+def parts_within(b: int, a: int, solids: Solids) -> Any:
     """Tell whether some connected part of b is inside a, and whether some is not."""
-    v0 = vertex_starts[b]
+    vertices = solids.vertices
+    v0 = solids.vertex_starts[b]
     within = False
     beyond = False
-    for v in range(v0, vertex_starts[b + 1]):
-        if label[v] == v - v0:
-            if is_inside(
-                vertices[v, 0], vertices[v, 1], vertices[v, 2], a,
-                vertices, faces, vertex_starts, face_starts, side, cluster_starts, clusters,
-            ):  # fmt: skip
+    for v in range(v0, solids.vertex_starts[b + 1]):
+        if solids.label[v] == v - v0:
+            if is_inside(vertices[v, 0], vertices[v, 1], vertices[v, 2], a, solids):
                 within = True
             else:
                 beyond = True
@@ -311,15 +288,17 @@ def boxes_meet(one: Any, i: int, other: Any, j: int) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def surfaces_meet(
-    a: int, b: int, vertices: Any, clusters: Any, limits: Any,
-    faces: Any, vertex_starts: Any, face_starts: Any, cluster_starts: Any,
-) -> bool:  # fmt: skip
+def surfaces_meet(a: int, b: int, solids: Solids) -> bool:
     """Whether some triangle of a meets some triangle of b; the first that does ends the search."""
-    va = vertex_starts[a]
-    vb = vertex_starts[b]
+    vertices = solids.vertices
+    faces = solids.faces
+    clusters = solids.clusters
+    face_starts = solids.face_starts
+    cluster_starts = solids.cluster_starts
+    va = solids.vertex_starts[a]
+    vb = solids.vertex_starts[b]
     for ca in range(cluster_starts[a], cluster_starts[a + 1]):
-        if not boxes_meet(clusters, ca, limits, b):
+        if not boxes_meet(clusters, ca, solids.boxes, b):
             continue
         fa = face_starts[a] + (ca - cluster_starts[a]) * CLUSTER
         for cb in range(cluster_starts[b], cluster_starts[b + 1]):

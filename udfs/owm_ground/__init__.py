@@ -1,12 +1,18 @@
-"""Ground seeds of a LiDAR cloud by the Overlap Window Method: signature, options, limits."""
+"""Declaration of `owm_ground`: ground seeds of a LiDAR cloud by the Overlap Window Method."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    LENGTH,
+    Declaration,
+    Output,
+    Parameters,
+    PointsInput,
+    parameter,
+)
 
 from .cost import work
-from .windows import window_step
 
 MAX_SIZE = 1e9
 """Larger than any cloud in millimetres: the arithmetic of windows stays far from overflow."""
@@ -15,63 +21,81 @@ Ties = Literal["lowest_id", "octree"]
 
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `owm_ground`; lengths are in the units of x and y.
+class WindowOptions(Parameters):
+    """The windows of the method, for all functions that begin with its seeds."""
 
-    Parameters
-    ----------
-    window_size : float, > 0 and <= 1e9
-        Side of the square window. Whole odd numbers give a window one unit narrower, as in the
-        reference implementation.
-    overlap : float in [0, 1)
-        Share of a window that the next one covers; the step is rounded to 0.01 units.
-    min_points : int, >= 1, or None
-        Points that a window must hold to count; None takes half of what the mean density of
-        the cloud's bounding box promises for a window.
-    cell_size : float, >= 0 and <= 1e9
-        Side of the cells that get their lowest point where no window gave one; 0 switches that
-        off.
-    ties : 'lowest_id' or 'octree'
-        Which of several points of the same z is the lowest: the one of the lowest point_id, or
-        the one that the reference's octree visits first.
-    """
+    window_size: float = parameter(
+        10.0,
+        "Side of the square windows. Whole odd numbers give a window one unit narrower, as in the "
+        "reference implementation.",
+        unit=LENGTH,
+        above=0,
+        at_most=MAX_SIZE,
+    )
+    overlap: float = parameter(
+        0.8,
+        "Share of a window that the next one covers; the step between windows is rounded to 0.01 "
+        "units.",
+        at_least=0,
+        below=1,
+    )
+    min_points: int | None = parameter(
+        None,
+        "Points that a window must hold to count; NULL takes half of what the mean density of the "
+        "cloud's bounding box promises for a window.",
+        unit="points",
+        at_least=1,
+    )
+    cell_size: float = parameter(
+        20.0,
+        "Side of the cells that get their lowest point where no window gave one; 0 switches that "
+        "off.",
+        unit=LENGTH,
+        at_least=0,
+        at_most=MAX_SIZE,
+    )
+
+    def check(self) -> None:
+        """Reject windows that overlap so much that the next one is the same."""
+        from .windows import window_step
+
+        if window_step(self.window_size, self.overlap) <= 0:
+            must = f"small enough for a step of 0.01 at window_size {self.window_size}"
+            self.reject("overlap", must)
+
+
+@dataclass(frozen=True)
+class Options(WindowOptions):
+    """Parameters of `owm_ground`."""
 
     FUNCTION = "owm_ground"
 
-    window_size: float = 10.0
-    overlap: float = 0.8
-    min_points: int | None = None
-    cell_size: float = 20.0
-    ties: Ties = "lowest_id"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.window_size <= MAX_SIZE:
-            self.refuse("window_size", f"> 0 and <= {MAX_SIZE:g}")
-        if not 0 <= self.overlap < 1:
-            self.refuse("overlap", ">= 0 and < 1")
-        if window_step(self.window_size, self.overlap) <= 0:
-            self.refuse(
-                "overlap", f"small enough for a step of 0.01 at window_size {self.window_size}"
-            )
-        if self.min_points is not None and self.min_points < 1:
-            self.refuse("min_points", ">= 1 or NULL")
-        if not 0 <= self.cell_size <= MAX_SIZE:
-            self.refuse("cell_size", f">= 0 and <= {MAX_SIZE:g}")
-        if self.ties not in get_args(Ties):
-            self.refuse("ties", " or ".join(map(repr, get_args(Ties))))
+    ties: Ties = parameter(
+        "lowest_id",
+        "Which of several points with the same z is the lowest: the one with the lowest point_id, "
+        "or the one that the reference's octree visits first.",
+    )
 
 
-UDF = Udf(
-    name="owm_ground",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={
-        "point_id": "BIGINT",
-        "x": "DOUBLE",
-        "y": "DOUBLE",
-        "z": "DOUBLE",
-        "hits": "INTEGER",
-        "filled": "BOOLEAN",
-    },
-    work=work,
+DECLARATION = Declaration(
+    inputs=PointsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="owm_ground",
+            summary="Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that "
+            "are the lowest of at least two overlapping windows, and the lowest point of each "
+            "cell that has no such seed.",
+            columns={
+                "point_id": "BIGINT",
+                "x": "DOUBLE",
+                "y": "DOUBLE",
+                "z": "DOUBLE",
+                "hits": "INTEGER",
+                "filled": "BOOLEAN",
+            },
+            work=work,
+            examples=("FROM owm_ground('points', window_size := 5.0) WHERE hits > 2",),
+        ),
+    ),
 )

@@ -1,12 +1,12 @@
-"""The Numba loops of `owm_ground` on the CPU. No allocation of note, no Python objects.
+"""The Numba loops of `owm_ground` on the CPU.
 
-A cell is a record: `z` and `p` are height and position of its lowest point, `n` its number of
-points; all zero while it is empty. Of two points of the same z the one with the lower `code`
-wins, then the one with the lower `point_id`.
+A cell is a record: `z` and `p` are the height and the position of its lowest point, `n` is its
+number of points; all are zero while it is empty. Of two points with the same z the one with the
+lower `code` wins, then the one with the lower `point_id`.
 
-Two habits that decide the speed: arrays are arguments of their own, and hot loops call nothing,
-because Numba counts references in memory that all threads share whenever an array changes hands;
-and indices that cannot be negative are unsigned, which spares the check for wrapping around.
+Two rules decide the speed. Arrays are separate arguments and hot loops call no functions, because
+Numba counts references in memory shared by all threads whenever an array is passed on. Indices that
+cannot be negative are unsigned, which saves the test for negative (wrap-around) indices.
 """
 
 from typing import Any
@@ -19,12 +19,12 @@ from spatialq.runtime.compile_cache import njit
 from .windows import LEAF
 
 BLOCK = 2048
-"""Points whose columns are found together, before any cell is touched."""
+"""Points whose columns are computed together, before any cell is accessed."""
 
 
 @njit(cache=True, nogil=True)
 def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, float, int]:
-    """Least and greatest x and y, and how many of the points have one that is not finite."""
+    """Find minimum and maximum of x and y, and count the points that are not finite."""
     x_low, x_high, y_low, y_high, bad = np.inf, -np.inf, np.inf, -np.inf, 0
     for i in range(start, stop):
         a, b = x[i], y[i]
@@ -35,23 +35,14 @@ def extent(x: Any, y: Any, start: int, stop: int) -> tuple[float, float, float, 
 
 
 @njit(cache=True, nogil=True)
-def rises(values: Any, start: int, stop: int) -> bool:
-    """Whether each of the values [start, stop) is more than the one before it."""
-    for i in range(max(start, 1), stop):  # noqa: SIM110 (no generators in Numba)
-        if values[i] <= values[i - 1]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def octree_codes(
     x: Any, y: Any, z: Any, root_x: float, root_y: float, root_half: float, start: int, stop: int,
     codes: Any,
 ) -> None:  # fmt: skip
-    """In which order the reference's octree visits the points [start, stop).
+    """Write codes that order the points [start, stop) as the reference's octree visits them.
 
-    Three bits a level, x before y before z. The reference keeps half sides in single precision
-    and leaves the root's middle height at 0.
+    A code has three bits per level, x before y before z. The reference stores half sides in single
+    precision and sets the centre of the root to height 0.
     """
     for i in range(start, stop):
         cx, cy, cz = root_x, root_y, 0.0
@@ -75,7 +66,7 @@ def before(code: Any, point_id: Any, p: int, q: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def locate(values: Any, step: float, borders: Any, guess: Any, columns: Any, result: Any) -> None:
-    """Columns of coordinates; -1 where no window or fill cell reaches."""
+    """Find the columns of coordinates; -1 outside all windows and fill cells."""
     if step > 0:
         _locate_even(values, borders[0], step, borders.size - 1, result)
     else:
@@ -84,7 +75,7 @@ def locate(values: Any, step: float, borders: Any, guess: Any, columns: Any, res
 
 @njit(cache=True, nogil=True)
 def _locate_even(values: Any, low: float, step: float, n_borders: int, result: Any) -> None:
-    # Plain arithmetic that the compiler turns into vector instructions, eight points at a time.
+    # Branch-free arithmetic, which the compiler vectorises: eight points at a time.
     scale = 1 / step
     high = low + (n_borders - 1.0) * step
     for i in range(values.size):
@@ -107,7 +98,7 @@ def _locate_any(values: Any, borders: Any, guess: Any, columns: Any, result: Any
             result[i] = -1
             continue
         k = uint64(guess[uint64((value - low) * scale)])
-        k += uint64(borders[k + uint64(1)] <= value)  # nearly always enough, and no branch
+        k += uint64(borders[k + uint64(1)] <= value)  # nearly always sufficient, without a branch
         while borders[k + uint64(1)] <= value:
             k += uint64(1)
         result[i] = columns[uint64(2) * k + uint64(borders[k] < value)]
@@ -119,7 +110,7 @@ def fill_table(
     x_step: float, x_borders: Any, x_guess: Any, x_columns: Any,
     y_step: float, y_borders: Any, y_guess: Any, y_columns: Any, table: Any, n_columns: int,
 ) -> int:  # fmt: skip
-    """Bin the points [start, stop) into the flat table; return how many have a z not finite."""
+    """Bin the points [start, stop) into the flat table; count those whose z is not finite."""
     columns = np.empty(BLOCK, np.int32)
     rows = np.empty(BLOCK, np.int32)
     bad = 0
@@ -151,7 +142,7 @@ def fill_table(
 
 @njit(cache=True, nogil=True)
 def merge(code: Any, point_id: Any, table: Any, other: Any, start: int, stop: int) -> None:
-    """Take the cells [start, stop) of another flat table into this one."""
+    """Merge the cells [start, stop) of another flat table into this one."""
     for i in range(start, stop):
         n = other[i].n
         if n == 0:
@@ -173,12 +164,12 @@ def slide(
     code: Any, point_id: Any, source: Any, row_order: Any, slot_order: Any,
     starts: Any, stops: Any, first: int, last: int, result: Any,
 ) -> None:  # fmt: skip
-    """Lowest point and number of points of every run of slots along the rows [first, last).
+    """Find the lowest point and the count of each run of slots along the rows [first, last).
 
-    Row k of the axis is `source[row_order[k]]` and slot i of a row its cell `slot_order[i]`; run
-    w is the slots [starts[w], stops[w]), both rising with w. Its sum goes to `result[w, k]`.
-    A queue holds the slots that may still become the lowest, so that each slot is looked at a
-    fixed number of times however far the windows overlap.
+    Row k of the axis is `source[row_order[k]]`, and slot i of a row is its cell `slot_order[i]`.
+    Run w is the slots [starts[w], stops[w]), both ascending with w; its result is `result[w, k]`.
+    A queue holds the slots that can still become the lowest, so that each slot is visited a fixed
+    number of times, however far the windows overlap.
     """
     queue = np.empty(slot_order.size, np.int32)
     for k in range(first, last):
@@ -216,7 +207,7 @@ def slide(
 
 @njit(cache=True, nogil=True)
 def count_hits(winners: Any, rows: Any, columns: Any, needed: int, hits: Any) -> Any:
-    """Count for each cell the windows that its point wins; return the points with `needed`."""
+    """Count the windows that each cell's point wins; return points that win `needed` of them."""
     seeds = np.empty(winners.size // needed, np.int64)
     n = 0
     for i in range(winners.size):

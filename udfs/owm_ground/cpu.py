@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import all_finite, not_finite, read_only
 from spatialq.runtime.threads import n_threads, spans
 
 from . import cells
-from .result import not_finite, result_of
-from .windows import Axis, Box, cut_axes, least_points, octree_root
+from .result import result_of
+from .windows import Box, SlotAxis, cut_axes, default_min_points, octree_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +24,8 @@ Each = Callable[..., Iterator[Any]]
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
 
-MAX_TABLES = 1 << 30  # bytes that the tables of further threads may take
-POINTS_PER_THREAD = 100_000  # below this a further thread costs more than it brings
+MAX_TABLES = 1 << 30  # bytes that the tables of all threads but the first may take
+POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it saves
 
 
 def run(
@@ -57,38 +58,34 @@ def run(
     Notes
     -----
     An empty cloud gives empty columns. A cloud without area (one point, a line along an axis)
-    has no density: one point is then enough for a window.
+    has no density; a window then needs only one point.
 
     References
     ----------
     Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
-    processing, J. Comput. Sci. 2024, section 2.1. No tree is built, unlike there: see README.md.
+    processing, J. Comput. Sci. 2024, section 2.1. No tree is built here: see README.md.
     """
-    arrays: list[NDArray[Any]]
-    arrays = [np.ascontiguousarray(values).view() for values in (x, y, z, point_id)]
-    for values in arrays:
-        # Read-only views have one Numba type, wherever the arrays came from.
-        values.flags.writeable = False
+    arrays: list[NDArray[Any]] = [read_only(values) for values in (x, y, z, point_id)]
     x, y, z, point_id = arrays
     none = np.empty(0, np.int64)
     if x.size == 0:
         return result_of(tuple(arrays), none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
-        each = pool.map if threads > 1 else map  # a small cloud is done before a thread starts
+        each = pool.map if threads > 1 else map  # for a small cloud, starting threads takes longer
         box = _box(each, arrays, spans(x.size, threads))
         code = point_id
         if options.ties == "octree":
             code = _octree_codes(each, arrays, box, spans(x.size, threads))
 
-        def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
 
         columns, rows = cut_axes(box, x.size, options, used)
         shape = rows.n_slots, columns.n_slots
-        if 0 in shape:  # a small cloud may have no window at all, or no point in any
-            if not np.isfinite(z).all():
-                raise ValueError(not_finite(*arrays))
+        if 0 in shape:  # a small cloud may have no window, or none with a point
+            if not all_finite(z):
+                raise ValueError(not_finite("owm_ground", x, y, z, point_id))
             return result_of(tuple(arrays), none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
         table = _table(each, (x, y, z, code, point_id), columns, rows, parts)
@@ -97,10 +94,10 @@ def run(
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
         return _columns(y[points], rows), _columns(x[points], columns)
 
-    least = options.min_points or least_points(x.size, box, options.window_size)
+    min_points = options.min_points or default_min_points(x.size, box, options.window_size)
     needed = 1 if options.overlap == 0 else 2
     hits = np.zeros(shape, np.int32)
-    winners = windows["p"][windows["n"] >= least]
+    winners = windows["p"][windows["n"] >= min_points]
     seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
     filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
     return result_of(tuple(arrays), seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
@@ -109,7 +106,7 @@ def run(
 def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]) -> Box:
     extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
     if any(bad for *_, bad in extents):
-        raise ValueError(not_finite(*arrays))
+        raise ValueError(not_finite("owm_ground", *arrays))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
 
@@ -117,11 +114,11 @@ def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]])
 def _table(
     each: Each,
     cloud: "tuple[NDArray[Any], ...]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     parts: list[tuple[int, int]],
 ) -> "NDArray[Any]":
-    """Bin the points: each thread into a table of its own, the first takes in the others."""
+    """Bin the points: each thread fills a table; all are then merged into the first."""
     x, y, z, code, point_id = cloud
     record = CELL if x.size < 2**31 else BIG_CELL
     tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in parts]
@@ -131,7 +128,7 @@ def _table(
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(each(fill, parts, tables)):
-        raise ValueError(not_finite(x, y, z, point_id))
+        raise ValueError(not_finite("owm_ground", x, y, z, point_id))
     first, *others = tables
     for other in others:
 
@@ -146,13 +143,13 @@ def _windows(
     each: Each,
     ties: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     threads: int,
 ) -> "NDArray[Any]":
-    """Lowest point and count of each window: slide along the rows, then along the columns."""
+    """Find the lowest point and the count of each window: along the rows, then the columns."""
 
-    def slide(source: Any, order: Any, axis: Axis, n_rows: int) -> Any:
+    def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
         result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         list(
@@ -169,15 +166,15 @@ def _windows(
     return windows
 
 
-def _used(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.bool_]":
-    """Which places of an axis have points."""
+def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
+    """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
     slots = _columns(values, axis)
     used[slots[slots >= 0]] = True
     return used[axis.columns]
 
 
-def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
+def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
     found = np.empty(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
@@ -186,8 +183,8 @@ def _columns(values: "NDArray[np.float64]", axis: Axis) -> "NDArray[np.int32]":
 def _fill_gaps(
     cloud: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
-    columns: Axis,
-    rows: Axis,
+    columns: SlotAxis,
+    rows: SlotAxis,
     seed_rows: "NDArray[Any]",
     seed_columns: "NDArray[Any]",
 ) -> "NDArray[np.int64]":
@@ -203,7 +200,7 @@ def _fill_gaps(
 
 
 def _copies(threads: int, shape: tuple[int, int]) -> int:
-    """Tables to fill at once: one a thread, unless that asked for too much memory."""
+    """Count the tables: one per thread, unless that takes too much memory."""
     size = shape[0] * shape[1] * CELL.itemsize
     return max(1, min(threads, MAX_TABLES // size if size else threads))
 

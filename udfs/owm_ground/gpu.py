@@ -1,19 +1,17 @@
 """`owm_ground` on the GPU: one pass bins the points, then minima slide over the cells."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.points import all_finite, not_finite, to_device
 from spatialq.runtime import cuda
-from spatialq.runtime.threads import n_threads, spans
 
-from . import cells
 from .layout import lay_out
-from .result import not_finite, result_of
-from .windows import Axis, Box, cut_axes
+from .result import result_of
+from .windows import Box, SlotAxis, cut_axes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +19,11 @@ if TYPE_CHECKING:
     from . import Options
 
 SOURCE = Path(__file__).parent / "kernels.cu"
-THREADS, RUN = 128, 4 * 8 * 256  # of a block of `owm_bin`: threads, points one after the other
-BLOCKS = 16  # such blocks of a multiprocessor
-WORDS = 1024  # of a bitmap that a block collects
-MAX_ROWS = 65535  # blocks along y
-MAX_POINTS = 1 << 32  # positions must leave half of a key to the height
+THREADS, RUN = 128, 4 * 8 * 256  # threads per block of `owm_bin`, consecutive points
+BLOCKS = 16  # such blocks per multiprocessor
+WORDS = 1024  # words of a bitmap per block of `owm_collect`
+MAX_ROWS = 65535  # maximum number of blocks along y
+MAX_POINTS = 1 << 32  # a position takes at most half of a key
 CELL_BYTES = RUN_BYTES = 16  # as declared in kernels.cu
 
 
@@ -39,15 +37,15 @@ def run(
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
     point_id : int64[n] or None
-        Unique, where the coordinates are; None for 0, 1, 2 ...
+        Unique, in the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
     box : Box, optional
-        The extent of the points, where it is known (from a LAS header, say): spares a pass.
+        The extent of the points, if it is known (from a LAS header, for example): saves a pass.
 
     Returns
     -------
     dict of columns
-        As from `cpu.run`, where the coordinates are.
+        As from `cpu.run`, in the memory of the coordinates.
 
     Raises
     ------
@@ -57,14 +55,14 @@ def run(
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
-        there, here = bring(device, "owm_ground", cloud)
+        there, here = to_device(device, "owm_ground", cloud)
         if x.shape[0] == 0:
             none = np.empty(0, np.int64)
             return result_of((x, y, z, none), none, none, none, none)
         try:
             positions, hits, n_seeds = find(device, there, options, box)
         except NotFiniteError:
-            raise ValueError(not_finite(*cloud)) from None
+            raise ValueError(not_finite("owm_ground", *cloud)) from None
         if here:
             cloud = there
         else:
@@ -72,38 +70,6 @@ def run(
         return result_of(
             cloud, positions[:n_seeds], hits[:n_seeds], positions[n_seeds:], hits[n_seeds:]
         )
-
-
-def bring(device: Any, function: str, cloud: tuple[Any, ...]) -> "tuple[tuple[Any, ...], bool]":
-    """Bring x, y, z and point_id (or None) to the device, contiguous.
-
-    Ids in main memory that rise with the position stay there, and None takes their place: they
-    break ties as the position does.
-
-    Returns
-    -------
-    cloud : tuple
-    here : bool
-        Whether they have been there before.
-
-    Raises
-    ------
-    ValueError
-        If only some have.
-    """
-    if cuda.in_one_memory(device, function, cloud):
-        return tuple(None if each is None else device.view(each) for each in cloud), True
-    *coordinates, point_id = cloud
-    there = [np.ascontiguousarray(values, np.float64) for values in coordinates]
-    if point_id is not None and not _rises(np.ascontiguousarray(point_id)):
-        there.append(np.ascontiguousarray(point_id))
-    return (*device.upload(there), None)[:4], False
-
-
-def _rises(values: "NDArray[Any]") -> bool:
-    parts = spans(values.size, n_threads())
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return all(pool.map(lambda part: cells.rises(values, *part), parts))
 
 
 class NotFiniteError(Exception):
@@ -135,14 +101,14 @@ def find(
     extent = _extent(device, x, y) if box is None else box
     grid = _grid(device, x, y, options, extent)
     if grid is None:
-        if not bool(device.xp.isfinite(z).all()):
+        if not all_finite(z):
             raise NotFiniteError
         none = device.xp.empty(0, np.int64)
         return none, none, 0
     found = search(device, grid, cloud)
     n_bad, _, n_seeds, n_points = device.download(found.totals).tolist()
     if n_bad:
-        if all(bool(device.xp.isfinite(values).all()) for values in (x, y, z)):
+        if all_finite(x, y, z):
             message = f"owm_ground: box must hold all points, got some outside of {box}"
             raise ValueError(message)
         raise NotFiniteError
@@ -150,27 +116,27 @@ def find(
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The cells of one extent, on the device: good for every cloud of that extent and size."""
+class DeviceCells:
+    """The cells of one extent on the device, usable for all clouds of this extent and size."""
 
-    columns: Axis
-    rows: Axis
+    columns: SlotAxis
+    rows: SlotAxis
     memory: Any
-    """GRID on the device, and behind it the arrays that it points at."""
+    """GRID on the device, followed by the arrays that it refers to."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search leaves on the device, once the device is through."""
+    """The result of a search on the device; complete once the kernels have run."""
 
     positions: Any
     hits: Any
     totals: Any
-    """uint64[4]: points refused, the complement of the first one's position, seeds, points."""
+    """uint64[4]: rejected points, complement of the first one's position, seeds, points found."""
 
 
-def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
-    """Launch all kernels; wait for none of them."""
+def search(device: Any, grid: DeviceCells, cloud: tuple[Any, ...]) -> Found:
+    """Launch all kernels without waiting for them."""
     columns, rows = grid.columns, grid.rows
     *coordinates, point_id = cloud
     points = (*coordinates, 0 if point_id is None else point_id)
@@ -179,8 +145,8 @@ def search(device: Any, grid: Grid, cloud: tuple[Any, ...]) -> Found:
     def launch(name: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
         device.launch(SOURCE, f"owm_{name}", blocks, threads, *arguments)
 
-    parts = -(-n // (32 * WORDS))  # of a bitmap
-    # one piece of zeros: totals, counts of both bitmaps' parts, the bitmaps
+    parts = -(-n // (32 * WORDS))  # parts of a bitmap
+    # one zeroed allocation: totals, counts of the parts of both bitmaps, the bitmaps
     zeros = device.filled(0, 32 + 8 * parts + 8 * parts * WORDS)
     totals = zeros[:32].view(np.uint64)
     counts = zeros[32 : 32 + 8 * parts].view(np.uint32)
@@ -224,21 +190,21 @@ def _extent(device: Any, x: Any, y: Any) -> Box:
     return Box(x_low, x_high, y_low, y_high)
 
 
-COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # of the greatest x and y
+COMPLEMENTS = np.array([0, 0, 2**64 - 1, 2**64 - 1], np.uint64)  # maxima are complements
 
 
-_grids: dict[Any, Grid] = {}
-MAX_GRIDS = 8  # kept for the next cloud
+_grids: dict[Any, DeviceCells] = {}
+MAX_GRIDS = 8  # cached for the next clouds
 
 
-def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | None:
-    """Cut the axes and put them on the device; None where no cell has a slot."""
+def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> DeviceCells | None:
+    """Cut the axes and copy them to the device; None if no cell has a slot."""
     key = device, box, x.size, options
     if key in _grids:
         return _grids[key]
     looked_at_points = False
 
-    def used(axes: tuple[Axis, Axis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+    def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
         nonlocal looked_at_points
         looked_at_points = True
         memory = lay_out(device, axes, options, box, x.size)
@@ -251,7 +217,7 @@ def _grid(device: Any, x: Any, y: Any, options: "Options", box: Box) -> Grid | N
     columns, rows = cut_axes(box, x.size, options, used)
     if 0 in (columns.n_slots, rows.n_slots):
         return None
-    grid = Grid(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
+    grid = DeviceCells(columns, rows, lay_out(device, (columns, rows), options, box, x.size))
     if not looked_at_points:
         while len(_grids) >= MAX_GRIDS:
             _grids.pop(next(iter(_grids)), None)

@@ -1,37 +1,38 @@
-// owm_ground on the GPU. The same slots, windows and rules as on the CPU (windows.py, cells.py).
+// owm_ground on the GPU, with the same slots, windows and rules as on the CPU (windows.py, cells.py).
 //
-// A cell keeps its lowest point as one 64-bit key: the leading bits of the height, in an order
-// that integers share, and behind them the position of the point. Keys that differ in the bits
-// of the height compare as integers; else the exact heights are fetched, and then the tie rule
-// decides. Lattices of millimetres nearly always differ, so the exact rule costs next to nothing.
+// A cell stores its lowest point as one 64-bit key: the leading bits of the height, encoded so that
+// integers compare like the heights, followed by the position of the point. Keys that differ in the
+// bits of the height are compared as integers; otherwise the exact heights are read, and for equal
+// ones the tie rule decides. Heights in whole millimetres nearly always differ in these bits, so
+// that the exact comparison is rare.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #ifndef THREADS
-#define THREADS 128  // of a block that bins points
+#define THREADS 128  // threads per block of owm_bin
 #endif
 #ifndef RESIDENT
-#define RESIDENT 4  // such blocks that a multiprocessor holds at once
+#define RESIDENT 4  // such blocks resident on a multiprocessor
 #endif
 #ifndef POINTS
-#define POINTS 8  // of a chunk that each lane holds, a multiple of BATCH
+#define POINTS 8  // points of a chunk per lane, a multiple of BATCH
 #endif
 #ifndef BATCH
-#define BATCH 4  // of these points, read at once
+#define BATCH 4  // points per lane that are read at once
 #endif
 #ifndef LOCAL
-#define LOCAL 512  // cells that a warp can count in shared memory
+#define LOCAL 512  // cells that a warp counts in shared memory
 #endif
 #ifndef CHUNKS
-#define CHUNKS 8  // chunks one after the other that a warp takes
+#define CHUNKS 8  // consecutive chunks per warp
 #endif
-#define CHUNK (32 * POINTS)  // points of a warp at once
-#define PATIENCE 16          // chunks without an attempt after one that was in no order
+#define CHUNK (32 * POINTS)  // points of a chunk
+#define PATIENCE 16          // chunks without an attempt after an unordered one
 #define FULL 0xFFFFFFFFu     // all lanes of a warp
 
-static const u64 NONE = ~0ull;  // no point: above all keys, and what memset(0xFF) leaves
-#define PART 256  // threads that collect a part of a bitmap, four words each
+static const u64 NONE = ~0ull;  // no point: greater than all keys; what memset(0xFF) writes
+#define PART 256  // threads per part of a bitmap, four words each
 
 // Axis and Grid are repeated in layout.py; the sizes of Cell and Run, and Tally, in gpu.py.
 
@@ -59,7 +60,7 @@ struct Grid {
     Axis x, y;
     double x_low, x_high, y_low, y_high;  // extent of the cloud
     double root_x, root_y, root_half;     // of the reference's octree
-    u64 least;                            // points that a window must hold
+    u64 min_points;                       // points that a window must hold
     int needed;                           // hits that make a seed
     int id_bits;                          // of a key that hold the position
     int octree;                           // whether ties go by the octree
@@ -68,8 +69,8 @@ struct Grid {
 
 struct Cell {
     u64 key;
-    u32 n;     // points, less one
-    u32 hits;  // windows won, less one
+    u32 n;     // points minus one
+    u32 hits;  // windows won minus one
 };
 
 struct Run {  // lowest point and number of points of a run of slots in one row
@@ -102,10 +103,10 @@ __device__ int warp_min(int value) {
 
 __device__ int warp_max(int value) { return ~warp_min(~value); }
 
-// ---- heights, keys and the rule which point is the lowest
+// ---- heights, keys, and the comparison of points
 
 __device__ u64 ordered(double value) {
-    // -0 becomes 0; then sign and magnitude become an order
+    // -0 becomes 0; then the bits are mapped so that they compare like the values
     long long bits = __double_as_longlong(value + 0.0);
     return (u64)bits ^ ((u64)(bits >> 63) | 0x8000000000000000ull);
 }
@@ -152,7 +153,7 @@ __device__ bool tie_goes_to(const Grid& grid, const Cloud& cloud, u64 p, u64 q) 
     return p < q;
 }
 
-// Rarely called, and kept out of the kernels' registers.
+// Rarely called; not inlined, to save registers.
 __device__ __noinline__ bool is_exactly_lower(const Grid& grid, const Cloud& cloud, u64 p, u64 q) {
     const double u = cloud.z[p], v = cloud.z[q];
     return u != v ? u < v : tie_goes_to(grid, cloud, p, q);
@@ -166,9 +167,9 @@ __device__ bool is_lower(const Grid& grid, const Cloud& cloud, u64 a, u64 b) {
     return is_exactly_lower(grid, cloud, p, q);
 }
 
-// ---- where a coordinate lies
+// ---- slots of coordinates
 
-// Place of a coordinate; -1 where no window or fill cell reaches.
+// Place of a coordinate; -1 outside all windows and fill cells.
 __device__ int place_of(const Axis& axis, double value) {
     const double* borders = axis.borders;
     if (!(value >= borders[0] && value <= borders[axis.n_borders - 1])) return -1;
@@ -177,7 +178,7 @@ __device__ int place_of(const Axis& axis, double value) {
     return 2 * k + (borders[k] < value);
 }
 
-// What a warp that bins points needs of an axis, in registers.
+// The numbers of an axis that a binning warp keeps in registers.
 struct Ruler {
     double first, per_step, margin;
     int low, n_steps;
@@ -187,9 +188,9 @@ __device__ Ruler ruler_of(const Axis& axis) {
     return {axis.borders[0], axis.per_step, axis.margin, axis.low, axis.n_steps};
 }
 
-// Column of a coordinate between two places of the lattice; -1 where that is not enough: on a
-// border or next to one, outside of the cloud's extent, not finite, no lattice. No conversions:
-// adding MAGIC rounds to a whole number and leaves it in the low bits.
+// Column of a coordinate between two places of the lattice; -1 if arithmetic does not suffice: on or
+// close to a border, outside the extent of the cloud, not finite, no lattice. Adding MAGIC rounds to
+// an integer that is then in the low bits, which saves conversions.
 __device__ int even_column(const Ruler& ruler, double value) {
     const double MAGIC = 6755399441055744.0;  // 1.5 * 2^52
     const double t = (value - ruler.first) * ruler.per_step;
@@ -209,11 +210,11 @@ __device__ u64 cell_of(const Grid& grid, double x, double y) {
 
 // ---- the extent of a cloud
 
-// owm_extent: least and greatest x and y, and what is not finite.
-// thread   points, grid-stride; a warp joins its own before it touches memory
-// writes   low[0..3]: ordered x, y and the complements of their greatest
+// owm_extent: minimum and maximum of x and y, and the number of points that are not finite.
+// thread   points, grid-stride; a warp reduces its values before it accesses memory
+// writes   low[0..3]: ordered x, y and the complements of the maxima
 extern "C" __global__ void owm_extent(const double* x, const double* y, long long n, u64* low, Tally* tally) {
-    u64 least[4] = {NONE, NONE, NONE, NONE};
+    u64 lowest[4] = {NONE, NONE, NONE, NONE};
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
          i += (long long)gridDim.x * blockDim.x) {
         double a = x[i], b = y[i];
@@ -223,17 +224,17 @@ extern "C" __global__ void owm_extent(const double* x, const double* y, long lon
             continue;
         }
         u64 p = ordered(a), q = ordered(b);
-        least[0] = p < least[0] ? p : least[0];
-        least[1] = q < least[1] ? q : least[1];
-        least[2] = ~p < least[2] ? ~p : least[2];
-        least[3] = ~q < least[3] ? ~q : least[3];
+        lowest[0] = p < lowest[0] ? p : lowest[0];
+        lowest[1] = q < lowest[1] ? q : lowest[1];
+        lowest[2] = ~p < lowest[2] ? ~p : lowest[2];
+        lowest[3] = ~q < lowest[3] ? ~q : lowest[3];
     }
     for (int k = 0; k < 4; ++k) {
         for (int away = 16; away > 0; away /= 2) {
-            u64 other = __shfl_xor_sync(FULL, least[k], away);
-            least[k] = other < least[k] ? other : least[k];
+            u64 other = __shfl_xor_sync(FULL, lowest[k], away);
+            lowest[k] = other < lowest[k] ? other : lowest[k];
         }
-        if (threadIdx.x % 32 == 0 && least[k] != NONE) atomicMin(&low[k], least[k]);
+        if (threadIdx.x % 32 == 0 && lowest[k] != NONE) atomicMin(&low[k], lowest[k]);
     }
 }
 
@@ -252,7 +253,7 @@ extern "C" __global__ void owm_occupied(const Grid* grid, const double* x, const
 
 // ---- binning
 
-// Make a key a cell's, unless the cell's is lower; `now` is what the cell held a while ago.
+// Stores a key in a cell unless the cell has a lower one; `now` is an earlier value of the cell.
 __device__ void offer(const Grid& grid, const Cloud& cloud, Cell* cell, u64 key, u64 now) {
     while (is_lower(grid, cloud, key, now)) {
         const u64 seen = atomicCAS(&cell->key, now, key);
@@ -261,7 +262,7 @@ __device__ void offer(const Grid& grid, const Cloud& cloud, Cell* cell, u64 key,
     }
 }
 
-// Bin a point by the exact rules, or refuse it.
+// Bins a point by the exact rules, or rejects it.
 __device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cell* cells,
                                        Tally* tally, u64 i) {
     const double x = cloud.x[i], y = cloud.y[i], z = cloud.z[i];
@@ -280,7 +281,7 @@ __device__ __noinline__ void bin_alone(const Grid& grid, const Cloud& cloud, Cel
     offer(grid, cloud, cell, make_key(z, i, grid.id_bits), now);
 }
 
-// What a warp shares while it bins.
+// Shared memory of a binning warp.
 struct Warp {
     u32 count[LOCAL];
     u32 lowest[LOCAL];     // height in single precision
@@ -293,7 +294,7 @@ struct Piece {
     int left, bottom, width, depth;
 };
 
-// Bring a piece to the table: an addition and a candidate for each cell that has points.
+// Adds a piece to the table: one addition and one candidate per cell that has points.
 __device__ __noinline__ void flush(const Grid& grid, const Cloud& cloud, Cell* cells, Warp& warp,
                                    const Piece& piece) {
     const int area = piece.width * piece.depth;
@@ -323,7 +324,7 @@ __device__ __noinline__ void flush(const Grid& grid, const Cloud& cloud, Cell* c
     __syncwarp();
 }
 
-// Bring each point of a chunk to its cell; returns which of the lane's (bits) are to be put aside.
+// Adds each point of a chunk to its cell; returns a bit for each point of the lane to be deferred.
 __device__ __noinline__ u32 bin_each(const Grid& grid, const Cloud& cloud, Cell* cells,
                                      const Ruler& across_here, const Ruler& along_here,
                                      long long first, long long n) {
@@ -359,9 +360,9 @@ __device__ __noinline__ u32 bin_each(const Grid& grid, const Cloud& cloud, Cell*
 
 // owm_bin: count and lowest point of each cell.                          (section 2.1 of the source)
 // warp     CHUNKS chunks of CHUNK points, grid-stride. While chunks stay within a piece of LOCAL
-//          cells, as they do in the order of flight lines, they are counted in shared memory.
-//          Where a chunk alone covers more, each point goes to its cell by itself, and the next
-//          PATIENCE chunks do not try
+//          cells, as is usual in the order of flight lines, they are counted in shared memory.
+//          If a single chunk covers more, its points are added to the table one by one, and so
+//          are those of the next PATIENCE chunks
 // writes   cells[].key and .n
 // races    additions, and a compare-and-swap whose winner does not depend on the order
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
@@ -383,13 +384,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     for (long long start = blockIdx.x * stride + threadIdx.x / 32 * CHUNK * CHUNKS; start < n;
          start += gridDim.x * stride)
         for (long long first = start; first < min(start + CHUNK * CHUNKS, n); first += CHUNK) {
-            u32 aside = 0;  // bit k: point k is put aside
+            u32 aside = 0;  // bit k: point k is deferred
             if (patience > 0) {
                 --patience;
                 aside = bin_each(grid, cloud, cells, across, along, first, n);
             } else {
                 u32 height[POINTS];
-                int column[POINTS], row[POINTS];  // of a point that is put aside: column -1
+                int column[POINTS], row[POINTS];  // column -1: deferred
                 int left = 0x7FFFFFFF, right = -1, bottom = 0x7FFFFFFF, top = -1;
 #pragma unroll
                 for (int part = 0; part < POINTS; part += BATCH) {
@@ -423,10 +424,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                     piece.width = piece.depth = 0;
                     if ((long long)(right - left + 1) * (top - bottom + 1) > LOCAL) {
                         patience = PATIENCE;
-                        first -= CHUNK;  // again, by itself
+                        first -= CHUNK;  // process this chunk again, point by point
                         continue;
                     }
-                    // a column more on either side, and rows on either side as there is room
+                    // one more column on either side, and as many more rows as there is room for
                     const int width = right - left + 3, depth = top - bottom + 1;
                     const bool room = width * depth <= LOCAL;
                     piece.left = max(left - room, 0);
@@ -435,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                     piece.bottom = max(bottom - spare / 2, 0);
                     piece.depth = depth + spare;
                 }
-                u32 lowered = 0;  // bit k: when it came, point k was the lowest
+                u32 lowered = 0;  // bit k: point k was the lowest so far when it was added
 #pragma unroll
                 for (int k = 0; k < POINTS; ++k) {
                     if (column[k] < 0) continue;
@@ -447,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 for (int k = 0; k < POINTS; ++k) {
                     if (column[k] < 0) continue;
                     if (height[k] == warp.lowest[column[k]]) {
-                        if (!(lowered >> k & 1)) {  // a tie, as far as single precision can tell
+                        if (!(lowered >> k & 1)) {  // a tie in single precision
                             aside |= 1u << k;
                             continue;
                         }
@@ -458,8 +459,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 __syncwarp();
             }
             if (!__any_sync(FULL, (int)aside)) continue;
-            // points that are put aside wait until they fill a warp: alone, each would cost a chain
-            // of reads that the others wait for
+            // deferred points are collected until they fill a warp: a single one would make the whole
+            // warp wait for a chain of reads
 #pragma unroll
             for (int k = 0; k < POINTS; ++k) {
                 const u32 lanes = __ballot_sync(FULL, (int)(aside >> k & 1));
@@ -546,9 +547,9 @@ extern "C" __global__ void __launch_bounds__(128)
                 slot = k + j;
             }
         }
-        if (key == NONE || n < grid.least) continue;
+        if (key == NONE || n < grid.min_points) continue;
         Cell* winner = cells + (u64)grid.y.order[slot] * grid.x.n_slots + column;
-        const u32 hits = atomicAdd(&winner->hits, 1u) + 2u;  // it began at less one
+        const u32 hits = atomicAdd(&winner->hits, 1u) + 2u;  // the count is stored minus one
         if (hits != (u32)grid.needed) continue;
         const u64 p = position_of(key, grid.id_bits);
         atomicOr(&seeds[p / 32], 1u << (p % 32));
@@ -597,9 +598,9 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// ---- the points found, in the order of their positions
+// ---- results in the order of their positions
 
-struct Words {  // that one thread of `owm_count` and `owm_collect` looks at
+struct Words {  // the words of one thread of `owm_count` and `owm_collect`
     u32 word[4];
 };
 
@@ -614,7 +615,7 @@ __device__ u32 sum_of_warp(u32 value) {
 }
 
 // owm_count: bits of each part of the bitmaps.
-// block    one part, four words a thread
+// block    one part, four words per thread
 extern "C" __global__ void __launch_bounds__(PART)
     owm_count(const Words* words, u32* counts) {
     const Words mine = words[blockIdx.x * (u64)PART + threadIdx.x];
@@ -622,8 +623,8 @@ extern "C" __global__ void __launch_bounds__(PART)
     if (threadIdx.x % 32 == 0 && n) atomicAdd(&counts[blockIdx.x], n);
 }
 
-// owm_collect: positions and hits of the bits set, ascending within either bitmap.
-// block    one part; what the parts before it hold is added up by all of its threads
+// owm_collect: positions and hits of the set bits, ascending within each bitmap.
+// block    one part; its threads together sum the counts of all preceding parts
 // writes   positions[], hits[]; totals[0]: bits of the first bitmap, totals[1]: of both
 extern "C" __global__ void __launch_bounds__(PART)
     owm_collect(const Grid* whole, const double* x, const double* y, const Cell* cells,
@@ -642,7 +643,7 @@ extern "C" __global__ void __launch_bounds__(PART)
     if (me % 32 == 0 && n) atomicAdd(&before, n);
     const Words mine = words[part * (u64)PART + me];
     const u32 bits = bits_of(mine);
-    u32 end = bits;  // of this thread's, counted within its warp
+    u32 end = bits;  // end of this thread's bits within its warp
     for (int away = 1; away < 32; away *= 2) {
         const u32 lower = __shfl_up_sync(FULL, end, away);
         if (me % 32 >= away) end += lower;

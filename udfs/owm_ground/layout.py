@@ -1,18 +1,18 @@
-"""How a grid lies in the memory of a GPU: `Axis` and `Grid` of kernels.cu."""
+"""The layout of the table of cells in the memory of a GPU: `Axis` and `Grid` of kernels.cu."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .windows import Axis, Box, least_points, octree_root, window_step
+from .windows import Box, SlotAxis, default_min_points, octree_root, window_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import Options
 
-MAX_MARGIN = 0.01  # of a step; with more, all coordinates are compared with the borders
+MAX_MARGIN = 0.01  # part of a step; beyond it all coordinates are compared with the borders
 ARRAYS = (
     "borders", "guess", "columns", "order", "window_start", "window_stop", "fill_start",
     "fill_stop",
@@ -26,15 +26,15 @@ GRID = np.dtype(
     [("x", AXIS), ("y", AXIS)]
     + [(name, "f8") for name in ("x_low", "x_high", "y_low", "y_high")]
     + [(name, "f8") for name in ("root_x", "root_y", "root_half")]
-    + [("least", "u8")]
+    + [("min_points", "u8")]
     + [(name, "i4") for name in ("needed", "id_bits", "octree", "padding")]
 )
 
 
 def lay_out(
-    device: Any, axes: tuple[Axis, Axis], options: "Options", box: Box, n_points: int
+    device: Any, axes: tuple[SlotAxis, SlotAxis], options: "Options", box: Box, n_points: int
 ) -> Any:
-    """Lay out GRID and the arrays that it points at, and copy them to the device at once."""
+    """Lay out GRID and the arrays that it refers to, and copy them to the device in one piece."""
     pieces: list[NDArray[Any]] = []
     size = GRID.itemsize
 
@@ -64,7 +64,9 @@ def lay_out(
     if options.ties == "octree":
         record["octree"] = 1
         record["root_x"], record["root_y"], record["root_half"] = octree_root(box)
-    record["least"] = options.min_points or least_points(n_points, box, options.window_size)
+    record["min_points"] = options.min_points or default_min_points(
+        n_points, box, options.window_size
+    )
     record["needed"] = 1 if options.overlap == 0 else 2
     record["id_bits"] = max(1, (n_points - 1).bit_length())
     host = np.zeros(size, np.uint8)
@@ -77,7 +79,7 @@ def lay_out(
     return memory
 
 
-def _arrays(axis: Axis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
+def _arrays(axis: SlotAxis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
     arrays = {name: np.ascontiguousarray(getattr(axis, name)) for name in ARRAYS}
     if lattice is not None:
         for name in ("columns", "order"):
@@ -88,7 +90,9 @@ def _arrays(axis: Axis, lattice: "Lattice | None") -> "dict[str, NDArray[Any]]":
     }
 
 
-def _numbers(axis: Axis, lattice: "Lattice | None", low: float, high: float) -> dict[str, float]:
+def _numbers(
+    axis: SlotAxis, lattice: "Lattice | None", low: float, high: float
+) -> dict[str, float]:
     borders = axis.borders[:-1]
     n_buckets = axis.guess.size - 1
     span = borders[-1] - borders[0] if borders.size else 0.0
@@ -112,21 +116,21 @@ def _numbers(axis: Axis, lattice: "Lattice | None", low: float, high: float) -> 
 
 @dataclass(frozen=True)
 class Lattice:
-    """Places at even steps from the first border on, each with a border but for rounding.
+    """Equidistant places from the first border on; each is a border up to rounding.
 
-    A coordinate that is clear of these places needs no look at the borders: its slot is the
-    step's, and such slots get the first columns, in order.
+    For a coordinate that is not close to one of these places the number of its step is computed
+    without reading the borders. The slots of the steps get the first columns, in their order.
     """
 
     step: float
     n_steps: int
     margin: float
-    """How near to a place a coordinate is not clear of it, in steps."""
+    """Distance from a place, in steps, within which a coordinate is compared with the borders."""
     renumbered: "NDArray[np.int64]"
     """New column of each column of the axis."""
 
 
-def _lattice(axis: Axis, step: float) -> Lattice | None:
+def _lattice(axis: SlotAxis, step: float) -> Lattice | None:
     borders = axis.borders[:-1]
     if borders.size < 2 or axis.n_slots != 2 * borders.size - 1:
         return None

@@ -1,26 +1,17 @@
-"""What both kernels give, and what both refuse; on NumPy and on CuPy arrays."""
+"""The result that all kernels of `owm_ground` return, on NumPy and CuPy arrays."""
 
 from typing import Any
 
 import numpy as np
 
 
-def not_finite(x: Any, y: Any, z: Any, point_id: Any) -> str:
-    """Say which points cannot be taken; `point_id` None means the positions."""
-    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
-    first = int(np.argmax(bad))
-    return (
-        f"owm_ground: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
-        f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
-    )
-
-
 def result_of(
     cloud: tuple[Any, ...], seeds: Any, hits: Any, filled: Any, filled_hits: Any
 ) -> dict[str, Any]:
-    """Make rows of positions: seeds before filled points, each by ascending point_id.
+    """Make the columns of the result: seeds, then filled points, each by ascending point_id.
 
-    `cloud` is x, y, z, point_id; where that is None, the positions are the ids, and must ascend.
+    `cloud` is x, y, z and point_id. If point_id is None, the positions are the ids; `seeds` and
+    `filled` must then ascend.
     """
     *coordinates, point_id = cloud
     ids = [points if point_id is None else point_id[points] for points in (seeds, filled)]

@@ -1,10 +1,10 @@
-"""Where the windows stand: the borders that cut each axis, as the reference places them.
+"""The positions of the windows: the borders that cut each axis, as in the reference program.
 
-Everything here is one-dimensional and NumPy only, and both kernels use it. The borders of all
-windows and all fill cells along an axis, sorted, are `borders`. They cut the axis into *slots*:
-the open intervals between two borders, and the borders themselves, because windows are open
-and a point on a border belongs to neither side. A window or a fill cell is then a run of slots,
-exactly: no tolerance is needed anywhere.
+Everything here is one-dimensional, uses NumPy only, and serves all kernels. `borders` are the
+sorted borders of all windows and all fill cells along an axis. They cut the axis into *slots*: the
+open intervals between two borders, and the borders themselves, because windows are open and a point
+on a border belongs to neither side. A window or a fill cell is then exactly a run of slots; no
+tolerance is needed.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from . import Options
 
-MAX_BORDERS = 20_000_000  # along an axis
+MAX_BORDERS = 20_000_000  # per axis
 MAX_CELLS = 1 << 30
-LEAF = 0.10  # the reference's octants are halved while half of their half side exceeds this
-MAX_OCTREE = LEAF * 2**20  # half side whose codes still fit 63 bits
-MIN_STEP = 1000  # spacings of double precision that a step must have
+LEAF = 0.10  # the reference halves octants while half of their half side exceeds this
+MAX_OCTREE = LEAF * 2**20  # half side of a root whose codes fit into 63 bits
+MIN_STEP = 1000  # a step must have this many spacings of double precision
 CURE = "take larger windows and cells, less overlap, or tiles"
-MIN_SPARSE = 1 << 22  # cells up to which it does not matter how many are empty
+MIN_SPARSE = 1 << 22  # a table of at most this many cells may be mostly empty
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,24 +51,24 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SlotAxis:
     """One axis of the cloud, cut by the borders of windows and fill cells.
 
-    A slot has a rank along the axis and a column in the table of cells: intervals have the first
-    columns and borders the rest, so that the few points that lie on a border do not thin out
-    the cache lines of all others.
+    A slot has a rank along the axis and a column in the table of cells. Intervals have the first
+    columns and borders the last, so that the few cells on borders do not dilute the cache lines of
+    all others.
     """
 
     borders: Floats
-    """Sorted, unique, and infinity as a last one that stops every search."""
+    """Sorted and unique, followed by infinity, which stops every search."""
     guess: NDArray[np.int32]
-    """Bucket -> a border at or below every coordinate of the bucket, to start the search from.
-    The buckets are equal parts of the span of the borders; a last one takes its upper end."""
+    """Bucket -> a border at or below every coordinate of the bucket, where the search starts.
+    The buckets are equal parts of the span of the borders; one more is for its upper end."""
     columns: NDArray[np.int32]
     """Place -> column of its slot; place 2k is border k, place 2k + 1 the interval above it."""
     step: float
-    """Distance of the borders if border k is borders[0] + k * step to the last bit and no slot
-    was left out: columns can then be computed. Otherwise 0."""
+    """Distance of the borders if border k is exactly borders[0] + k * step and no slot was left
+    out; columns are then computed instead of searched. Otherwise 0."""
     order: NDArray[np.int32]
     """Column of each slot, in the order of the axis."""
     window_start: Ints
@@ -80,7 +80,7 @@ class Axis:
 
     @property
     def lookup(self) -> tuple[Any, ...]:
-        """What `cells.locate` needs to find the column of a coordinate."""
+        """The arguments with which `cells.locate` finds the column of a coordinate."""
         return self.step, self.borders, self.guess, self.columns
 
     @property
@@ -93,7 +93,7 @@ class Axis:
 
     @property
     def n_slots(self) -> int:
-        """How many columns the table of cells has along this axis."""
+        """Number of columns of the table of cells along this axis."""
         return int(self.order.size)
 
 
@@ -108,16 +108,16 @@ def hundredths(value: float) -> float:
 
 
 def whole_half(size: float) -> float:
-    """Half of a window or cell.
+    """Half the size of a window or cell.
 
-    The reference divides whole numbers of units as integers: a window of 15 is 14 wide.
-    Sizes with a fraction, and 1, have no such precedent and are halved exactly.
+    The reference divides whole sizes as integers: a window of size 15 is 14 wide. Sizes with a
+    fraction, and size 1, do not occur there and are halved exactly.
     """
     return float(size // 2) if size >= 2 and size == floor(size) else size / 2
 
 
 def window_step(window_size: float, overlap: float) -> float:
-    """Distance of two windows, rounded to hundredths of a unit as in the reference."""
+    """Distance between two windows, rounded to hundredths of a unit as in the reference."""
     return round_half_away(100.0 * window_size * (1.0 - overlap)) / 100.0
 
 
@@ -132,7 +132,7 @@ def window_count(extent: float, window_size: float, overlap: float) -> int:
 def window_borders(
     low: float, high: float, window_size: float, overlap: float
 ) -> tuple[Floats, Floats]:
-    """Lower and upper border of each window along an axis whose points span [low, high]."""
+    """Lower and upper borders of the windows along an axis whose points span [low, high]."""
     extent = hundredths(high - low)
     half = whole_half(window_size)
     step = window_step(window_size, overlap)
@@ -142,7 +142,7 @@ def window_borders(
 
 
 def fill_borders(low: float, high: float, cell_size: float) -> tuple[Floats, Floats]:
-    """Lower and upper border of each fill cell along an axis; none when `cell_size` is 0."""
+    """Lower and upper borders of the fill cells along an axis; none if `cell_size` is 0."""
     if cell_size == 0:
         return np.empty(0), np.empty(0)
     extent = hundredths(high - low)
@@ -150,10 +150,10 @@ def fill_borders(low: float, high: float, cell_size: float) -> tuple[Floats, Flo
     return start, start + 2 * whole_half(cell_size)
 
 
-def least_points(n_points: int, box: Box, window_size: float) -> int:
-    """Points that a window must hold to count: half of what the mean density promises.
+def default_min_points(n_points: int, box: Box, window_size: float) -> int:
+    """Points that a window needs by default: half of what the mean density gives.
 
-    A cloud without area has no density, and one point is then enough.
+    A cloud without area has no density; a window then needs one point.
     """
     area = box.width * box.height
     if area == 0:
@@ -179,19 +179,19 @@ def octree_root(box: Box) -> tuple[float, float, float]:
     return (box.x_low + box.x_high) / 2, (box.y_low + box.y_high) / 2, half
 
 
-def most_borders(extent: float, window_size: float, overlap: float, cell_size: float) -> float:
-    """Borders along an axis at most: cheap, to refuse what would not fit before making it."""
+def max_borders(extent: float, window_size: float, overlap: float, cell_size: float) -> float:
+    """Upper bound of the borders along an axis, to reject what would not fit into memory."""
     step = window_step(window_size, overlap)
     windows = (extent + 2 * window_size) / step
     return 2 * (windows + (extent / cell_size if cell_size else 0.0))
 
 
-Used = Callable[[tuple[Axis, Axis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
-"""Looks through the points for the places of either axis that have any."""
+Used = Callable[[tuple[SlotAxis, SlotAxis]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+"""Finds out which places of both axes have points."""
 
 
-def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[Axis, Axis]:
-    """Cut both axes, and leave out what has no points where the table would be too large.
+def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[SlotAxis, SlotAxis]:
+    """Cut both axes; leave out slots without points if the table would be too large.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
                 f"{MIN_STEP} places in a step of {step:g}, got {largest:g}"
             )
             raise ValueError(message)
-        n = most_borders(high - low, options.window_size, options.overlap, options.cell_size)
+        n = max_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
                 f"owm_ground: {_sizes(options)} give {n:.2g} window borders along an extent of "
@@ -253,12 +253,12 @@ def cut_axis(
     windows: tuple[Floats, Floats],
     fills: tuple[Floats, Floats],
     occupied: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
-) -> Axis:
+) -> SlotAxis:
     """Cut an axis at all borders.
 
-    `occupied` says which intervals and which borders have points at all; the others get no
-    slot. It is needed only where the cloud fills little of its extent (one stray point far
-    away would otherwise ask for a huge table).
+    `occupied` says which intervals and which borders have points; the others get no slot. It is
+    given only if the cloud fills a small part of its extent: a single stray point far away would
+    otherwise require a huge table.
     """
     borders = np.unique(np.concatenate([*windows, *fills]))
     n_intervals = max(borders.size - 1, 0)
@@ -273,7 +273,7 @@ def cut_axis(
     rank = np.concatenate([[0], np.cumsum(has_slot)])
 
     def runs(low_high: tuple[Floats, Floats]) -> tuple[Ints, Ints]:
-        # Open on both sides: from the interval above the lower border to the one below the upper.
+        # Open on both sides: from the interval above the lower border to that below the upper one.
         start = rank[2 * np.searchsorted(borders, low_high[0]) + 1]
         stop = rank[2 * np.searchsorted(borders, low_high[1])]
         some = stop > start
@@ -281,7 +281,7 @@ def cut_axis(
 
     window_start, window_stop = runs(windows)
     fill_start, fill_stop = runs(fills)
-    return Axis(
+    return SlotAxis(
         borders=np.append(borders, np.inf),
         guess=_guess(borders),
         columns=columns,
@@ -306,8 +306,8 @@ def _guess(borders: Floats) -> NDArray[np.int32]:
     if borders.size == 0:
         return np.zeros(1, np.int32)
     n_buckets = 4 * borders.size
-    # A coordinate may be put one bucket too high by rounding, by far less than a millionth of a
-    # bucket: starting that much lower, no guess is ever too high.
+    # Rounding may put a coordinate one bucket too high, by far less than a millionth of a bucket.
+    # Buckets start that much lower, so that no guess is too high.
     bucket = (borders[-1] - borders[0]) / n_buckets
     starts = borders[0] + (np.arange(n_buckets + 1) - 1e-6) * bucket
     below = np.searchsorted(borders, starts, side="right") - 1

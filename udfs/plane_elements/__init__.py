@@ -1,9 +1,13 @@
-"""Planes of a scan and the elements of a building model: signature, options, limits."""
+"""Declaration of `plane_elements`: planes of a scan and the elements of a building model."""
 
 from dataclasses import dataclass
-from math import isfinite
 
-from spatialq.functions.declaration import Udf
+from spatialq.functions.declaration import (
+    Declaration,
+    Output,
+    PointsAndElementsInput,
+    parameter,
+)
 
 from .. import detect_planes
 from .cost import work
@@ -11,58 +15,61 @@ from .cost import work
 
 @dataclass(frozen=True)
 class Options(detect_planes.Options):
-    """Options of `plane_elements`: how a plane and a face match, and those of `detect_planes`.
-
-    Parameters
-    ----------
-    max_angle : float, degrees, in [0, 45]
-        Between the plane and a face of the element.
-    max_offset : float, metres, > 0
-        Farthest point from a face that still lies on it.
-    min_overlap : float, in [0, 1]
-        Share of the plane that lies on the element, or of the element's face that the plane
-        covers: the greater of the two.
-    unit : float, > 0
-        Metres in a unit of x, y and z; elements are in metres.
-    split : bool
-        As for `detect_planes`; here connected patches are the rule.
-    """
+    """Parameters of `plane_elements`: those of `detect_planes`, and how plane and face match."""
 
     FUNCTION = "plane_elements"
 
-    split: bool = True
-    max_angle: float = 5.0
-    max_offset: float = 0.05
-    min_overlap: float = 0.2
-    unit: float = 1.0
+    split: bool = parameter(
+        True, "Whether parts of a plane that are not connected are planes of their own."
+    )
+    max_angle: float = parameter(
+        5.0,
+        "Between the plane and a face of the element.",
+        unit="degrees",
+        at_least=0,
+        at_most=45,
+    )
+    max_offset: float = parameter(
+        0.05, "Greatest distance from a face of a point that lies on it.", unit="metres", above=0
+    )
+    min_overlap: float = parameter(
+        0.2,
+        "Share of the plane that lies on the element, or of the element's face that the plane "
+        "covers: the greater of the two.",
+        at_least=0,
+        at_most=1,
+    )
+    unit: float = parameter(
+        1.0,
+        "Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres.",
+        unit="metres",
+        above=0,
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.max_angle <= 45:
-            self.refuse("max_angle", ">= 0 and <= 45 degrees")
-        if not (isfinite(self.max_offset) and self.max_offset > 0):
-            self.refuse("max_offset", "> 0 metres")
-        if not 0 <= self.min_overlap <= 1:
-            self.refuse("min_overlap", ">= 0 and <= 1")
-        if not (isfinite(self.unit) and self.unit > 0):
-            self.refuse("unit", "> 0 metres")
 
-
-UDF = Udf(
-    name="plane_elements",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={
-        "plane_id": "BIGINT",
-        "global_id": "VARCHAR",
-        "nearest": "DOUBLE",
-        "overlap": "DOUBLE",
-        "coverage": "DOUBLE",
-        "angle": "DOUBLE",
-        "deviation": "DOUBLE",
-        **{name: kind for name, kind in detect_planes.UDF.returns.items() if name != "plane_id"},
-    },
-    work=work,
-    values=detect_planes.UDF.values,
-    takes_elements=True,
+DECLARATION = Declaration(
+    inputs=PointsAndElementsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="plane_elements",
+            summary="Which elements of a building model the planes of a cloud belong to, and how "
+            "far they are off: one row per plane and element, the best match first; a plane that "
+            "matches no element has one row with NULL.",
+            columns={
+                "plane_id": "BIGINT",
+                "global_id": "VARCHAR",
+                "nearest": "DOUBLE",
+                "overlap": "DOUBLE",
+                "coverage": "DOUBLE",
+                "angle": "DOUBLE",
+                "deviation": "DOUBLE",
+                **{n: k for n, k in detect_planes.PLANE_COLUMNS.items() if n != "plane_id"},
+            },
+            work=work,
+            examples=("FROM plane_elements('points', 'elements') WHERE abs(deviation) > 0.02",),
+            codes={"orientation": detect_planes.ORIENTATIONS},
+        ),
+    ),
+    uses=("detect_planes",),
 )

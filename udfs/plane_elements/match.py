@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
+from spatialq.geometry import boxes, rtree
+from spatialq.geometry.solids import describe
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
-from ..intersects_with import boxes, rtree
-from ..intersects_with.solids import describe
 from . import Options
 from .sample import Sample
 
 MARGIN = 1e-6
-"""Metres: what roundings of coordinates may be; a point this far beside a triangle is on it."""
-FEW = 10
-"""Points on an element: with fewer its coverage says nothing."""
+"""Metres, for rounding of coordinates: a point this far beside a triangle still is on it."""
+MIN_POINTS = 10
+"""Points on an element below which its coverage is not used."""
 APART = 10.0
-"""Times the extent of the larger one: so far apart cloud and model have no system in common."""
+"""Multiple of the larger extent: cloud and model farther apart are not in one system."""
 
 
 def match(
@@ -53,7 +53,7 @@ def match(
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
     rows = np.arange(len(plane))
-    # of a thin element's two sides the one that more points are nearer to counts
+    # of the two sides of a thin element the one nearest to more points counts
     side = np.argmax(measures[:, :2, 0], axis=1)
     size = np.maximum(1, _sizes(sample))[plane]
     nearer, there, deviation, *normal, area = measures[rows, side].T
@@ -70,11 +70,11 @@ def match(
             "deviation": deviation / nearer,
         }
     is_match = (found["overlap"] >= options.min_overlap) | (
-        (found["coverage"] >= options.min_overlap) & (on >= FEW)
+        (found["coverage"] >= options.min_overlap) & (on >= MIN_POINTS)
     )
     kept = np.flatnonzero((on > 0) & is_match)
     alone = np.setdiff1d(np.arange(len(planes["plane_id"])), plane[kept])
-    result = {name: _and_none(values[kept], len(alone)) for name, values in found.items()}
+    result = {name: _append_none(values[kept], len(alone)) for name, values in found.items()}
     plane = np.concatenate([plane[kept], alone])
     order = np.lexsort((
         result["element"], np.abs(result["deviation"]), -result["overlap"], -result["nearest"],
@@ -84,8 +84,8 @@ def match(
     return {name: values[order] for name, values in result.items()}
 
 
-def _and_none(values: Any, count: int) -> Any:
-    """Put rows of planes without an element behind."""
+def _append_none(values: Any, count: int) -> Any:
+    """Append the rows of planes without an element."""
     return np.concatenate([values, np.full(count, -1 if values.dtype.kind == "i" else np.nan)])
 
 
@@ -130,10 +130,10 @@ def _measure(
     label = np.empty(len(elements.vertices), np.int32)
     parts = np.empty(len(elements), np.int32)
 
-    def look(span: tuple[int, int]) -> None:
+    def find_sides(span: tuple[int, int]) -> None:
         describe(meshes[0], bits, *meshes[1:], limits, *span, side, label, parts)
 
-    in_threads(look, len(elements))
+    in_threads(find_sides, len(elements))
     k = len(extents)
     starts = np.searchsorted(plane, np.arange(k + 1))
     measures = np.zeros((len(plane), 3, 7))
@@ -154,7 +154,7 @@ def _measure(
 
 
 def _require_one_system(around: Any, limits: Any) -> None:
-    around, limits = around[boxes.somewhere(around)], limits[boxes.somewhere(limits)]
+    around, limits = around[boxes.not_empty(around)], limits[boxes.not_empty(limits)]
     if not (len(around) and len(limits)):
         return
     (low, high), (west, east) = (
@@ -176,7 +176,7 @@ def _text(point: Any) -> str:
 
 @njit(cache=True, nogil=True)
 def _extents(axes, starts, points, extents):  # type: ignore[no-untyped-def]
-    """Find the box of each sample, and its least and greatest height along the normal."""
+    """Find the box of each sample, and its minimum and maximum height along the normal."""
     for plane in range(extents.shape[0]):
         extents[plane, :3] = extents[plane, 6] = np.inf
         extents[plane, 3:6] = extents[plane, 7] = -np.inf
@@ -195,44 +195,44 @@ def _extents(axes, starts, points, extents):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _match(  # type: ignore[no-untyped-def]
     first, stop, pair_starts, elements, axes, d, extents, corner, size, columns, cell_starts,
-    points, vertices, faces, vertex_starts, face_starts, limits, side, least_cosine, max_offset,
-    reach, measures,
+    points, vertices, faces, vertex_starts, face_starts, limits, side, min_cosine, max_offset,
+    margin, measures,
 ):  # fmt: skip
     """Measure the pairs of the planes first to stop."""
     for plane in range(first, stop):
         c0, c1 = cell_starts[plane], cell_starts[plane + 1]
-        least = np.full(c1 - c0, np.inf)
+        lowest_gap = np.full(c1 - c0, np.inf)
         heights = np.empty((2, c1 - c0))
         normals = np.empty((2, c1 - c0, 3))
         area = np.empty(2)
-        # twice the same: first the nearest element of each point, then what lies on which
-        for turn in range(2):
+        # two passes: first the nearest element of each point, then which points lie on which
+        for step in range(2):
             for pair in range(pair_starts[plane], pair_starts[plane + 1]):
                 if not _heights(
                     plane, elements[pair], axes, d, extents, corner, size, columns, c0, c1, points,
-                    vertices, faces, vertex_starts, face_starts, limits, side, least_cosine,
-                    max_offset, reach, heights, normals, area,
+                    vertices, faces, vertex_starts, face_starts, limits, side, min_cosine,
+                    max_offset, margin, heights, normals, area,
                 ):  # fmt: skip
                     continue
-                if turn == 0:
+                if step == 0:
                     for cell in range(c1 - c0):
                         height = min(abs(heights[0, cell]), abs(heights[1, cell]))
-                        least[cell] = min(least[cell], height)
+                        lowest_gap[cell] = min(lowest_gap[cell], height)
                 else:
-                    _add(heights, normals, least, measures[pair])
+                    _add(heights, normals, lowest_gap, measures[pair])
                     measures[pair, 0, 6], measures[pair, 1, 6] = area[0], area[1]
 
 
 @njit(cache=True, nogil=True)
-def _add(heights, normals, least, measure):  # type: ignore[no-untyped-def]
-    """Add up what the points of a plane say of an element; see `_measure`."""
-    for cell in range(least.size):
+def _add(heights, normals, lowest_gap, measure):  # type: ignore[no-untyped-def]
+    """Add up the measures of an element over the points of a plane; see `_measure`."""
+    for cell in range(lowest_gap.size):
         along, against = abs(heights[0, cell]), abs(heights[1, cell])
         height = min(along, against)
         if height == np.inf:
             continue
         measure[2, 0] += 1.0
-        if height <= least[cell] + MARGIN:
+        if height <= lowest_gap[cell] + MARGIN:
             measure[2, 1] += 1.0
         measure[0, 1] += along < np.inf
         measure[1, 1] += against < np.inf
@@ -246,12 +246,12 @@ def _add(heights, normals, least, measure):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _heights(  # type: ignore[no-untyped-def]
     plane, element, axes, d, extents, corner, size, columns, c0, c1, points, vertices, faces,
-    vertex_starts, face_starts, limits, side, least_cosine, max_offset, reach, heights, normals,
+    vertex_starts, face_starts, limits, side, min_cosine, max_offset, margin, heights, normals,
     area,
 ):  # fmt: skip
     """Measure for each point of a plane the heights above the faces that it lies on.
 
-    Returns whether there are such points; if not, what was handed over may hold anything.
+    Returns whether there are such points; if not, the output arrays are undefined.
 
     Parameters
     ----------
@@ -288,14 +288,14 @@ def _heights(  # type: ignore[no-untyped-def]
         tz = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
         double = np.sqrt(tx * tx + ty * ty + tz * tz)
         cosine = (tx * nx + ty * ny + tz * nz) * out
-        if not double > 0.0 or abs(cosine) < least_cosine * double:
+        if not double > 0.0 or abs(cosine) < min_cosine * double:
             continue
         ha = nx * ax + ny * ay + nz * az
         hb = nx * bx + ny * by + nz * bz
         hc = nx * cx + ny * cy + nz * cz
         if min(ha, hb, hc) > highest or max(ha, hb, hc) < lowest:
             continue
-        if not any_face:  # most elements that are near have none here
+        if not any_face:  # most near elements have none here
             any_face = True
             heights[:] = np.inf
             area[:] = 0.0
@@ -308,10 +308,10 @@ def _heights(  # type: ignore[no-untyped-def]
         south, north = _range(axes, plane, 1, ax, ay, az, bx, by, bz, cx, cy, cz)
         s = 0 if cosine > 0.0 else 1
         u, v, edge = corner[plane, 0], corner[plane, 1], size[plane]
-        left = int(max(0.0, np.floor((west - reach - u) / edge)))
-        right = int(min(columns[plane] - 1.0, np.floor((east + reach - u) / edge)))
-        below = int(max(0.0, np.floor((south - reach - v) / edge)))
-        above = int(min(rows - 1.0, np.floor((north + reach - v) / edge)))
+        left = int(max(0.0, np.floor((west - margin - u) / edge)))
+        right = int(min(columns[plane] - 1.0, np.floor((east + margin - u) / edge)))
+        below = int(max(0.0, np.floor((south - margin - v) / edge)))
+        above = int(min(rows - 1.0, np.floor((north + margin - v) / edge)))
         is_near = abs((ha + hb + hc) / 3.0 - d[plane]) <= max_offset
         for row in range(below, above + 1):
             for cell in range(row * columns[plane] + left, row * columns[plane] + right + 1):
@@ -339,14 +339,14 @@ def _heights(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _across(tx, ty, tz, x, y, z):  # type: ignore[no-untyped-def]
-    """Turn the direction of an edge by a right angle around a normal, to the left."""
+    """Rotate the direction of an edge by a right angle around a normal, to the left."""
     length = np.sqrt(x * x + y * y + z * z)
     return (ty * z - tz * y) / length, (tz * x - tx * z) / length, (tx * y - ty * x) / length
 
 
 @njit(cache=True, nogil=True)
 def _range(axes, plane, axis, ax, ay, az, bx, by, bz, cx, cy, cz):  # type: ignore[no-untyped-def]
-    """Find the least and greatest coordinate of a triangle along an axis of a plane."""
+    """Find the minimum and maximum coordinate of a triangle along an axis of a plane."""
     x, y, z = axes[plane, axis, 0], axes[plane, axis, 1], axes[plane, axis, 2]
     a = x * ax + y * ay + z * az
     b = x * bx + y * by + z * bz

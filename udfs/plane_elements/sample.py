@@ -1,4 +1,4 @@
-"""Points that stand for a plane: spread over it evenly, whatever the density of the scan."""
+"""Sample points of a plane, spread over it evenly whatever the density of the scan."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +12,12 @@ from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads
 
 CELLS = 4096
-"""Cells of a plane's raster, about; a plane of fewer points has as many cells as points."""
+"""Approximate number of cells of a plane's raster; at most one per point of the plane."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One point a cell of each plane's raster: the nearest to the middle of the cell.
+    """One point per cell of each plane's raster: the nearest to the centre of the cell.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Sample:
 
         Notes
         -----
-        The order of the points does not matter: of two that are equally near to the middle of a
+        The order of the points does not matter: of two that are equally near to the centre of a
         cell the one with the lower x is chosen, then y, then z.
         """
         cloud = [np.ascontiguousarray(values).view() for values in (x, y, z)]
@@ -77,9 +77,9 @@ class Sample:
         limits[limits[:, 0] > limits[:, 1]] = 0.0
         corner = np.ascontiguousarray(limits[:, ::2])
         extent = limits[:, 1::2] - corner
-        wanted = np.clip(planes["point_count"], 1, CELLS)
-        # as many square cells as wanted; where the plane is a line, in a row along it
-        size = np.maximum(np.sqrt(extent.prod(axis=1) / wanted), extent.max(axis=1) / wanted)
+        requested = np.clip(planes["point_count"], 1, CELLS)
+        # the requested number of square cells; where the plane is a line, in a row along it
+        size = np.maximum(np.sqrt(extent.prod(axis=1) / requested), extent.max(axis=1) / requested)
         size[size == 0.0] = 1.0
         shape = (extent / size[:, None]).astype(np.int64) + 1
         starts = np.concatenate([[0], np.cumsum(shape.prod(axis=1))])
@@ -97,10 +97,10 @@ class Sample:
 
 
 def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
-    """Call work with runs of the planes that have equally many points, a thread each.
+    """Call work, in threads, with ranges of planes that have about equally many points.
 
-    Each thread goes through all labels, which is little, and works on planes of its own: so no
-    two write the same place, and the result does not depend on how many there are.
+    Each thread reads all labels, which is cheap, and works on its own planes: no two threads
+    write the same place, and the result does not depend on the number of threads.
     """
     threads = n_threads()
     ends = np.concatenate([[0], np.cumsum(counts)])
@@ -121,7 +121,7 @@ def _axes(normals: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _extend(x, y, z, labels, first, stop, axes, limits):  # type: ignore[no-untyped-def]
-    """Find the least and greatest coordinate along the first two axes of planes first to stop."""
+    """Find the minimum and maximum coordinate along the first two axes of planes first to stop."""
     for i in range(labels.size):
         plane = labels[i] - 1
         if plane < first or plane >= stop:

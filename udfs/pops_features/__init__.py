@@ -1,120 +1,163 @@
-"""Multi-scale terrain features of a grid (POPS): signature, options, limits."""
+"""Declaration of `pops_features` and `pops_patches`: multi-scale terrain features (POPS)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from spatialq.functions.declaration import Choices, Udf
+from spatialq.functions.declaration import (
+    LENGTH,
+    Declaration,
+    GridInput,
+    Output,
+    Parameters,
+    parameter,
+)
 
-from .bands import feature_windows
-from .cost import work
-from .methods import OWN, STATISTICS, cpu_only, features_of
+from .cost import work, work_of_patches
+from .methods import STATISTICS, USER_METHODS, cpu_only, features_of
 
 if TYPE_CHECKING:
-    from .own import Own
+    from .user_methods import UserMethod
 
 Quantiles = Literal["median_unbiased", "linear"]
 
 
 @dataclass(frozen=True)
-class Options(Choices):
-    """Options of `pops_features` and `pops_patches`; lengths are in the unit of x and y.
-
-    Parameters
-    ----------
-    scales : floats, each of two cells or more and at most `example_scale`
-        Sides of the square patches that features are taken of (fScales).
-    steps : floats, > 0, or None
-        From a patch to the next, for each scale (fSteps); by default half the scale.
-    example_scale : float, > 0
-        Side of the square examples that the patches' features are aggregated over (exScale).
-    example_step : float, > 0, or None
-        From an example to the next (exStep); by default as far as an example reaches.
-    methods : names
-        What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of
-        `spatialq.pops_method`.
-    min_valid : float, in [0, 1]
-        Share of the cells of a patch that must have a value.
-    min_points : int, >= 1
-        Cells of a patch that must have a value.
-    min_patches : int, >= 1
-        Patches of an example that must have features for them to be aggregated.
-    quantiles : 'median_unbiased' or 'linear'
-        Quartiles as the published code takes them (type 8 of Hyndman and Fan), or as NumPy and
-        DuckDB do by default (type 7).
-    """
+class Options(Parameters):
+    """Parameters of `pops_features` and `pops_patches`; the paper's names are in brackets."""
 
     FUNCTION = "pops_features"
 
-    scales: tuple[float, ...] = (300.0, 400.0, 500.0)
-    steps: tuple[float, ...] | None = None
-    example_scale: float = 2000.0
-    example_step: float | None = None
-    methods: tuple[str, ...] = ("pca", "stat")
-    min_valid: float = 0.5
-    min_points: int = 3
-    min_patches: int = 1
-    quantiles: Quantiles = "median_unbiased"
+    scales: tuple[float, ...] = parameter(
+        (300.0, 400.0, 500.0),
+        "Sides of the square patches that features are taken of, each at least two cells and at "
+        "most example_scale (fScales).",
+        unit=LENGTH,
+        above=0,
+    )
+    steps: tuple[float, ...] | None = parameter(
+        None,
+        "From a patch to the next, for each scale (fSteps); NULL is half the scale.",
+        unit=LENGTH,
+        above=0,
+    )
+    example_scale: float = parameter(
+        2000.0,
+        "Side of the square examples over which the features of patches are aggregated (exScale).",
+        unit=LENGTH,
+        above=0,
+    )
+    example_step: float | None = parameter(
+        None,
+        "From an example to the next (exStep); NULL is as far as an example reaches.",
+        unit=LENGTH,
+        above=0,
+    )
+    methods: tuple[str, ...] = parameter(
+        ("pca", "stat"),
+        "What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of "
+        "spatialq.pops_method.",
+    )
+    min_valid: float = parameter(
+        0.5, "Share of the cells of a patch that must have a value.", at_least=0, at_most=1
+    )
+    min_points: int = parameter(
+        3, "Cells of a patch that must have a value.", unit="cells", at_least=1
+    )
+    min_patches: int = parameter(
+        1,
+        "Patches of an example that must have features for them to be aggregated.",
+        unit="patches",
+        at_least=1,
+    )
+    quantiles: Quantiles = parameter(
+        "median_unbiased",
+        "Quartiles as the published code takes them (type 8 of Hyndman and Fan), or as NumPy and "
+        "DuckDB do by default (type 7, 'linear').",
+    )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Reject scales and steps that do not go together, and methods that do not exist."""
         for name in ("scales", "methods"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):
-                self.refuse(name, "one or more, all different")
-        if not all(isfinite(scale) and scale > 0 for scale in self.scales):
-            self.refuse("scales", "> 0")
-        if self.steps is not None:
-            if len(self.steps) != len(self.scales):
-                self.refuse("steps", f"as many as scales ({len(self.scales)}), or NULL")
-            if not all(isfinite(step) and step > 0 for step in self.steps):
-                self.refuse("steps", "> 0")
-        if not (isfinite(self.example_scale) and self.example_scale > 0):
-            self.refuse("example_scale", "> 0")
-        if self.example_step is not None and not (
-            isfinite(self.example_step) and self.example_step > 0
-        ):
-            self.refuse("example_step", "> 0 or NULL")
+                self.reject(name, "one or more, all different")
+        if self.steps is not None and len(self.steps) != len(self.scales):
+            self.reject("steps", f"as many as scales ({len(self.scales)}), or NULL")
         for method in self.methods:
-            features_of(self.FUNCTION, method, self.own)
-        if not 0 <= self.min_valid <= 1:
-            self.refuse("min_valid", ">= 0 and <= 1")
-        if not self.min_points >= 1:
-            self.refuse("min_points", ">= 1")
-        if not self.min_patches >= 1:
-            self.refuse("min_patches", ">= 1")
-        if self.quantiles not in get_args(Quantiles):
-            self.refuse("quantiles", " or ".join(map(repr, get_args(Quantiles))))
+            features_of(method, self.user_methods)
 
     @cached_property
     def features(self) -> Mapping[str, Sequence[str]]:
         """The features of each method, in the order of the methods."""
-        return {name: features_of(self.FUNCTION, name, self.own) for name in self.methods}
+        return {name: features_of(name, self.user_methods) for name in self.methods}
 
     @cached_property
-    def own(self) -> "Mapping[str, Own]":
+    def user_methods(self) -> "Mapping[str, UserMethod]":
         """The user's own methods as the call began: their names may be given again meanwhile."""
-        known = OWN.copy()
+        known = USER_METHODS.copy()
         return {name: known[name] for name in self.methods if name in known}
 
 
-UDF = Udf(
-    name="pops_features",
-    columns=("x", "y", "z"),
-    options=Options,
-    returns={
-        "example_id": "BIGINT",
-        "x": "DOUBLE",
-        "y": "DOUBLE",
-        "method": "VARCHAR",
-        "scale": "DOUBLE",
-        "feature": "VARCHAR",
-        **dict.fromkeys(STATISTICS, "DOUBLE"),
-        "patches": "BIGINT",
-    },
-    work=work,
+def feature_windows(grid: Any, options: Options) -> Any:
+    """Find the rows of examples of a grid, and how many rows each gives."""
+    from .bands import feature_windows
+
+    return feature_windows(grid, options)
+
+
+def patch_windows(grid: Any, options: Options) -> Any:
+    """Find the rows of examples of a grid, and how many patches each gives."""
+    from .bands import patch_windows
+
+    return patch_windows(grid, options)
+
+
+DECLARATION = Declaration(
+    inputs=GridInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="pops_features",
+            summary="Multi-scale terrain features of a grid (POPS): patches of several scales in "
+            "square examples, and the statistics of each feature over the patches of an example: "
+            "one row per example, method, scale and feature.",
+            columns={
+                "example_id": "BIGINT",
+                "x": "DOUBLE",
+                "y": "DOUBLE",
+                "method": "VARCHAR",
+                "scale": "DOUBLE",
+                "feature": "VARCHAR",
+                **dict.fromkeys(STATISTICS, "DOUBLE"),
+                "patches": "BIGINT",
+            },
+            work=work,
+            examples=(
+                "FROM pops_features('dem.tif', scales := [300, 400, 500]) WHERE feature = 'pca1'",
+                "PIVOT (FROM pops_features(cells)) ON feature || scale USING first(median)",
+            ),
+            windows=feature_windows,
+        ),
+        Output(
+            name="pops_patches",
+            summary="Features of the patches of a grid (POPS), before pops_features aggregates "
+            "them: one row per patch, method and feature; px and py are the place of the patch "
+            "in its example, from 0.",
+            columns={
+                "example_id": "BIGINT",
+                "method": "VARCHAR",
+                "scale": "DOUBLE",
+                "px": "BIGINT",
+                "py": "BIGINT",
+                "feature": "VARCHAR",
+                "value": "DOUBLE",
+            },
+            work=work_of_patches,
+            examples=("FROM pops_patches('dem.tif', methods := ['pca']) WHERE feature = 'pca2'",),
+            windows=patch_windows,
+        ),
+    ),
     cpu_only=cpu_only,
-    takes_grid=True,
-    windows=feature_windows,
 )

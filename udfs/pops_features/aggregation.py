@@ -1,11 +1,11 @@
-"""Statistics of an example's patches: the nine numbers that a feature of a scale comes down to."""
+"""Statistics of a feature over the patches of an example: nine numbers per feature and scale."""
 
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
 from .features import shape
-from .lanes import MOST, WIDTH
+from .lanes import MAX_NETWORK, WIDTH
 from .methods import STATISTICS
 from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
 
@@ -13,35 +13,35 @@ NINE = len(STATISTICS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def aggregate(raw, least, complete, whole, linear, statistics, patches):
-    """Fill in the statistics of series of values (section 5).
+def aggregate(raw, min_values, complete, whole, linear, statistics, patches):
+    """Compute the statistics of series of values (section 5).
 
     Parameters
     ----------
     raw : float64[series, n]
         NaN where a patch has no features.
-    least : int, >= 1
-        Values that a series must have.
+    min_values : int, >= 1
+        Minimum number of values of a series.
     complete, whole : int64[exchanges, 2]
         From `order.exchanges`, for n values.
     linear : bool
-        Kind of quartiles.
+        Whether quartiles are of type 7 instead of type 8.
     statistics : float64[9, series]
         Out: mean, variance, skewness, kurtosis, minimum, quartiles, maximum; NaN for a series with
         too few values.
     patches : int64[series]
-        Out: values of each series.
+        Out: number of values of each series.
     """
     total, n = raw.shape
-    sets = np.empty((min(n, MOST), WIDTH))
-    sums = np.empty((6, WIDTH))
+    sets = np.empty((min(n, MAX_NETWORK), WIDTH))
+    sums = np.empty((4, WIDTH))
     five = np.empty((FIVE, total))
     values, rest, buckets = np.empty(n), np.empty(n), np.empty(BUCKETS, np.int64)
     for first in range(0, total, WIDTH):
         lanes = min(WIDTH, total - first)
         for lane in range(lanes):
             patches[first + lane] = sum_up(raw[first + lane], sums, lane)
-        if n <= MOST:
+        if n <= MAX_NETWORK:
             for k in range(n):
                 for lane in range(WIDTH):
                     sets[k, lane] = raw[first + min(lane, lanes - 1), k]
@@ -49,10 +49,10 @@ def aggregate(raw, least, complete, whole, linear, statistics, patches):
             five_of_lanes(sets, of_lanes, lanes, complete, whole, linear, five, first)
         for lane in range(lanes):
             at, m = first + lane, patches[first + lane]
-            if m < least:
+            if m < min_values:
                 statistics[:, at] = np.nan
                 continue
-            if n > MOST:
+            if n > MAX_NETWORK:
                 k = 0
                 for value in raw[at]:
                     if value == value:
@@ -70,7 +70,7 @@ def aggregate(raw, least, complete, whole, linear, statistics, patches):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_up(series, sums, lane):
-    """Fill in sums[:4, lane]: mean, squares, cubes and fourth powers about it; give the count."""
+    """Write mean and sums of powers about it (2, 3, 4) to sums[:, lane]; return the count."""
     m, base, total = 0, 0.0, 0.0
     for value in series:
         if value == value:

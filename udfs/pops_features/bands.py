@@ -1,4 +1,4 @@
-"""What a band of a large grid must hold, and how much `pops_features` and `pops_patches` give."""
+"""Bands of a large grid: which rows they must hold complete, and the size of their results."""
 
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def feature_windows(grid: "Grid", options: "Options") -> Windows:
-    """Find the rows of examples of a grid: each gives a row a series."""
+    """Find the rows of examples of a grid; the result has one row per example and series."""
     division = divide(grid, options)
     return _windows(division, len(series_of(division, options)))
 
 
 def patch_windows(grid: "Grid", options: "Options") -> Windows:
-    """Find the rows of examples of a grid: each gives a row a series and patch."""
+    """Find the rows of examples of a grid; the result has one row per series and patch."""
     division = divide(grid, options)
     series = series_of(division, options)
     return _windows(division, sum(division.scales[each.scale].patches for each in series))

@@ -1,6 +1,6 @@
-"""`pops_features` on the CPU: examples in runs along x, all scales of a run while it is cached."""
+"""`pops_features` on the CPU: runs of examples along x; all scales of a run while it is cached."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ from .aggregation import NINE, aggregate
 from .division import Division, divide
 from .methods import BUILT_IN, first_rows
 from .order import exchanges
-from .own import fill_cpu
 from .patches import fill_patches
-from .table import features_table, series_of
+from .table import features_table, patches_table, room_for_patches, series_of
+from .user_methods import fill_cpu
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,25 +24,30 @@ if TYPE_CHECKING:
     from . import Options
 
 RUN = 4096
-"""Columns of a run of examples, more or less: enough for a task to be worth its start, few enough
-for its sums and features to stay near the processor."""
+"""Approximate number of columns of a run of examples: enough to be worth starting a task, and few
+enough for its sums and features to stay in the cache."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Aggregate the features of the patches of each example.
+def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str, dict[str, Any]]:
+    """Take the features of each patch, and aggregate those of the patches of each example.
 
     Parameters
     ----------
     grid : Grid
-        In the memory of the host; of a band of rows the examples that lie in it wholly.
+        In main memory. If it is a band of rows, the examples that lie completely in it are used.
     options : Options
+    outputs : sequence of 'pops_features', 'pops_patches'
+        Several come from one pass over the grid.
 
     Returns
     -------
-    dict of columns
-        A row for each example, method, scale and feature: `example_id` int64, `x` and `y` float64
-        (centre of the example), `method` and `feature` Text, `scale` float64, the nine
-        statistics float64 (NaN where there are too few patches), `patches` int64.
+    dict of output -> dict of columns
+        'pops_features', one row per example, method, scale and feature: `example_id` int64, `x`
+        and `y` float64 (centre of the example), `method` and `feature` Text, `scale` float64, the
+        nine statistics float64 (NaN where there are too few patches), `patches` int64.
+        'pops_patches', one row per patch, method and feature: `example_id` int64, `method` and
+        `feature` Text, `scale` float64, `px` and `py` int64 (place of the patch in its example),
+        `value` float64 (NaN where the patch has too few values).
 
     Raises
     ------
@@ -50,31 +55,51 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
         If no example or patch fits.
     """
     division = divide(grid, options)
-    series = series_of(division, options)
     rows = division.rows_within(grid)
-    shape = division.x.count, len(rows), len(series)
-    statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
-    linear = options.quantiles == "linear"
-    of_scale: list[list[int]] = [[] for _ in division.scales]
-    for at, each in enumerate(series):
-        of_scale[each.scale].append(at)
+    takers: list[Callable[[Run, int, Any], None]] = []
+    tables: dict[str, Callable[[], dict[str, Any]]] = {}
+    if "pops_features" in outputs:
+        series = series_of(division, options)
+        shape = division.x.count, len(rows), len(series)
+        statistics, patches = np.empty((NINE, *shape)), np.empty(shape, np.int64)
+        linear = options.quantiles == "linear"
+        of_scale: list[list[int]] = [[] for _ in division.scales]
+        for at, each in enumerate(series):
+            of_scale[each.scale].append(at)
+
+        def aggregate_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+            flat = raw.reshape(-1, raw.shape[2])
+            nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
+            aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
+            place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
+            statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
+            patches[place] = m.reshape(len(raw), -1).T
+
+        takers.append(aggregate_patches)
+        tables["pops_features"] = lambda: features_table(
+            grid, division, rows, options, statistics, patches
+        )
+    if "pops_patches" in outputs:
+        value, parts = room_for_patches(division, rows, options)
+
+        def keep_patches(piece: "Run", k: int, raw: "NDArray[np.float64]") -> None:
+            parts[k][:, piece.first : piece.stop, piece.row - rows.start] = raw
+
+        takers.append(keep_patches)
+        tables["pops_patches"] = lambda: patches_table(division, rows, options, value, parts)
 
     def work(piece: "Run", k: int) -> None:
         raw = raw_features(grid, division, options, piece, k)
-        flat = raw.reshape(-1, raw.shape[2])
-        nine, m = np.empty((NINE, len(flat))), np.empty(len(flat), np.int64)
-        aggregate(flat, options.min_patches, *exchanges(raw.shape[2], linear), linear, nine, m)
-        place = slice(piece.first, piece.stop), piece.row - rows.start, of_scale[k]
-        statistics[:, *place] = nine.reshape(NINE, len(raw), -1).swapaxes(1, 2)
-        patches[place] = m.reshape(len(raw), -1).T
+        for take in takers:
+            take(piece, k, raw)
 
     each_run(division, rows, work)
-    return features_table(grid, division, rows, options, statistics, patches)
+    return {name: tables[name]() for name in outputs}
 
 
 @dataclass(frozen=True)
 class Run:
-    """Examples side by side: columns [first, stop) of a row of examples of the whole grid."""
+    """Adjacent examples: columns [first, stop) of a row of examples of the whole grid."""
 
     row: int
     first: int
@@ -82,10 +107,10 @@ class Run:
 
 
 def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) -> None:
-    """Call work with every run of examples and scale, in several threads.
+    """Call work with every run of examples and every scale, in several threads.
 
-    A thread goes through the scales of a run while its cells are in the cache. Where an example is
-    larger than a run, `raw_features` has the threads.
+    A thread processes the scales of a run while its cells are in the cache. If an example is larger
+    than a run, `raw_features` uses the threads instead.
     """
     n = max(1, RUN // division.x.step)
     columns, scales = division.x.count, range(len(division.scales))
@@ -105,7 +130,7 @@ def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) 
 def raw_features(
     grid: "Grid", division: Division, options: "Options", piece: Run, k: int
 ) -> "NDArray[np.float64]":
-    """Give the features of all patches of the k-th scale in a run of examples.
+    """Compute the features of all patches of the k-th scale in a run of examples.
 
     Returns
     -------
@@ -114,30 +139,30 @@ def raw_features(
     """
     scale, (starts, total) = division.scales[k], first_rows(options)
     z = grid.z.view()
-    z.flags.writeable = False  # of any grid, so that the code is compiled for one kind of array
+    z.flags.writeable = False  # so that code is compiled for one type of array only
     row = piece.row * division.y.step - grid.first_row
     examples, step = piece.stop - piece.first, division.x.step
     rows = np.array([starts.get(name, -1) for name in BUILT_IN])
-    linear, least = options.quantiles == "linear", scale.least(options)
+    linear, min_cells = options.quantiles == "linear", scale.min_cells(options)
 
     def fill(first: int, stop: int) -> "NDArray[np.float64]":
-        """Take the features of some of the columns of patches."""
+        """Compute the features of some columns of patches."""
         n = examples * (stop - first) * scale.y.count
         left = piece.first * step + first * scale.x.step
         raw, counts = np.empty((total, n)), np.empty(n, np.int64)
         fill_patches(
             z, row, left, examples, step, scale.x.size, scale.y.size, scale.x.step, scale.y.step,
-            stop - first, scale.y.count, grid.dx, grid.dy, least, rows,
+            stop - first, scale.y.count, grid.dx, grid.dy, min_cells, rows,
             *exchanges(scale.cells, linear), linear, raw, counts,
         )  # fmt: skip
-        for name, own in options.own.items():
+        for name, method in options.user_methods.items():
             x = left + step * np.arange(examples)[:, None, None]
             x = x + scale.x.step * np.arange(stop - first)[:, None]
             y = row + scale.y.step * np.arange(scale.y.count)
             x, y = (each.flatten() for each in np.broadcast_arrays(x, y))
             fill_cpu(
-                own, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= least,
-                raw[starts[name] : starts[name] + len(own.features)],
+                method, z, x, y, scale.x.size, scale.y.size, grid.dx, grid.dy, counts >= min_cells,
+                raw[starts[name] : starts[name] + len(method.features)],
             )  # fmt: skip
         return raw
 

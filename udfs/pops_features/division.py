@@ -1,4 +1,4 @@
-"""Where examples and their patches lie: the two-level division of a grid, in cells."""
+"""The two-level division of a grid into examples and their patches, in cells."""
 
 from dataclasses import dataclass
 from math import ceil, floor
@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     from . import Options
 
 NEAR = 0.02
-"""Cells by which a length may miss a whole or half number of them: coordinates are rounded, by up
-to a hundredth of a cell at either end of a grid, and so is the spacing that follows from them."""
+"""Tolerance in cells within which a length is a whole or half number of cells: coordinates are
+rounded by up to a hundredth of a cell at both ends of a grid, and so is the spacing derived from
+them."""
 
 ROUNDING = 1e-6
-"""Of cells, when a share of them is counted."""
+"""Tolerance in cells when a share of them is counted."""
 
 
 @dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """Windows along one axis: each `size` cells, `step` cells apart, `count` of them."""
 
     size: int
@@ -26,8 +27,8 @@ class Axis:
     count: int
 
     @property
-    def reach(self) -> int:
-        """Cells from the first of the first window to the last of the last."""
+    def extent(self) -> int:
+        """Cells from the first cell of the first window to the last cell of the last window."""
         return self.size + (self.count - 1) * self.step
 
 
@@ -36,9 +37,9 @@ class Scale:
     """Patches of one scale in an example."""
 
     length: float
-    """As the user gave it, in the unit of x and y."""
-    x: Axis
-    y: Axis
+    """As given by the user, in the unit of x and y."""
+    x: WindowAxis
+    y: WindowAxis
 
     @property
     def patches(self) -> int:
@@ -50,24 +51,24 @@ class Scale:
         """Cells of a patch."""
         return self.x.size * self.y.size
 
-    def least(self, options: "Options") -> int:
-        """Cells of a patch that must have a value."""
-        least = max(options.min_points, ceil(options.min_valid * self.cells - ROUNDING))
-        return min(least, self.cells + 1)  # as many as no patch has
+    def min_cells(self, options: "Options") -> int:
+        """Minimum number of cells of a patch that have a value."""
+        min_cells = max(options.min_points, ceil(options.min_valid * self.cells - ROUNDING))
+        return min(min_cells, self.cells + 1)  # one more than any patch has
 
 
 @dataclass(frozen=True)
 class Division:
     """Examples of a grid, and the patches of each."""
 
-    x: Axis
-    y: Axis
+    x: WindowAxis
+    y: WindowAxis
     """Examples: columns and rows of the whole grid."""
     scales: tuple[Scale, ...]
     """In ascending order."""
 
     def rows_within(self, grid: "Grid") -> range:
-        """Rows of examples that lie wholly in a band of the grid."""
+        """Rows of examples that lie completely in a band of the grid."""
         first, n = grid.first_row, int(grid.z.shape[0])
         start = -(-first // self.y.step)
         stop = (first + n - self.y.size) // self.y.step + 1
@@ -77,15 +78,15 @@ class Division:
 def divide(grid: "Grid", options: "Options") -> Division:
     """Divide a grid into examples, and these into patches (Liang et al. 2022, section 3.1).
 
-    Windows start in the south-western corner; cells that the last one does not reach are left
-    over. A size is as many whole cells as fit into the length; a step is the nearest number of
-    cells, the even one of two, and at least 1, as in the published code.
+    Windows start in the south-western corner; cells after the last window are not used. A size is
+    the number of whole cells that fit into the length. A step is the nearest number of cells, of
+    two equally near ones the even one, and at least 1, as in the published code.
 
     Raises
     ------
     ValueError
-        If a scale is less than two cells or more than an example, an example more than the grid,
-        or the grid a row or a column.
+        If a scale is smaller than two cells or larger than an example, an example is larger than
+        the grid, or the grid is a single row or column.
     """
     if min(grid.rows, grid.columns) < 2:
         must = "the grid must have two rows and two columns or more"
@@ -93,14 +94,14 @@ def divide(grid: "Grid", options: "Options") -> Division:
         raise ValueError(message)
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
     coarse, wide, _ = max(spacings, key=lambda each: each[1])
-    least = f"from {2 * wide:g}, two cells along {coarse},"
+    low = f"from {2 * wide:g}, two cells along {coarse},"
     axes = []
     for _, spacing, n in spacings:
         size = _size(options.example_scale, spacing, n)
         if not 2 <= size <= n:
             short, narrow, cells = min(spacings, key=lambda each: each[1] * each[2])
-            most = f"{cells * narrow:g}, all {cells} along {short}"
-            options.refuse("example_scale", f"{least} to {most}")
+            high = f"{cells * narrow:g}, all {cells} along {short}"
+            options.reject("example_scale", f"{low} to {high}")
         step = options.example_step
         axes.append(_windows(size, size if step is None else _step(step, spacing, n), n))
     steps = options.steps or [scale / 2 for scale in options.scales]
@@ -110,23 +111,23 @@ def divide(grid: "Grid", options: "Options") -> Division:
         for (_, spacing, n), example in zip(spacings, axes, strict=True):
             size = _size(length, spacing, n)
             if not 2 <= size <= example.size:
-                options.refuse("scales", f"{least} to example_scale ({options.example_scale:g})")
+                options.reject("scales", f"{low} to example_scale ({options.example_scale:g})")
             sides.append(_windows(size, _step(step, spacing, n), example.size))
         scales.append(Scale(length, sides[0], sides[1]))
     return Division(axes[0], axes[1], tuple(scales))
 
 
-def _windows(size: int, step: int, n: int) -> Axis:
-    return Axis(size, step, 1 + (n - size) // step)
+def _windows(size: int, step: int, n: int) -> WindowAxis:
+    return WindowAxis(size, step, 1 + (n - size) // step)
 
 
 def _size(length: float, spacing: float, n: int) -> int:
-    """Count whole cells of a grid of n; more than it has are one more."""
+    """Count the whole cells in a length; n + 1 if there are more than the n cells of the grid."""
     return floor(min(length / spacing, n + 1) + NEAR)
 
 
 def _step(length: float, spacing: float, n: int) -> int:
-    """Count the nearest number of cells; n lead out of the grid, and so do more."""
+    """Round a length to cells; at most n, which already leads out of the grid of n cells."""
     cells = min(length / spacing, n)
     halves = round(2 * cells)
     return max(1, round(halves / 2 if abs(2 * cells - halves) < NEAR else cells))

@@ -1,21 +1,21 @@
-"""Features of patches from their moments and order statistics, a loop over the patches each."""
+"""Features of patches from their moments and order statistics; one loop over the patches each."""
 
 from math import sqrt
 
 import numpy as np
 
+from spatialq.geometry.eigen import eigen
 from spatialq.runtime.compile_cache import njit
 
-from ..detect_planes.eigen import eigen
 from .moments import BASE, M2, M3, M4, MEAN, MX, MY
 
 HEIGHT = sqrt(0.75)
-"""Of the triangle in which the ternary variant places the ratios."""
+"""Height of the triangle of the ternary variant."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def shape(m2, m3, m4, n):
-    """Give variance, skewness and excess kurtosis of a population; 0, 0, -3 where all are equal."""
+    """Compute variance, skewness and excess kurtosis of a population; 0, 0, -3 for equal values."""
     variance = m2 / n
     if m2 == 0.0:
         return 0.0, 0.0, -3.0
@@ -38,7 +38,7 @@ def write_stat(moments, five, counts, raw):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def write_stat_centred(moments, five, counts, raw):
-    """Write the statistics of the published code: standard deviation, heights about the mean."""
+    """Write the statistics of the published code: standard deviation, heights minus the mean."""
     base, mean = moments[BASE], moments[MEAN]
     m2, m3, m4 = moments[M2], moments[M3], moments[M4]
     deviation, skewness, kurtosis = raw[0], raw[1], raw[2]
@@ -61,7 +61,7 @@ def write_pca(moments, spread, square, dx, dy, raw):
     spread : float64[3, patches]
         Sums of squares and products of x and y about their means: xx, xy, yy, in cells.
     square : bool[patches]
-        Whether x and y do not correlate and vary alike, as in a square without missing cells.
+        Whether x and y are uncorrelated with equal variance, as in a square without missing cells.
     dx, dy : float
         Spacing of the cells.
     raw : float64[2, patches]
@@ -86,7 +86,7 @@ def write_pca(moments, spread, square, dx, dy, raw):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def write_pca_ternary(moments, spread, square, dx, dy, raw):
-    """Write where the ratios are in the triangle of the published code; as `write_pca`."""
+    """Write the ratios as a position in the triangle of the published code; see `write_pca`."""
     m2, mx, my, xx = moments[M2], moments[MX], moments[MY], spread[0]
     right, up = raw[0], raw[1]
     for at in range(square.size):
@@ -103,15 +103,16 @@ def write_pca_ternary(moments, spread, square, dx, dy, raw):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def square_case(a, p, q, m):
-    """Give the eigenvalues but a of the matrix a 0 p, 0 a q, p q m: a quadratic equation.
+    """Solve for the eigenvalues other than a of the matrix [[a, 0, p], [0, a, q], [p, q, m]].
 
-    a is the middle one, since z correlates with x and y at most completely.
+    They are the roots of a quadratic equation. a is the median eigenvalue, since it is a
+    diagonal element of the 2 x 2 matrix that has the other two.
 
     Returns
     -------
     high, low : float
     beyond : float
-        high - a; like low it keeps its digits where the two are near each other.
+        high - a, computed like low without cancellation.
     """
     g, h = p * p + q * q, 0.5 * (a - m)
     d = sqrt(h * h + g)
@@ -121,7 +122,7 @@ def square_case(a, p, q, m):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve(moments, spread, at, dx, dy, values, vectors):
-    """Fill in the eigenvalues of a patch's covariances, ascending."""
+    """Compute the eigenvalues of a patch's covariance matrix, ascending."""
     xx, xy, yy = dx * dx * spread[0, at], dx * dy * spread[1, at], dy * dy * spread[2, at]
     xz, yz, zz = dx * moments[MX, at], dy * moments[MY, at], moments[M2, at]
     eigen(xx, xy, xz, yy, yz, zz, values, vectors)
@@ -129,7 +130,7 @@ def solve(moments, spread, at, dx, dy, values, vectors):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def place(low, beyond, total):
-    """Place eigenvalues in the triangle of Brodu and Lague 2012, as the published code does."""
+    """Map eigenvalues to the triangle of Brodu and Lague 2012, as the published code does."""
     third = 3.0 * low / total
     line = (1.0 - third) * (beyond / total)
     return max((1.0 - third - line) + 0.5 * third, 0.0), max(HEIGHT * third, 0.0)

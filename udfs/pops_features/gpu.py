@@ -1,4 +1,4 @@
-"""`pops_features` on the GPU: raw features of a band of examples, then their aggregation."""
+"""`pops_features` on the GPU: raw features of a band of examples, then their statistics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from spatialq.runtime import cuda
 from .division import Division, Scale, divide
 from .layout import ROOM, SCALES, lay_out
 from .methods import STATISTICS, first_rows
-from .table import features_table, series_of
+from .table import features_table, patches_table, room_for_patches, series_of
 
 if TYPE_CHECKING:
     from spatialq.data.grid import Grid
@@ -23,30 +23,31 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 RAW_BYTES = 1 << 30
-"""Memory for raw features: so many rows of examples at a time."""
+"""Memory for raw features; it determines how many rows of examples are processed at a time."""
 
-# as kernels.cu has them
+# the same values as in kernels.cu
 SORTER_BYTES = 512
 SORTED = {"float32": 64, "float64": 49}
 
 THREADS = {"pca": 256, "stat": 256, "select": 384, "series": 256}
-"""Of a block: measured on an H200."""
+"""Threads per block: the fastest ones on an H200."""
 
 
-def run(grid: "Grid", options: "Options") -> dict[str, Any]:
-    """Aggregate the features of the patches of each example.
+def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Take the features of each patch, and aggregate those of the patches of each example.
 
     Parameters
     ----------
     grid : Grid
-        In the memory of the host, of which as much as a band needs is copied to the GPU at a time,
-        or of the GPU (`__cuda_array_interface__` or DLPack).
+        On the GPU (`__cuda_array_interface__` or DLPack), or in main memory, from where it is
+        copied to the GPU band by band.
     options : Options
+    outputs : sequence of 'pops_features', 'pops_patches'
 
     Returns
     -------
-    dict of columns
-        As from `cpu.run`, where the grid is; text is in the memory of the host.
+    dict of output -> dict of columns
+        As from `cpu.run`, in the memory of the grid; text is in main memory.
 
     Raises
     ------
@@ -56,19 +57,34 @@ def run(grid: "Grid", options: "Options") -> dict[str, Any]:
     device = cuda.device()
     with device.use():
         kernels = Kernels(device, grid, options)
-        xp, series = kernels.xp, kernels.series
-        shape = kernels.division.x.count, len(kernels.rows), len(series)
-        statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+        xp, division, rows = kernels.xp, kernels.division, kernels.rows
+        aggregated, kept = "pops_features" in outputs, "pops_patches" in outputs
+        if aggregated:
+            shape = division.x.count, len(rows), len(kernels.series)
+            statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
+        if kept:
+            value, parts = room_for_patches(division, rows, options, xp)
         for band, raw in kernels.bands():
-            found = kernels.aggregate(raw)
-            statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
-        rows = kernels.rows
-        return features_table(grid, kernels.division, rows, options, statistics, patches, xp)
+            if aggregated:
+                found = kernels.aggregate(raw)
+                statistics[:, :, band], patches[:, band] = map(kernels.bring, found)
+            if kept:
+                there = kernels.bring(raw)
+                for k, part in enumerate(parts):
+                    part[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
+        tables = {}
+        if aggregated:
+            tables["pops_features"] = features_table(
+                grid, division, rows, options, statistics, patches, xp
+            )
+        if kept:
+            tables["pops_patches"] = patches_table(division, rows, options, value, parts, xp)
+        return {name: tables[name] for name in outputs}
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The launches for one grid."""
+    """Launches the kernels for one grid."""
 
     device: Any
     grid: "Grid"
@@ -86,7 +102,7 @@ class Kernels:
 
     @cached_property
     def series(self) -> Any:
-        """Rows of an example in the result."""
+        """Series of an example: its rows in the result."""
         return series_of(self.division, self.options)
 
     @cached_property
@@ -96,8 +112,13 @@ class Kernels:
 
     @cached_property
     def firsts(self) -> list[int]:
-        """First patch of each scale among those of an example, and how many there are in all."""
+        """First patch of each scale among those of an example, then the number of patches."""
         return [0, *accumulate(scale.patches for scale in self.division.scales)]
+
+    @cached_property
+    def _sweeps(self) -> dict[str, list[tuple[int, Any]]]:
+        """Results of `_lay_out` for each kernel, filled in by `_sweep`."""
+        return {}
 
     @property
     def patches(self) -> int:
@@ -111,22 +132,22 @@ class Kernels:
 
     @property
     def xp(self) -> Any:
-        """What has NumPy's functions where the grid is."""
+        """The array library of the grid: NumPy or CuPy."""
         return self.device.xp if self.here else np
 
     def bring(self, array: Any) -> Any:
-        """Take an array of the device to where the grid is."""
+        """Copy an array of the device to the memory of the grid."""
         return array if self.here else self.device.download(array)
 
     def bands(self) -> Iterator[tuple[slice, Any]]:
-        """Go through the rows of examples, as many at a time as there is memory for.
+        """Compute the raw features band by band, as many rows of examples as fit into memory.
 
         Yields
         ------
         band : slice
-            Of `rows`.
+            Positions in `rows`.
         raw : float64[features of all methods, columns of examples, rows of examples, patches]
-            On the device; the patches scale by scale, y is fastest.
+            On the device; patches are ordered by scale, then with y varying fastest.
         """
         _, features = first_rows(self.options)
         columns, y = self.division.x.count, self.division.y
@@ -140,13 +161,13 @@ class Kernels:
             yield slice(start, start + len(band)), raw
 
     def _cells(self, south: int, north: int) -> Any:
-        """Take rows of the grid to the device."""
+        """Copy rows of the grid to the device."""
         if self.here:
             return self.device.xp.ascontiguousarray(self.device.view(self.grid.z)[south:north])
         return self.device.upload([np.ascontiguousarray(self.grid.z[south:north])])[0]
 
     def _fill(self, z: Any, raw: Any) -> None:
-        """Fill in the raw features of a band; order statistics come before moments."""
+        """Compute the raw features of a band; order statistics come before moments."""
         names = "pca", "pca_ternary", "stat", "stat_centred"
         pca, ternary, stat, centred = (np.int32(self.starts.get(name, -1)) for name in names)
         scales = self.division.scales
@@ -164,40 +185,45 @@ class Kernels:
                 "select", large, None, THREADS["select"], z, raw, (linear,), (stat, centred)
             )
             self._sweep("stat", scales, ROOM // 4, THREADS["stat"], z, raw, (), (stat, centred))
-        for own in self.options.own.values():
-            self._fill_own(own, z, raw)
+        for method in self.options.user_methods.values():
+            self._fill_own(method, z, raw)
 
     def _fill_own(self, method: Any, z: Any, raw: Any) -> None:
-        """Fill in the raw features of a method of the user's."""
-        from .own_gpu import fill_gpu  # numba-cuda is for such methods only
+        """Compute the raw features of a user-defined method."""
+        from .user_methods_gpu import fill_gpu  # only user-defined methods need numba-cuda
 
         start, grid = self.starts[method.name], self.grid
         out = raw[start : start + len(method.features)]
         for first, scale in zip(self.firsts, self.division.scales, strict=False):
-            least = scale.least(self.options)
-            fill_gpu(method, z, self.division, scale, first, least, grid.dx, grid.dy, out)
+            min_cells = scale.min_cells(self.options)
+            fill_gpu(method, z, self.division, scale, first, min_cells, grid.dx, grid.dy, out)
 
     def _sweep(
         self, kernel: str, scales: Sequence[Scale], room: int | None, threads: int, z: Any,
         raw: Any, numbers: tuple[Any, ...], rows: tuple[np.int32, ...],
     ) -> None:  # fmt: skip
         """Launch a kernel over the superpatches of all examples, for some of the scales."""
-        for first in range(0, len(scales), SCALES):
-            some = scales[first : first + SCALES]
-            places, sweep = lay_out(self.division, some, self.grid, self.options, room)
-            there, deep = self.device.upload_small(sweep), np.int32(raw.shape[2])
+        if kernel not in self._sweeps:  # the same for all bands
+            parts = [scales[first : first + SCALES] for first in range(0, len(scales), SCALES)]
+            self._sweeps[kernel] = [self._lay_out(part, room) for part in parts]
+        for places, sweep in self._sweeps[kernel]:
             name, blocks = f"pops_{kernel}_{z.dtype}", (raw.shape[1] * raw.shape[2] * places,)
-            arguments = z, there, deep, *numbers, raw, *rows
+            arguments = z, sweep, np.int32(raw.shape[2]), *numbers, raw, *rows
             self.device.launch(SOURCE, name, blocks, threads, *arguments)
 
+    def _lay_out(self, scales: Sequence[Scale], room: int | None) -> tuple[int, Any]:
+        """Count the superpatches of an example, and copy their description to the device."""
+        places, sweep = lay_out(self.division, scales, self.grid, self.options, room)
+        return places, self.device.upload_small(sweep)
+
     def aggregate(self, raw: Any) -> tuple[Any, Any]:
-        """Take the statistics of raw features over the patches of each example.
+        """Compute the statistics of raw features over the patches of each example.
 
         Returns
         -------
         statistics : float64[9, columns of examples, rows of examples, series]
         patches : int64[columns, rows, series]
-            On the device, both.
+            Both on the device.
         """
         xp, (columns, rows) = self.device.xp, raw.shape[1:3]
         examples, n = columns * rows, len(self.series)
@@ -207,7 +233,9 @@ class Kernels:
             (each.feature, self.firsts[each.scale], self.division.scales[each.scale].patches, k)
             for k, each in enumerate(self.series)
         ]
-        least = min(self.options.min_patches, self.patches + 1)  # as many as no example has
+        min_values = min(
+            self.options.min_patches, self.patches + 1
+        )  # one more than any example has
         linear = self.options.quantiles == "linear"
 
         def launch(kernel: str, some: list[Any], threads: int, lanes: int, *rest: Any) -> None:
@@ -217,10 +245,10 @@ class Kernels:
                 arguments = raw, there, examples, self.patches, n
                 self.device.launch(SOURCE, f"pops_{kernel}", blocks, threads, *arguments, *rest)
 
-        launch("sum_up", table, THREADS["series"], 1, least, statistics, patches)
+        launch("sum_up", table, THREADS["series"], 1, min_values, statistics, patches)
         short = [row for row in table if row[2] <= SORTED["float64"]]
         long = [row for row in table if row[2] > SORTED["float64"]]
-        choice = np.int32(least), np.int32(linear), statistics
+        choice = np.int32(min_values), np.int32(linear), statistics
         launch("sort_series", short, SORTER_BYTES // 8, 1, *choice)
         launch("select_series", long, THREADS["series"], 32, *choice)
         return statistics, patches

@@ -1,4 +1,4 @@
-"""Patches with missing cells: moments over the cells that are there."""
+"""Patches with missing cells: moments over the cells that have a value."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ SPREAD = 3
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_cells(z, row, left, rows, columns, moments, spread, at):
-    """Fill in the moments and the spread of a patch with missing cells, in cells of 1 x 1.
+    """Compute the moments and the spread of a patch with missing cells, in units of cells.
 
     Parameters
     ----------
     z : float[rows, columns]
     row, left, rows, columns : int
-        Of the patch.
+        First row and column of the patch, and its size.
     moments : float64[MOMENTS, patches]
     spread : float64[SPREAD, patches]
     at : int
@@ -26,7 +26,7 @@ def sum_cells(z, row, left, rows, columns, moments, spread, at):
     Returns
     -------
     count : int
-        Cells that are there.
+        Cells that have a value.
     """
     n, sx, sy, sz, base = 0, 0.0, 0.0, 0.0, 0.0
     for c in range(columns):

@@ -1,10 +1,10 @@
 // pops_features on the GPU: the operations of moments.py, holes.py, features.py, order.py and
-// aggregation.py in the same order; which thread does them is all that differs.
+// aggregation.py in the same order, distributed over threads.
 //
-// A block of the first kernels has a superpatch: the patches that start in a part of an example,
-// mostly all of it. Its cells are in shared memory where they fit, and serve all scales.
+// A block of the patch kernels processes a superpatch: the patches that start in a part of an
+// example, usually the whole example. Its cells are in shared memory if they fit, for all scales.
 
-#include "detect_planes/eigen.cuh"
+#include "geometry/eigen.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -14,57 +14,57 @@ typedef long long i64;
 #define NOT_A_NUMBER __longlong_as_double(0x7FF8000000000000ll)
 #define INFINITE __int_as_float(0x7F800000)
 #define HEIGHT 0.8660254037844386  // sqrt(0.75)
-#define FIVE 5                     // least, quartiles, greatest
+#define FIVE 5                     // minimum, quartiles, maximum
 
-#define SIDE 33                                // of a superpatch in shared memory; odd, for its banks
-#define SCALES 16                              // that a launch goes through, at most
-#define ROOM 4800                              // numbers about columns in shared memory
-#define SORTED_FLOAT32 64                      // values that a thread sorts, at most
+#define SIDE 33                                // side of a superpatch in shared memory; odd to avoid bank conflicts
+#define SCALES 16                              // maximum number of scales per launch
+#define ROOM 4800                              // numbers of columns in shared memory
+#define SORTED_FLOAT32 64                      // maximum number of values that a thread sorts
 #define SORTED_FLOAT64 49
 #define SORTER_BYTES 512
-#define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads of a block that sorts
+#define SORTERS(T) (SORTER_BYTES / sizeof(T))  // threads per block of sorting kernels
 
-// ---- what is where                                                             (division.py)
+// ---- division                                                                   (division.py)
 
 // The patches of one scale that start in a superpatch.
 struct Part {
     double a, c;                 // sums of squares of x and y about their means, over a patch
-    double per_column, per_row;  // 1 / how many a patch has
-    i64 at;                      // of the first patch, among those of its example
+    double per_column, per_row;  // 1 / number of columns and rows of a patch
+    i64 at;                      // number of the first patch in its example
     int wide, deep;              // cells of a patch
-    int across, up;              // how many patches
+    int across, up;              // number of patches
     int step_x, step_y;          // cells from one to the next
-    int left, low;               // of the first one, in the superpatch
-    int width, columns;          // columns of a row of patches, of all rows
+    int left, low;               // position of the first patch in the superpatch
+    int width, columns;          // columns of one row of patches, of all rows
     u32 inverse;                 // 2^32 / width, rounded up
-    int slot;                    // of the first column among those that are kept; -1: not kept
-    int least;                   // cells of a patch that must have a value
-    int along;                   // patches of the example from a column of them to the next
+    int slot;                    // of the first column among those kept; -1: not kept
+    int min_cells;               // minimum number of cells of a patch that have a value
+    int along;                   // patches per column of patches of the example
 
     __device__ int patches() const { return across * up; }
     __device__ int cells() const { return wide * deep; }
 };
 
-// A part of an example: its cells, and whose patches start in it.
+// A superpatch: its cells in the example.
 struct Place {
     int west, south, wide, deep;
 };
 
-// What a launch goes through; behind it its superpatches, then their parts, place by place.
+// The work of a launch; it is followed by the superpatches, then by the parts of each.
 struct Sweep {
     int pitch;           // columns of the grid
     int step_x, step_y;  // cells from an example to the next
     int places, parts;   // superpatches of an example; scales
-    int patches;         // of an example
-    int rounds;          // in which columns are kept
-    int ends[SCALES];    // of the scales of each round
+    int patches;         // patches of an example
+    int rounds;          // number of rounds in which columns are kept
+    int ends[SCALES];    // end of the scales of each round
     int unused;
 
     __device__ const Place* place() const { return (const Place*)(this + 1); }
     __device__ const Part* part() const { return (const Part*)(place() + places + places % 2); }
 };
 
-// Cells as a block sees them, in shared memory or not.
+// Cells of a superpatch, in shared or in global memory.
 template <typename T>
 struct Cells {
     const T* corner;
@@ -75,7 +75,7 @@ struct Cells {
     }
 };
 
-// The k-th patch of a part: y is fastest, as in the results.
+// The k-th patch of a part; y varies fastest, as in the results.
 struct Patch {
     int px, py;
     int column, row;
@@ -92,8 +92,8 @@ struct Patch {
 
 __device__ bool fits(const Place& place) { return place.wide <= SIDE && place.deep <= SIDE; }
 
-// Lays out the superpatch of this block: its parts, and its cells in the tile if they fit into it.
-// Returns the cells where they are in the grid.
+// Loads the superpatch of this block: its parts, and its cells into the tile if they fit.
+// Returns the cells in the grid.
 template <typename T, typename S>
 __device__ Cells<T> lay_out(const T* z, const Sweep& sweep, int rows, S* tile, Part* parts) {
     const u32 examples = gridDim.x / sweep.places;
@@ -113,12 +113,12 @@ __device__ Cells<T> lay_out(const T* z, const Sweep& sweep, int rows, S* tile, P
     return cells;
 }
 
-// Deals the tasks of several parts to threads, or to warps, in turn: each part goes on where the last
-// one ended, so that nobody rests while there is work of any scale. The threads of a warp work on
-// one part, whose numbers they share: mixed warps were slower, though fewer.
+// Distributes the tasks of several parts cyclically over threads or warps. Each part continues where
+// the previous one ended, so that no thread is idle while there is work of any scale. The threads of
+// a warp work on one part, whose numbers they share; mixed warps were slower, although fewer.
 struct Dealer {
     int next, by, together;
-    int part, before;  // the part of the next task, and the tasks of those before it
+    int part, before;  // part of the next task, and number of tasks of the parts before it
 
     __device__ static Dealer of_threads(int part) {
         return {(int)threadIdx.x, (int)blockDim.x, 32, part, 0};
@@ -126,7 +126,7 @@ struct Dealer {
     __device__ static Dealer of_warps(int part) {
         return {(int)threadIdx.x / 32, (int)blockDim.x / 32, 1, part, 0};
     }
-    // Calls task(part, k) for each task k of the parts up to `end` that is for this thread.
+    // Calls task(part, k) for each task k of this thread in the parts up to `end`.
     template <typename Count, typename Task>
     __device__ void deal(int end, Count count, Task task) {
         for (; part < end; ++part) {
@@ -138,7 +138,7 @@ struct Dealer {
     }
 };
 
-// Raw features: a series of all patches of all examples each.
+// Raw features: one array over all patches of all examples per feature.
 struct Raw {
     double* values;
     i64 patches;
@@ -156,11 +156,11 @@ struct Column {
 
 // Moments of a patch, and the sums of squares and products of x and y.
 struct Moments {
-    double base, mean;  // one of its heights, the mean from it
+    double base, mean;  // one of its heights, the mean relative to it
     double m2, m3, m4, mx, my;
-    double xx, xy, yy;  // in cells, where one is missing
-    int n;              // cells that are there
-    bool whole;         // whether all are
+    double xx, xy, yy;  // in cells; only if a cell is missing
+    int n;              // cells that have a value
+    bool whole;         // whether all cells have a value
 };
 
 template <typename T>
@@ -172,7 +172,7 @@ __device__ Column sum_column(const Cells<T>& z, const Part& part, int row, int c
     for (int r = 0; r < size; ++r) {
         const double off = at[(i64)r * z.pitch] - first, square = off * off;
         total += off;
-        tilt += total;  // a row counts in all totals from its own on
+        tilt += total;  // each row is in the totals of all later rows
         squares += square;
         cubes += square * off;
         fourths += square * square;
@@ -191,7 +191,7 @@ __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
     const int columns = part.wide;
     const double rows = part.deep;
     const Column west = column_at(0);
-    double a1 = 0.0, a2 = 0.0, a3 = 0.0, a4 = 0.0;  // about the mean of the first column
+    double a1 = 0.0, a2 = 0.0, a3 = 0.0, a4 = 0.0;  // sums of powers about the mean of the first column
     double tilt = 0.0, own = 0.0;
     Moments sums = {west.first, west.mean};
     for (int c = 0; c < columns; ++c) {
@@ -199,7 +199,7 @@ __device__ Moments merge_columns(const Part& part, ColumnAt column_at) {
         const double e = (column.first - west.first) + (column.mean - west.mean);
         const double square = e * e, ee = rows * square;
         a1 += e;
-        tilt += a1;  // a column counts in all totals from its own on
+        tilt += a1;  // each column is in the totals of all later ones
         sums.my += column.tilt;
         own += column.squares;
         a2 += square;
@@ -255,28 +255,28 @@ __device__ __noinline__ Moments sum_cells(Cells<T> z, int row, int left, int row
     return sums;
 }
 
-// Numbers about the columns of a block: mean, squares; cubes and fourth powers, or the tilt.
+// Numbers per column in shared memory: mean, squares; cubes and fourth powers, or the tilt.
 template <bool HIGHER>
 struct Columns {
-    static const int WORDS = HIGHER ? 4 : 3, MOST = ROOM / WORDS;
+    static const int WORDS = HIGHER ? 4 : 3, CAPACITY = ROOM / WORDS;
     double* words;
 
     __device__ void put(int k, const Column& column) const {
         words[k] = column.mean;
-        words[MOST + k] = column.squares;
-        words[2 * MOST + k] = HIGHER ? column.cubes : column.tilt;
-        if (HIGHER) words[3 * MOST + k] = column.fourths;
+        words[CAPACITY + k] = column.squares;
+        words[2 * CAPACITY + k] = HIGHER ? column.cubes : column.tilt;
+        if (HIGHER) words[3 * CAPACITY + k] = column.fourths;
     }
     __device__ Column get(int k, double first) const {
-        const double third = words[2 * MOST + k];
-        if (!HIGHER) return {first, words[k], words[MOST + k], 0.0, 0.0, third};
-        return {first, words[k], words[MOST + k], third, words[3 * MOST + k], 0.0};
+        const double third = words[2 * CAPACITY + k];
+        if (!HIGHER) return {first, words[k], words[CAPACITY + k], 0.0, 0.0, third};
+        return {first, words[k], words[CAPACITY + k], third, words[3 * CAPACITY + k], 0.0};
     }
 };
 
-// Calls finish(part, moments, at) for each patch of the block; at is among those of its example.
-// Columns are summed once for all patches of a scale side by side, for as many scales at a time as
-// there is room for; those of a patch too wide for that, when they are needed.
+// Calls finish(part, moments, at) for each patch of the block; `at` is its number in its example.
+// Columns are summed once for all adjacent patches of a scale, for as many scales at a time as there
+// is room for; columns of patches that are too wide for that are summed when they are needed.
 template <bool HIGHER, typename T, typename Finish>
 __device__ void each_moments(const Cells<T>& cells, const Sweep& sweep, const Part* parts,
                              const Columns<HIGHER>& columns, Finish finish) {
@@ -314,7 +314,7 @@ __device__ void each_moments(const Cells<T>& cells, const Sweep& sweep, const Pa
     }
 }
 
-// The same for the cells of this block; at is in a series of raw features.
+// The same for the cells of this block; `at` is an index into the raw features.
 template <bool HIGHER, typename T, typename Finish>
 __device__ void with_moments(const T* z, const Sweep& sweep, int rows, Finish finish) {
     __shared__ double tile[SIDE * SIDE];
@@ -325,7 +325,7 @@ __device__ void with_moments(const T* z, const Sweep& sweep, int rows, Finish fi
     const u32 examples = gridDim.x / sweep.places;
     const i64 first = (i64)(blockIdx.x % examples) * sweep.patches;
     auto use = [&](const Part& part, const Moments& sums, i64 at) { finish(part, sums, first + at); };
-    // twice, so that the compiler knows where they are
+    // two calls, so that the compiler knows the memory space
     if (fits(sweep.place()[blockIdx.x / examples]))
         each_moments(Cells<double>{tile, SIDE}, sweep, parts, columns, use);
     else
@@ -341,16 +341,16 @@ __device__ __noinline__ void eigenvalues(double xx, double xy, double xz, double
     eigen(matrix, values, vectors);
 }
 
-// Explained variance ratios, or where they are in the published triangle.
+// Explained variance ratios, or their position in the published triangle.
 __device__ void write_pca(const Part& part, const Moments& sums, double dx, double dy,
                           const Raw& raw, i64 at, int pca, int ternary) {
     const double p = dx * sums.mx, q = dy * sums.my, m = sums.m2;
-    double low, middle, high, total, beyond;
+    double low, median, high, total, beyond;
     if (sums.whole && part.a == part.c) {
         const double a = part.a, g = p * p + q * q, h = 0.5 * (a - m), d = sqrt(h * h + g);
         total = a + a + m;
         high = 0.5 * (a + m) + d;
-        middle = a;
+        median = a;
         if (ternary >= 0) {
             low = (a * m - g) / high;
             beyond = h > 0.0 ? g / (d + h) : d - h;
@@ -362,15 +362,15 @@ __device__ void write_pca(const Part& part, const Moments& sums, double dx, doub
         double values[3];
         eigenvalues(a, b, p, c, q, m, values);
         low = values[0];
-        middle = values[1];
+        median = values[1];
         high = values[2];
-        total = low + middle + high;
-        beyond = high - middle;
+        total = low + median + high;
+        beyond = high - median;
     }
     if (pca >= 0) {
         const double share = 1.0 / total;
         raw(pca, at) = high * share;
-        raw(pca + 1, at) = middle * share;
+        raw(pca + 1, at) = median * share;
     }
     if (ternary >= 0) {
         const double third = 3.0 * low / total, line = (1.0 - third) * (beyond / total);
@@ -399,7 +399,7 @@ template <typename T>
 __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, double dy, const Raw& raw, int pca,
                        int ternary) {
     with_moments<false>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
-        if (sums.n >= part.least) {
+        if (sums.n >= part.min_cells) {
             write_pca(part, sums, dx, dy, raw, at, pca, ternary);
         } else {
             forget(raw, at, pca, 2);
@@ -408,11 +408,11 @@ __device__ void pca_of(const T* z, const Sweep& sweep, int rows, double dx, doub
     });
 }
 
-// Where heights about the mean are wanted, the order statistics are there already, as heights.
+// Where heights minus the mean are wanted, the order statistics have been written as heights before.
 template <typename T>
 __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw, int stat, int centred) {
     with_moments<true>(z, sweep, rows, [&](const Part& part, const Moments& sums, i64 at) {
-        if (sums.n < part.least) {
+        if (sums.n < part.min_cells) {
             forget(raw, at, stat, 4);
             forget(raw, at, centred, 3);
             return;
@@ -435,8 +435,8 @@ __device__ void stat_of(const T* z, const Sweep& sweep, int rows, const Raw& raw
 }
 
 // pops_pca: eigenvalue ratios of the patches.                          (section 4.2)
-// block    a superpatch; thread: a column, then a patch
-// writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing where these are -1
+// block    one superpatch; thread: one column, then one patch
+// writes   raw[pca + 0, 1], raw[ternary + 0, 1]; nothing for -1
 extern "C" __global__ void __launch_bounds__(256, 4)
     pops_pca_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double dx, double dy, double* __restrict__ raw, int pca,
                      int ternary) {
@@ -449,8 +449,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 // pops_stat: mean, variance, skewness and kurtosis of the patches.     (section 4.2)
-// block    as of pops_pca
-// writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2], and the mean off raw[centred + 3 ... 7]
+// block    as for pops_pca
+// writes   raw[stat + 0 ... 3], raw[centred + 0 ... 2]; subtracts the mean from raw[centred + 3 ... 7]
 extern "C" __global__ void __launch_bounds__(256, 4)
     pops_stat_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, double* __restrict__ raw, int stat, int centred) {
     stat_of(z, *sweep, rows, Raw(raw, *sweep), stat, centred);
@@ -462,7 +462,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 
 // ---- order statistics                                                             (order.py)
 
-// Values of a patch or a series, from `first` on, `by` further each time.
+// Values of a patch or a series, from `first` on in steps of `by`.
 template <typename T>
 struct Cursor {
     const T* at;
@@ -488,7 +488,7 @@ struct Cursor {
     }
 };
 
-// Where a quartile is among n sorted values: between those at `place` and behind, by a share.
+// Position of a quartile among n sorted values: between `place` and the next one, by a share.
 struct Quartile {
     i64 place;
     double share;
@@ -517,7 +517,7 @@ __device__ void exchange(double& a, double& b) {
     a = low;
 }
 
-// Batcher's merge exchange (lanes.py) of values in registers: no loop may be left of it.
+// Batcher's merge exchange (lanes.py) of values in registers; all loops must be unrolled.
 template <int TOP, int P, int Q, int R, int D, typename T, int N>
 __device__ void merge_exchange(T (&x)[N]) {
 #pragma unroll
@@ -533,7 +533,7 @@ __device__ constexpr int top_of(int n) {
     return top;
 }
 
-// Sorts up to N values, and counts those that are there; sorted[k * SORTERS] is the k-th.
+// Sorts up to N values, and counts those that are not missing; sorted[k * SORTERS] is the k-th.
 template <int N, typename T>
 __device__ int sort_values(Cursor<T> cursor, int n, T* sorted) {
     const int top = top_of(N);
@@ -551,12 +551,12 @@ __device__ int sort_values(Cursor<T> cursor, int n, T* sorted) {
     return m;
 }
 
-// Least, quartiles and greatest of a set; NaN where fewer than `least` values are there.
+// Minimum, quartiles and maximum of a set; NaN if it has fewer than `min_values` values.
 struct Five {
     double of[FIVE];
 };
 
-// The smallest network that does; those of whole squares are there.
+// The smallest sufficient network; there is one for each square number.
 __device__ int sort_any(const Cursor<float>& cursor, int n, float* sorted) {
     return n <= 9    ? sort_values<9>(cursor, n, sorted)
            : n <= 16 ? sort_values<16>(cursor, n, sorted)
@@ -572,13 +572,13 @@ __device__ int sort_any(const Cursor<double>& cursor, int n, double* sorted) {
                      : sort_values<SORTED_FLOAT64>(cursor, n, sorted);
 }
 
-// Five of few values, by a thread.
+// Minimum, quartiles and maximum of few values, by one thread.
 template <typename T>
-__device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int least, bool linear) {
+__device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int min_values, bool linear) {
     __shared__ T all[64 * SORTERS(T)];
     T* sorted = all + threadIdx.x;
     const int m = sort_any(Cursor<T>(cells, columns, 0, 1), n, sorted);
-    if (m < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+    if (m < min_values) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
     Five five = {(double)sorted[0]};
     for (int j = 1; j < 4; ++j) {
         const Quartile quartile(j, m, linear);
@@ -589,7 +589,7 @@ __device__ Five five_by_thread(const Cells<T>& cells, int columns, int n, int le
     return five;
 }
 
-// Numbers as whole numbers of the same order, and back.
+// Maps numbers to integers in the same order, and back.
 __device__ u32 ordered(float value) {
     const u32 bits = __float_as_uint(value);
     return bits >> 31 ? ~bits : bits | 1u << 31;
@@ -606,7 +606,7 @@ __device__ double from_ordered(u64 key) {
 }
 
 template <typename T>
-__device__ T warp_least(T value) {
+__device__ T warp_min(T value) {
     for (int away = 16; away > 0; away /= 2) {
         const T other = __shfl_xor_sync(ALL, value, away);
         value = other < value ? other : value;
@@ -622,7 +622,7 @@ __device__ int warp_sum(int value) {
 #endif
 }
 
-// Values of a lane, kept in registers or taken anew from where they are; NaN behind the last.
+// Values of a lane, kept in registers or read again from memory; NaN after the last.
 template <typename T, int N>
 struct Kept {
     T values[N];
@@ -650,10 +650,11 @@ struct Taken {
     }
 };
 
-// Five of the values of a warp: bisection for the three quartiles at once, each until one value is
-// left between its bounds, or the bounds meet at equal ones. NaN compares with nothing.
+// Minimum, quartiles and maximum of the values of a warp: bisection for the three quartiles at once,
+// each until one value is left between its bounds, or the bounds meet at equal values. Comparisons
+// with NaN are false.
 template <typename T, typename Values>
-__device__ Five select(const Values& values, int least, bool linear) {
+__device__ Five select(const Values& values, int min_values, bool linear) {
     T low = (T)INFINITE, high = -(T)INFINITE;
     int n = 0;
     values.each([&](T value) {
@@ -662,27 +663,27 @@ __device__ Five select(const Values& values, int least, bool linear) {
         high = value > high ? value : high;
     });
     n = warp_sum(n);
-    if (n < least) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
-    low = warp_least(low);
-    high = -warp_least(-high);
+    if (n < min_values) return {NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+    low = warp_min(low);
+    high = -warp_min(-high);
     const Quartile quartiles[3] = {{1, n, linear}, {2, n, linear}, {3, n, linear}};
     typedef decltype(ordered(low)) Key;
     const Key first = ordered(low), last = ordered(high);
     Key from[3] = {first, first, first}, to[3] = {last, last, last};
-    int below[3] = {0, 0, 0}, upto[3] = {n, n, n};  // values less than `from`; not above `to`
+    int below[3] = {0, 0, 0}, upto[3] = {n, n, n};  // number of values below `from`; not above `to`
     auto found = [&](int j) { return from[j] == to[j] || upto[j] == below[j] + 1; };
     while (!(found(0) && found(1) && found(2))) {
         Key key[3];
-        T middle[3];
-        float count[3] = {0.0f, 0.0f, 0.0f};  // an instruction less a value than with int
+        T mid[3];
+        float count[3] = {0.0f, 0.0f, 0.0f};  // one instruction per value less than with int
 #pragma unroll
         for (int j = 0; j < 3; ++j) {
             key[j] = from[j] + (to[j] - from[j]) / 2;
-            middle[j] = from_ordered(key[j]);
+            mid[j] = from_ordered(key[j]);
         }
         values.each([&](T value) {
 #pragma unroll
-            for (int j = 0; j < 3; ++j) count[j] += value <= middle[j] ? 1.0f : 0.0f;
+            for (int j = 0; j < 3; ++j) count[j] += value <= mid[j] ? 1.0f : 0.0f;
         });
 #pragma unroll
         for (int j = 0; j < 3; ++j) {
@@ -704,26 +705,26 @@ __device__ Five select(const Values& values, int least, bool linear) {
         const T bound = from_ordered(from[j]);
         T here = (T)INFINITE, next = (T)INFINITE;
         values.each([&](T value) { here = value >= bound && value < here ? value : here; });
-        here = warp_least(here);
+        here = warp_min(here);
         values.each([&](T value) { next = value > here && value < next ? value : next; });
-        next = warp_least(next);
+        next = warp_min(next);
         const bool tie = upto[j] > quartiles[j].place + 1;
         five.of[1 + j] = quartiles[j].between(here, tie ? here : next);
     }
     return five;
 }
 
-// Five of any number of values, by a warp; all its lanes get them.
+// Minimum, quartiles and maximum of any number of values, by a warp; all lanes get the result.
 template <typename T>
-__device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int least, bool linear) {
+__device__ Five five_by_warp(const Cells<T>& cells, int columns, int n, int min_values, bool linear) {
     const Cursor<T> cursor(cells, columns, threadIdx.x % 32, 32);
-    if (n <= 4 * 32) return select<T>(Kept<T, 4>(cursor, n), least, linear);
-    if (n <= 8 * 32) return select<T>(Kept<T, 8>(cursor, n), least, linear);
+    if (n <= 4 * 32) return select<T>(Kept<T, 4>(cursor, n), min_values, linear);
+    if (n <= 8 * 32) return select<T>(Kept<T, 8>(cursor, n), min_values, linear);
     if constexpr (sizeof(T) == 4) {
-        if (n <= 12 * 32) return select<T>(Kept<T, 12>(cursor, n), least, linear);
-        if (n <= 16 * 32) return select<T>(Kept<T, 16>(cursor, n), least, linear);
+        if (n <= 12 * 32) return select<T>(Kept<T, 12>(cursor, n), min_values, linear);
+        if (n <= 16 * 32) return select<T>(Kept<T, 16>(cursor, n), min_values, linear);
     }
-    return select<T>(Taken<T>{cursor, n}, least, linear);
+    return select<T>(Taken<T>{cursor, n}, min_values, linear);
 }
 
 __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, int centred) {
@@ -733,7 +734,7 @@ __device__ void write_five(const Five& five, const Raw& raw, i64 at, int stat, i
     }
 }
 
-// Calls use(cells, part, at) for each patch of the block that is dealt to this thread or warp.
+// Calls use(cells, part, at) for each patch of the block that belongs to this thread or warp.
 template <typename T, typename Use>
 __device__ void each_patch(const T* z, const Sweep& sweep, int rows, Dealer dealer, Use use) {
     __shared__ T tile[SIDE * SIDE];
@@ -755,7 +756,7 @@ template <typename T>
 __device__ void sort_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
                         int stat, int centred) {
     each_patch(z, sweep, rows, Dealer::of_threads(0), [&](const Cells<T>& cells, const Part& part, i64 at) {
-        const Five five = five_by_thread(cells, part.wide, part.cells(), part.least, linear);
+        const Five five = five_by_thread(cells, part.wide, part.cells(), part.min_cells, linear);
         write_five(five, raw, at, stat, centred);
     });
 }
@@ -764,14 +765,14 @@ template <typename T>
 __device__ void select_of(const T* z, const Sweep& sweep, int rows, bool linear, const Raw& raw,
                           int stat, int centred) {
     each_patch(z, sweep, rows, Dealer::of_warps(0), [&](const Cells<T>& cells, const Part& part, i64 at) {
-        const Five five = five_by_warp(cells, part.wide, part.cells(), part.least, linear);
+        const Five five = five_by_warp(cells, part.wide, part.cells(), part.min_cells, linear);
         if (threadIdx.x % 32 == 0) write_five(five, raw, at, stat, centred);
     });
 }
 
-// pops_sort: least, quartiles and greatest of patches of few cells.
-// block    a superpatch; SORTERS threads, each a patch
-// writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing where these are -1
+// pops_sort: minimum, quartiles and maximum of patches of few cells.
+// block    one superpatch; SORTERS threads, one patch each
+// writes   raw[stat + 4 ... 8], raw[centred + 3 ... 7]; nothing for -1
 extern "C" __global__ void __launch_bounds__(128, 5)
     pops_sort_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                       int centred) {
@@ -783,8 +784,8 @@ extern "C" __global__ void __launch_bounds__(64, 5)
     sort_of(z, *sweep, rows, linear, Raw(raw, *sweep), stat, centred);
 }
 
-// pops_select: the same of larger patches.
-// block    a superpatch; warp: a patch
+// pops_select: the same for larger patches.
+// block    one superpatch; warp: one patch
 extern "C" __global__ void __launch_bounds__(384, 2)
     pops_select_float32(const float* __restrict__ z, const Sweep* __restrict__ sweep, int rows, int linear, double* __restrict__ raw, int stat,
                         int centred) {
@@ -800,9 +801,9 @@ extern "C" __global__ void __launch_bounds__(384, 2)
 
 // The features of one kind and scale of an example.
 struct Series {
-    int feature;   // of raw features
+    int feature;   // among the raw features
     int first, n;  // patches of the scale
-    int place;     // among the series of an example in the results
+    int place;     // position among the series of an example in the results
 };
 
 // Statistics of all series of all examples.
@@ -825,10 +826,10 @@ __device__ void write_five(const Five& five, const Results& results, i64 at) {
 }
 
 // pops_sum_up: mean, variance, skewness and kurtosis of series.                (section 5)
-// block    examples along x, a series along y; thread: a series of an example
-// writes   results[0 ... 3], patches: how many values there are
+// block    examples along x, one series along y; thread: one series of one example
+// writes   results[0 ... 3]; patches: number of values
 extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i64 examples,
-                                       i64 n_patches, i64 n_series, i64 least, double* results,
+                                       i64 n_patches, i64 n_series, i64 min_values, double* results,
                                        i64* patches) {
     const i64 example = blockIdx.x * (i64)blockDim.x + threadIdx.x;
     if (example >= examples) return;
@@ -846,7 +847,7 @@ extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i6
         total += value - base;
     }
     patches[at] = m;
-    if (m < least) {
+    if (m < min_values) {
         for (int k = 0; k < 4; ++k) out(k, at) = NOT_A_NUMBER;
         return;
     }
@@ -867,31 +868,31 @@ extern "C" __global__ void pops_sum_up(const double* raw, const Series* list, i6
     out(3, at) = shape.kurtosis;
 }
 
-// pops_sort_series: least, quartiles and greatest of short series.
-// block    as of pops_sum_up, of SORTERS threads
+// pops_sort_series: minimum, quartiles and maximum of short series.
+// block    as for pops_sum_up, with SORTERS threads
 // writes   results[4 ... 8]
 extern "C" __global__ void __launch_bounds__(64, 5)
     pops_sort_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
-                     i64 n_series, int least, int linear, double* results) {
+                     i64 n_series, int min_values, int linear, double* results) {
     const i64 example = blockIdx.x * (i64)blockDim.x + threadIdx.x;
     if (example >= examples) return;
     const Series series = list[blockIdx.y];
     const Cells<double> cells = {values_of(raw, series, example, examples, n_patches), series.n};
     const Results out = {results, examples * n_series};
-    const Five five = five_by_thread(cells, series.n, series.n, least, linear);
+    const Five five = five_by_thread(cells, series.n, series.n, min_values, linear);
     write_five(five, out, example * n_series + series.place);
 }
 
-// pops_select_series: the same of longer ones.
-// warp     a series of an example
+// pops_select_series: the same for longer series.
+// warp     one series of one example
 extern "C" __global__ void __launch_bounds__(256, 3)
     pops_select_series(const double* raw, const Series* list, i64 examples, i64 n_patches,
-                       i64 n_series, int least, int linear, double* results) {
+                       i64 n_series, int min_values, int linear, double* results) {
     const i64 example = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
     if (example >= examples) return;
     const Series series = list[blockIdx.y];
     const Cells<double> cells = {values_of(raw, series, example, examples, n_patches), series.n};
     const Results out = {results, examples * n_series};
-    const Five five = five_by_warp(cells, series.n, series.n, least, linear);
+    const Five five = five_by_warp(cells, series.n, series.n, min_values, linear);
     if (threadIdx.x % 32 == 0) write_five(five, out, example * n_series + series.place);
 }

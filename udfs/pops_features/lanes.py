@@ -1,8 +1,7 @@
-"""Order statistics of many small sets at once: a lane a set, a sorting network for all of them.
+"""Order statistics of many small sets at once: one vector lane per set, sorted by a network.
 
-A network compares and exchanges the same places whatever the values are, so that a vector of the
-processor does it for `WIDTH` sets in one step: no branch, no ranks, and a small patch costs what
-its few comparisons cost.
+A sorting network compares and exchanges the same places whatever the values are. A vector
+instruction therefore processes `WIDTH` sets in one step, without branches.
 """
 
 from functools import cache
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDTH = 16
-"""Sets side by side: what a vector of 512 bits holds of float32."""
+"""Sets that are sorted together: the number of float32 in a vector of 512 bits."""
 
-MOST = 1024
-"""Largest set that goes through a network; its comparisons grow as n log^2 n."""
+MAX_NETWORK = 1024
+"""Maximum size of a set for a network, whose number of comparisons grows as n log^2 n."""
 
 
 @cache
@@ -50,7 +49,7 @@ def network(n: int) -> "NDArray[np.int64]":
 
 @cache
 def network_for(n: int, places: tuple[int, ...]) -> "NDArray[np.int64]":
-    """List the exchanges of `network(n)` that matter for some places of the sorted values."""
+    """List the exchanges of `network(n)` that some places of the sorted values depend on."""
     needed = set(places)
     kept = []
     for low, high in network(n)[::-1].tolist():
@@ -62,9 +61,9 @@ def network_for(n: int, places: tuple[int, ...]) -> "NDArray[np.int64]":
 
 @intrinsic
 def exchange(context: Any, sets: Any, low: Any, high: Any) -> Any:
-    """Put the smaller of two rows of sets[n, WIDTH], value by value, into the first of them.
+    """Compare two rows of sets[n, WIDTH] and write the smaller values to the first row.
 
-    LLVM does not make a vector of this loop by itself: it cannot know that the rows differ.
+    LLVM does not vectorise this loop by itself, because it cannot know that the rows differ.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -87,6 +86,6 @@ def exchange(context: Any, sets: Any, low: Any, high: Any) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sort(sets, exchanges):
-    """Sort each lane of sets[n, WIDTH] as far as the exchanges do."""
+    """Apply the exchanges to each lane of sets[n, WIDTH]."""
     for k in range(exchanges.shape[0]):
         exchange(sets, exchanges[k, 0], exchanges[k, 1])

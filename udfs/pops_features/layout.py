@@ -1,4 +1,4 @@
-"""How the GPU's blocks divide examples: superpatches (section 4.1.2), and the patches of each."""
+"""Division of examples among the GPU's blocks: superpatches (section 4.1.2), their patches."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .division import Axis, Division, Scale
+from .division import Division, Scale, WindowAxis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from . import Options
 
-# as kernels.cu has them
+# the same values as in kernels.cu
 SIDE, SCALES, ROOM = 33, 16, 4800
 HEAD = np.dtype(
     [(name, np.int32) for name in ("pitch", "step_x", "step_y", "places", "parts", "patches")]
@@ -28,19 +28,19 @@ PART = np.dtype(
     + [(name, np.int32) for name in ("wide", "deep", "across", "up", "step_x", "step_y")]
     + [(name, np.int32) for name in ("left", "low", "width", "columns")]
     + [("inverse", np.uint32)]
-    + [(name, np.int32) for name in ("slot", "least", "along")]
+    + [(name, np.int32) for name in ("slot", "min_cells", "along")]
 )
 
 
 class Side(NamedTuple):
-    """An axis of an example, in superpatches."""
+    """The superpatches of an example along one axis."""
 
-    axis: Axis
-    """Of the examples."""
+    axis: WindowAxis
+    """The windows of the examples."""
     stride: int
-    """Cells in which the patches of a superpatch start."""
-    reach: int
-    """Cells that its patches may have."""
+    """Number of cells in which the patches of a superpatch start."""
+    extent: int
+    """Number of cells that its patches may cover."""
 
     @property
     def starts(self) -> "NDArray[np.int64]":
@@ -55,7 +55,7 @@ def lay_out(
     options: "Options",
     room: int | None,
 ) -> tuple[int, "NDArray[np.uint8]"]:
-    """Write down the superpatches of an example, and the patches of some scales in each.
+    """Describe the superpatches of an example, and the patches of some scales in each.
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ def lay_out(
     grid : Grid
     options : Options
     room : int, optional
-        Columns of windows that a block can keep at a time.
+        Number of columns of windows that a block can keep in shared memory.
 
     Returns
     -------
     places : int
-        Superpatches of an example.
+        Number of superpatches of an example.
     sweep : uint8[]
-        As `Sweep` in kernels.cu and what lies behind it.
+        `Sweep` of kernels.cu, and the arrays that follow it.
     """
     x, y = superpatches(division, scales, room)
     west, south = (each.ravel() for each in np.meshgrid(x.starts, y.starts))
     place = np.zeros(west.size + west.size % 2, PLACE)
     place["west"][: west.size], place["south"][: west.size] = west, south
-    place["wide"][: west.size] = np.minimum(x.reach, x.axis.size - west)
-    place["deep"][: west.size] = np.minimum(y.reach, y.axis.size - south)
+    place["wide"][: west.size] = np.minimum(x.extent, x.axis.size - west)
+    place["deep"][: west.size] = np.minimum(y.extent, y.axis.size - south)
     part = np.zeros((west.size, len(scales)), PART)
     firsts = [0, *accumulate(scale.patches for scale in division.scales)]
     for k, scale in enumerate(scales):
@@ -109,11 +109,11 @@ def _fill_in(
     width = np.where(across > 0, (across - 1) * scale.x.step + scale.x.size, 0)
     part["width"], part["columns"] = width, width * up
     part["inverse"] = np.where(width > 1, (2**32 - 1) // np.maximum(width, 1) + 1, 0)
-    part["least"], part["along"] = scale.least(options), scale.y.count
+    part["min_cells"], part["along"] = scale.min_cells(options), scale.y.count
 
 
-def _started(axis: Axis, starts: Any, stride: int) -> tuple[Any, Any]:
-    """Find the first window that starts in each superpatch, and how many do."""
+def _started(axis: WindowAxis, starts: Any, stride: int) -> tuple[Any, Any]:
+    """Find the first window that starts in each superpatch, and the number of such windows."""
     first, stop = (
         np.minimum(-(-cells // axis.step), axis.count) for cells in (starts, starts + stride)
     )
@@ -121,7 +121,7 @@ def _started(axis: Axis, starts: Any, stride: int) -> tuple[Any, Any]:
 
 
 def _rounds(part: Any, scales: Sequence[Scale], room: int | None) -> list[int]:
-    """Give each part the slot of its first column, and the ends of the scales of each round."""
+    """Assign each part the slot of its first column; return the last scale of each round."""
     ends, kept = [], np.zeros(len(part), np.int64)
     for k, scale in enumerate(scales):
         columns = part["columns"][:, k]
@@ -139,17 +139,17 @@ def _rounds(part: Any, scales: Sequence[Scale], room: int | None) -> list[int]:
 def superpatches(
     division: Division, scales: Sequence[Scale], room: int | None
 ) -> tuple[Side, Side]:
-    """Say in how large a part of an example the patches start that a block takes.
+    """Choose the part of an example in which the patches of one block start.
 
-    It is halved until its columns have room in shared memory, and its cells as well, unless it is
-    smaller than a patch by then. Of patches that are too wide for that the columns are not kept.
+    The part is halved until its columns fit into shared memory, and its cells as well unless the
+    part becomes smaller than a patch. Columns of patches that are too wide for that are not kept.
 
     Parameters
     ----------
     division : Division
     scales : sequence of Scale
     room : int, optional
-        Columns of all rows of patches of a scale, for which there is room.
+        Maximum number of columns of all rows of patches of a scale.
     """
     sides = division.x, division.y
     largest = max(scale.x.size for scale in scales), max(scale.y.size for scale in scales)
@@ -166,12 +166,15 @@ def superpatches(
     strides = sides[0].size, sides[1].size
     while max(strides) > 1 and not fits(*strides):
         strides = (strides[0] + 1) // 2, (strides[1] + 1) // 2
-    x, y = (Side(*each, 0) for each in zip(sides, strides, strict=True))
-    return x._replace(reach=x.stride + largest[0] - 1), y._replace(reach=y.stride + largest[1] - 1)
+    x, y = (
+        Side(axis, stride, stride + size - 1)
+        for axis, stride, size in zip(sides, strides, largest, strict=True)
+    )
+    return x, y
 
 
 def _columns(scale: Scale, wide: int, deep: int) -> int:
-    """Count the columns of all rows of patches that start in so many cells, at most."""
+    """Upper bound of the columns of all rows of patches that start in wide x deep cells."""
     across = min(scale.x.count, -(-wide // scale.x.step))
     up = min(scale.y.count, -(-deep // scale.y.step))
     return up * ((across - 1) * scale.x.step + scale.x.size)

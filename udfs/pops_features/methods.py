@@ -1,11 +1,11 @@
-"""What is taken of a patch: the methods by name, ours and those of the user."""
+"""The methods that compute features of a patch: built-in and user-defined ones, by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import Options
-    from .own import Own
+    from .user_methods import UserMethod
 
 FEATURES = {
     "pca": ("pca1", "pca2"),
@@ -16,25 +16,23 @@ FEATURES = {
 
 BUILT_IN = tuple(FEATURES)
 PCA, STAT, TERNARY, CENTRED = range(4)
-"""Their places among the built-in ones."""
+"""Positions in `BUILT_IN`."""
 
 STATISTICS = FEATURES["stat"]
-"""Taken of the heights of a patch, and of the features of an example's patches."""
+"""Computed for the heights of a patch, and for the features of an example's patches."""
 
-OWN: "dict[str, Own]" = {}
-"""Methods of `spatialq.pops_method`."""
+USER_METHODS: "dict[str, UserMethod]" = {}
+"""Methods registered by `spatialq.pops_method`."""
 
 
-def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> Sequence[str]:
+def features_of(method: str, own: "Mapping[str, UserMethod]" = USER_METHODS) -> Sequence[str]:
     """List the features of a method.
 
     Parameters
     ----------
-    function : str
-        Whose errors they are.
     method : str
     own : mapping, optional
-        Methods of the user's own; by default all that there are by now.
+        User-defined methods; by default all that are registered now.
 
     Raises
     ------
@@ -45,14 +43,14 @@ def features_of(function: str, method: str, own: "Mapping[str, Own]" = OWN) -> S
         return own[method].features
     if method in FEATURES:
         return FEATURES[method]
-    message = f"{function}: no method {method!r}; there is {', '.join([*FEATURES, *OWN])}"
+    message = f"no method {method!r}; there is {', '.join([*FEATURES, *USER_METHODS])}"
     raise ValueError(message)
 
 
 def cpu_only(options: "Options") -> str:
-    """Say which of the methods cannot run on the GPU, and why, or nothing."""
-    for name, method in options.own.items():
-        from .own_gpu import problem
+    """Say which method cannot run on the GPU, and why; empty if all can."""
+    for name, method in options.user_methods.items():
+        from .user_methods_gpu import problem
 
         if why := problem(method.function):
             return f"the method {name!r}{why}"
@@ -60,7 +58,7 @@ def cpu_only(options: "Options") -> str:
 
 
 def first_rows(options: "Options") -> tuple[dict[str, int], int]:
-    """Give the place of each method's first feature among those of all, and how many there are."""
+    """Give the position of each method's first feature, and the number of features."""
     starts, total = {}, 0
     for method, features in options.features.items():
         starts[method] = total

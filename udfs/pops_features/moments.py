@@ -1,28 +1,28 @@
 """Moments of patches: sums over each column of a window, columns merged into patches.
 
-A column of a window is the same for all patches side by side, so it is summed once for all of them,
-in loops along the rows of the grid. Sums of a column count from its first height, those of a patch
-from the mean of its first column, never from sea level: a value of a set of n is at most sqrt(n)
-standard deviations off its mean, so power sums about it lose no more than the digits of n, where
-raw ones (Liang et al. 2022, eq. 5) lose all.
-`kernels.cu` does the same operations in the same order.
+A column of a window belongs to several adjacent patches, so it is summed once for all of them, in
+loops along the rows of the grid. Sums of a column are relative to its first height, those of a
+patch to the mean of its first column, and not to sea level. A value of a set of n differs from the
+mean by at most sqrt(n) standard deviations, so power sums about it lose no more than the digits of
+n, whereas raw power sums (Liang et al. 2022, eq. 5) may lose all digits.
+`kernels.cu` has the same operations in the same order.
 """
 
 from spatialq.runtime.compile_cache import njit
 
 COLUMN = 7
-"""Of a column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""
+"""Numbers per column: first height, mean, squares, cubes, fourth powers, moment with y; scratch."""
 
 MOMENTS = 7
-"""Of a patch: one of its heights, the mean from it, sums of squares, cubes and fourth powers about
-the mean, moments with x and y."""
+"""Numbers per patch: one of its heights, the mean relative to it, sums of squares, cubes and fourth
+powers about the mean, moments with x and y."""
 
 BASE, MEAN, M2, M3, M4, MX, MY = range(MOMENTS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_columns(z, row, left, width, size, higher, sums):
-    """Fill in sums[:, :width] for the columns of a window.
+    """Compute sums[:, :width] for the columns of a window.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def sum_columns(z, row, left, width, size, higher, sums):
     width, size : int
         Columns and rows.
     higher : bool
-        Whether cubes and fourth powers are wanted, too.
+        Whether cubes and fourth powers are needed.
     sums : float64[COLUMN, >= width]
     """
     first, mean, squares, cubes, fourths, tilt, off = (
@@ -51,7 +51,7 @@ def sum_columns(z, row, left, width, size, higher, sums):
         line = z[row + r, left : left + width]
         for x in range(width):
             off[x] = line[x] - first[x]
-        for x in range(width):  # a row counts in all totals from its own on
+        for x in range(width):  # each row is in the totals of all later rows
             mean[x] += off[x]
             tilt[x] += mean[x]
         if higher:
@@ -65,9 +65,9 @@ def sum_columns(z, row, left, width, size, higher, sums):
         else:
             for x in range(width):
                 squares[x] += off[x] * off[x]
-    inverse, middle = 1.0 / size, 0.5 * (size + 1)
+    inverse, centre = 1.0 / size, 0.5 * (size + 1)
     for x in range(width):
-        tilt[x] = middle * mean[x] - tilt[x]
+        tilt[x] = centre * mean[x] - tilt[x]
     for x in range(width):
         total, mu = mean[x], mean[x] * inverse
         if higher:
@@ -79,16 +79,16 @@ def sum_columns(z, row, left, width, size, higher, sums):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def merge_columns(sums, left, columns, rows, higher, moments, at):
-    """Fill in moments[:, at] for the patch of some of the columns of a window.
+    """Compute moments[:, at] for a patch from its columns of a window.
 
     Parameters
     ----------
     sums : float64[COLUMN, width]
-        Of the window, from `sum_columns`.
+        From `sum_columns` for the window.
     left, columns : int
-        First column of the patch in the window, and how many it has.
+        First column of the patch in the window, and number of columns.
     rows : int
-        Of the window.
+        Number of rows of the window.
     higher : bool
         As for `sum_columns`.
     moments : float64[MOMENTS, patches]
@@ -102,7 +102,7 @@ def merge_columns(sums, left, columns, rows, higher, moments, at):
         e = (sums[0, k] - first) + (sums[1, k] - mean)
         square = e * e
         a1 += e
-        tilt += a1  # a column counts in all totals from its own on
+        tilt += a1  # each column is in the totals of all later ones
         my += sums[5, k]
         squares = sums[2, k]
         own += squares

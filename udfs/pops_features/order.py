@@ -6,7 +6,7 @@ import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
-from .lanes import MOST, WIDTH, network, network_for, sort
+from .lanes import MAX_NETWORK, WIDTH, network, network_for, sort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ BUCKETS = 1024
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def quartile(j, n, linear):
-    """Say where the j-th quartile of n sorted values is.
+    """Locate the j-th quartile among n sorted values.
 
     Position j / 4 of type 7 (`linear`) or 8 of Hyndman and Fan 1996, as a fraction of integers.
 
@@ -42,8 +42,8 @@ def quartile(j, n, linear):
 
 
 def exchanges(n: int, linear: bool) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":  # noqa: FBT001
-    """Give the networks for complete sets of n values, and for those with missing ones."""
-    if n > MOST:
+    """Give the networks for complete sets of n values, and for sets with missing values."""
+    if n > MAX_NETWORK:
         return np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
     places = {0, n - 1}
     for j in (1, 2, 3):
@@ -54,16 +54,16 @@ def exchanges(n: int, linear: bool) -> "tuple[NDArray[np.int64], NDArray[np.int6
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def five_of_lanes(sets, counts, lanes, complete, whole, linear, five, first):
-    """Fill in five[:, first : first + lanes] for the sets in sets[n, WIDTH], which get sorted.
+    """Compute five[:, first : first + lanes] for the sets in sets[n, WIDTH], which are sorted.
 
     Parameters
     ----------
     sets : float[n, WIDTH]
         NaN where a value is missing.
     counts : int64[WIDTH]
-        Values of each set that are there.
+        Number of values of each set.
     lanes : int
-        How many sets there are.
+        Number of sets.
     complete, whole : int64[exchanges, 2]
         Networks for sets without and with missing values.
     linear : bool
@@ -87,7 +87,7 @@ def five_of_lanes(sets, counts, lanes, complete, whole, linear, five, first):
         if m == 0:
             five[:, at] = np.nan
             continue
-        if m != known:  # mostly the same for all: integers divide slowly
+        if m != known:  # usually equal for all lanes; integer division is slow
             known = m
             for j in range(1, 4):
                 places[j], shares[j] = quartile(j, m, linear)
@@ -102,10 +102,10 @@ def five_of_lanes(sets, counts, lanes, complete, whole, linear, five, first):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def five_of_many(values, n, linear, counts, rest, five, at):
-    """Fill in five[:, at] for values[:n], of which none is missing.
+    """Compute five[:, at] for values[:n], of which none is missing.
 
-    The values are counted in equal intervals between the least and the greatest; only those in
-    the same intervals as the quartiles are sorted.
+    The values are counted in equal intervals between minimum and maximum; only the values in the
+    intervals that contain quartiles are sorted.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def five_of_many(values, n, linear, counts, rest, five, at):
         low = min(values[k], low)
         high = max(values[k], high)
     five[0, at], five[4, at] = low, high
-    # halves, since greatest less least may be more than a number can be
+    # halves, since the maximum minus the minimum may overflow
     base = 0.5 * low
     scale = (BUCKETS - 1) / (0.5 * high - base)
     places, shares, skipped = np.empty(4, np.int64), np.empty(4), np.zeros(4, np.int64)

@@ -1,4 +1,4 @@
-"""Raw features of the patches of some examples side by side, one scale at a time."""
+"""Raw features of the patches of adjacent examples, one scale at a time."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from spatialq.runtime.compile_cache import njit
 
 from .features import write_pca, write_pca_ternary, write_stat, write_stat_centred
 from .holes import SPREAD, sum_cells
-from .lanes import MOST, WIDTH
+from .lanes import MAX_NETWORK, WIDTH
 from .methods import CENTRED, PCA, STAT, TERNARY
 from .moments import COLUMN, MEAN, MOMENTS, merge_columns, sum_columns
 from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
@@ -14,10 +14,10 @@ from .order import BUCKETS, FIVE, five_of_lanes, five_of_many
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_patches(
-    z, row, left, examples, step, sx, sy, tx, ty, nx, ny, dx, dy, least, rows, complete, whole,
+    z, row, left, examples, step, sx, sy, tx, ty, nx, ny, dx, dy, min_cells, rows, complete, whole,
     linear, raw, counts,
 ):  # fmt: skip
-    """Fill in the raw features of all patches of one scale in a run of examples.
+    """Compute the raw features of all patches of one scale in a run of examples.
 
     Parameters
     ----------
@@ -26,21 +26,21 @@ def fill_patches(
     row, left : int
         South-western cell of the first example.
     examples, step : int
-        How many, and from one to the next, in columns.
+        Number of examples, and columns from one to the next.
     sx, sy, tx, ty, nx, ny : int
-        Cells of a patch, cells from one to the next, and patches of an example, along x and y.
+        Cells of a patch, cells from one patch to the next, and patches per example, along x and y.
     dx, dy : float
         Spacing of the cells.
-    least : int
-        Cells of a patch that must have a value.
+    min_cells : int
+        Minimum number of cells of a patch that have a value.
     rows : int64[4]
-        First row in `raw` of each method, -1 where it is not wanted.
+        First row in `raw` of each method; -1 if it is not wanted.
     complete, whole : int64[exchanges, 2]
         From `order.exchanges`, for a patch.
     linear : bool
-        Kind of quartiles.
+        Whether quartiles are of type 7 instead of type 8.
     raw : float64[series, examples * nx * ny]
-        Out: example, then patches with y fastest; NaN for a patch with too few values.
+        Out: by example, then by patch with y varying fastest; NaN for a patch with too few values.
     counts : int64[examples * nx * ny]
         Out: cells with a value.
     """
@@ -81,13 +81,13 @@ def fill_patches(
     if rows[CENTRED] >= 0:
         write_stat_centred(moments, five, counts, raw[rows[CENTRED] :])
     for at in range(total):
-        if counts[at] < least:
+        if counts[at] < min_cells:
             raw[:, at] = np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def origin(at, per_example, ny, step, tx, ty):
-    """Give row and column of a patch's first cell from that of the first example."""
+    """Row and column of a patch's first cell, relative to the first example."""
     example, patch = at // per_example, at % per_example
     return (patch % ny) * ty, example * step + (patch // ny) * tx
 
@@ -96,9 +96,9 @@ def origin(at, per_example, ny, step, tx, ty):
 def order_patches(
     z, row, left, step, sx, sy, tx, ty, per_example, ny, complete, whole, linear, counts, five
 ):
-    """Fill in the order statistics of all patches; see `fill_patches`."""
+    """Compute the order statistics of all patches; see `fill_patches`."""
     n, total = sx * sy, counts.size
-    if n <= MOST:
+    if n <= MAX_NETWORK:
         sets = np.empty((n, WIDTH), z.dtype)
         souths, wests = np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
         for first in range(0, total, WIDTH):

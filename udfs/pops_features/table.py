@@ -1,4 +1,4 @@
-"""What kernels find as the columns of `pops_features` and `pops_patches`."""
+"""The columns of the results of `pops_features` and `pops_patches`."""
 
 from itertools import pairwise
 from math import prod
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spatialq.functions.declaration import Text
+from spatialq.data.columns import Text
 
 from .methods import STATISTICS, first_rows
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
     from . import Options
-    from .division import Axis, Division
+    from .division import Division, WindowAxis
 
 
 class Series(NamedTuple):
@@ -23,11 +23,11 @@ class Series(NamedTuple):
     method: int
     scale: int
     feature: int
-    """Its place among the features of all methods."""
+    """Its position among the features of all methods."""
 
 
 def series_of(division: "Division", options: "Options") -> list[Series]:
-    """List the rows of an example: method by method, in it scale by scale."""
+    """List the series of an example: by method, then by scale, then by feature."""
     starts, total = first_rows(options)
     return [
         Series(m, k, f)
@@ -53,12 +53,12 @@ def features_table(
     grid : Grid
     division : Division
     rows : range
-        Of examples.
+        Rows of examples.
     options : Options
     statistics : float64[9, columns of examples, rows of examples, series]
     patches : int64[columns, rows, series]
     xp : module
-        NumPy, or what has its functions where the arrays are; text is in the host's memory.
+        The library of the arrays, NumPy or CuPy; text is always in main memory.
     """
     series = series_of(division, options)
     shape = patches.shape
@@ -83,13 +83,13 @@ def features_table(
 def room_for_patches(
     division: "Division", rows: range, options: "Options", xp: Any = np
 ) -> tuple[Any, list[Any]]:
-    """Make room for the values of `pops_patches`.
+    """Allocate the values of `pops_patches`.
 
     Returns
     -------
     value : float64[rows of the table]
     parts : list of float64[features of all methods, columns of examples, rows of examples, patches]
-        Views of it, one for each scale; y of the patches is fastest.
+        Views of `value`, one per scale; y of the patches varies fastest.
     """
     _, features = first_rows(options)
     shapes = [(features, division.x.count, len(rows), scale.patches) for scale in division.scales]
@@ -113,7 +113,7 @@ def patches_table(
     ----------
     division : Division
     rows : range
-        Of examples.
+        Rows of examples.
     options : Options
     value, parts : arrays
         From `room_for_patches`.
@@ -158,5 +158,5 @@ def _names(options: "Options") -> list[str]:
     return [name for names in options.features.values() for name in names]
 
 
-def _centre(origin: float, spacing: float, axis: "Axis", index: Any) -> Any:
+def _centre(origin: float, spacing: float, axis: "WindowAxis", index: Any) -> Any:
     return origin + spacing * (index * axis.step + 0.5 * (axis.size - 1))

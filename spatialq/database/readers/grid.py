@@ -8,14 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.sql_function import SqlFunction
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files, open_once, warn_about
 from spatialq.io.grid.source import READER, SCHEMA, GridSource
 from spatialq.io.view import check_bounds, inside
-
-RETURNS = "STRUCT(x DOUBLE[], y DOUBLE[], z DOUBLE[])"
 
 
 def read_grid_sql(path: Any, nodata: Any, band: Any, bounds: Any) -> pa.Array:
@@ -80,15 +77,3 @@ def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
     return pa.StructArray.from_arrays(
         [pa.ListArray.from_arrays(offsets, column) for column in rows.columns], SCHEMA.names
     )
-
-
-SQL_FUNCTIONS = (
-    SqlFunction(
-        "read_grid_sql",
-        ("VARCHAR", "DOUBLE", "INTEGER", "DOUBLE[]"),
-        "VARCHAR",
-        read_grid_sql,
-        volatile=False,
-    ),
-    SqlFunction("read_grid_span", ("VARCHAR", "BIGINT"), RETURNS, read_grid_span),
-)

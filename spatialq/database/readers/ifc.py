@@ -7,27 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spatialq.database.sql_function import SqlFunction
-from spatialq.functions.sql_text import identifier
 from spatialq.io.files import find_files
 from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.guard import READER
-
-SQL_TYPES = {
-    pa.string(): "VARCHAR",
-    pa.bool_(): "BOOLEAN",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.float64(): "DOUBLE",
-    ifc_tables.MESH: "STRUCT(vertices DOUBLE[], faces INTEGER[])",
-}
-
-
-def struct_type(schema: pa.Schema) -> str:
-    """Give the SQL type of a list of a table's rows."""
-    fields = ", ".join(f"{identifier(field.name)} {SQL_TYPES[field.type]}" for field in schema)
-    return f"STRUCT({fields})[]"
 
 
 def lists(tables: list[pa.Table], schema: pa.Schema) -> pa.ListArray:
@@ -92,18 +75,3 @@ read_ifc_relations = reader(ifc_tables.RELATIONS, "relations", geometry=False)
 read_ifc_properties = reader(ifc_tables.PROPERTIES, "properties", geometry=False)
 read_ifc_errors = reader(ifc_tables.ERRORS, "load_errors", geometry=True)
 read_ifc_models = reader(ifc_tables.MODELS, "summary", geometry=False)
-
-SQL_FUNCTIONS: tuple[SqlFunction, ...] = (
-    SqlFunction("spatialq_ifc_files", ("VARCHAR",), "VARCHAR[]", read_ifc_files, volatile=False),
-    *(
-        SqlFunction(name, ("VARCHAR", "DOUBLE"), struct_type(schema), call)
-        for name, schema, call in (
-            ("spatialq_ifc_elements", ifc_tables.ELEMENTS, read_ifc_elements),
-            ("spatialq_ifc_relations", ifc_tables.RELATIONS, read_ifc_relations),
-            ("spatialq_ifc_properties", ifc_tables.PROPERTIES, read_ifc_properties),
-            ("spatialq_ifc_errors", ifc_tables.ERRORS, read_ifc_errors),
-            ("spatialq_ifc_models", ifc_tables.MODELS, read_ifc_models),
-        )
-    ),
-)
-"""What the installer registers."""

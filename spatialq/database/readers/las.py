@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spatialq.database.sql_function import SqlFunction
+from spatialq.data.arrow import ARROW_TYPES, SQL_TYPES
+from spatialq.database.sql_functions import LAS_COLUMNS, LAS_EXTRA
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.crs import require_same
@@ -21,68 +22,6 @@ from spatialq.io.files import find_files, warn_about
 from spatialq.io.las.header import READER
 from spatialq.io.las.source import LasSource, open_las
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
-
-STANDARD = {
-    "point_id": "BIGINT",
-    "x": "DOUBLE",
-    "y": "DOUBLE",
-    "z": "DOUBLE",
-    "intensity": "USMALLINT",
-    "return_number": "UTINYINT",
-    "number_of_returns": "UTINYINT",
-    "synthetic": "BOOLEAN",
-    "key_point": "BOOLEAN",
-    "withheld": "BOOLEAN",
-    "overlap": "BOOLEAN",
-    "scanner_channel": "UTINYINT",
-    "scan_direction_flag": "BOOLEAN",
-    "edge_of_flight_line": "BOOLEAN",
-    "classification": "UTINYINT",
-    "scan_angle_rank": "TINYINT",
-    "scan_angle": "FLOAT",
-    "user_data": "UTINYINT",
-    "point_source_id": "USMALLINT",
-    "gps_time": "DOUBLE",
-    "red": "USMALLINT",
-    "green": "USMALLINT",
-    "blue": "USMALLINT",
-    "nir": "USMALLINT",
-    "wavepacket_index": "UTINYINT",
-    "wavepacket_offset": "UBIGINT",
-    "wavepacket_size": "UINTEGER",
-    "return_point_wave_location": "FLOAT",
-    "x_t": "FLOAT",
-    "y_t": "FLOAT",
-    "z_t": "FLOAT",
-    "file_name": "VARCHAR",
-}
-"""The columns that `read_las_span` has a place of its own for; the rest are extra bytes."""
-
-EXTRA = {"floats": "DOUBLE", "integers": "BIGINT", "unsigned": "UBIGINT"}
-"""The places for extra bytes: by kind of number, a list of columns each."""
-
-ARROW_TYPES = {
-    "BIGINT": pa.int64(),
-    "UBIGINT": pa.uint64(),
-    "UINTEGER": pa.uint32(),
-    "USMALLINT": pa.uint16(),
-    "UTINYINT": pa.uint8(),
-    "TINYINT": pa.int8(),
-    "BOOLEAN": pa.bool_(),
-    "DOUBLE": pa.float64(),
-    "FLOAT": pa.float32(),
-    "VARCHAR": pa.string(),
-}
-SQL_TYPES = {
-    **{arrow: sql for sql, arrow in ARROW_TYPES.items()},
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-}
-
-RETURNS = "STRUCT({}, {})".format(
-    ", ".join(f"{name} {kind}[]" for name, kind in STANDARD.items()),
-    ", ".join(f"{name} {kind}[][]" for name, kind in EXTRA.items()),
-)
 
 
 def read_las_sql(path: Any, bounds: Any, columns: Any) -> pa.Array:
@@ -125,11 +64,11 @@ def _query(path: str | None, bounds: list[float] | None, columns: list[str] | No
 
 def _places(schema: pa.Schema, names: Sequence[str]) -> dict[str, tuple[str, int, int]]:
     """Give each extra bytes column its place: kind of number, position there, how many values."""
-    used = dict.fromkeys(EXTRA, 0)
+    used = dict.fromkeys(LAS_EXTRA, 0)
     places = {}
     for name in names:
         column_type = schema.field(name).type
-        if name in STANDARD and column_type == ARROW_TYPES[STANDARD[name]]:
+        if name in LAS_COLUMNS and column_type == ARROW_TYPES[LAS_COLUMNS[name]]:
             continue
         fixed = pa.types.is_fixed_size_list(column_type)
         value, n = (column_type.value_type, column_type.list_size) if fixed else (column_type, 1)
@@ -203,14 +142,14 @@ def _read(
 def _struct(plan: dict[str, Any], arrays: dict[str, pa.Array], rows: int) -> pa.StructArray:
     """Build the one row of `RETURNS`: NULL for what is not asked for."""
     fields: dict[str, pa.Array] = {}
-    for name, kind in STANDARD.items():
+    for name, kind in LAS_COLUMNS.items():
         if name in arrays and name not in plan["places"]:
             fields[name] = _lists(arrays[name], [0, rows])
         elif name in plan["columns"] and name not in plan["places"]:
             fields[name] = _lists(pa.nulls(rows, ARROW_TYPES[kind]), [0, rows])
         else:
             fields[name] = pa.nulls(1, pa.list_(ARROW_TYPES[kind]))
-    for extra, kind in EXTRA.items():
+    for extra, kind in LAS_EXTRA.items():
         parts = [
             part
             for name, (place, _, n) in plan["places"].items()
@@ -234,15 +173,3 @@ def _split(array: pa.Array | None, rows: int, n: int, value: pa.DataType) -> lis
     if not pa.types.is_fixed_size_list(array.type):
         return [array.cast(value)]
     return [pc.list_element(array, i).cast(value) for i in range(n)]
-
-
-SQL_FUNCTIONS = (
-    SqlFunction(
-        "read_las_sql",
-        ("VARCHAR", "DOUBLE[]", "VARCHAR[]"),
-        "VARCHAR",
-        read_las_sql,
-        volatile=False,
-    ),
-    SqlFunction("read_las_span", ("VARCHAR", "BIGINT"), RETURNS, read_las_span),
-)

@@ -1,68 +1,14 @@
-"""From DuckDB to a kernel and back: lists in, plan, run, log, lists of structs out."""
+"""What all transports share: lists in, parameters of a call, lists of structs out."""
 
 from collections.abc import Iterator, Mapping
-from inspect import Parameter, Signature
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from spatialq.database.sql_function import SqlFunction
-from spatialq.execution.call import call
-from spatialq.functions.declaration import Kind, Lists, Text, Udf
-from spatialq.functions.sql_text import identifier
-
-SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
-ARROW_TYPES = {
-    "BIGINT": pa.int64(),
-    "BOOLEAN": pa.bool_(),
-    "DOUBLE": pa.float64(),
-    "GEOMETRY": pa.binary(),  # DuckDB reads WKB
-    "INTEGER": pa.int32(),
-    "VARCHAR": pa.string(),
-}
-
-
-def kernel_function(udf: Udf) -> SqlFunction:
-    """Make the SQL function `<name>_udf` of a spatial function.
-
-    Its arguments are a list of point_ids, a list per column, one per column that it carries (NULL
-    if there is none), and a struct of the options and the device; it gives a list of structs. One
-    row is one call of the kernel, so that it serves a whole table (one row) and GROUP BY (a row a
-    group).
-    """
-    names = ["point_id", *udf.columns, *udf.carries]
-
-    def answer(*arguments: Any) -> Any:
-        *columns, options = arguments
-        lists = [each_list(column) for column in columns]
-        results = [
-            _run(udf, dict(zip(names, arrays, strict=True)), chosen)
-            for *arrays, chosen in zip(*lists, options.to_pylist(), strict=True)
-        ]
-        return list_of_structs([structs(udf, result) for result in results])
-
-    # DuckDB counts the arguments of a function by its signature.
-    parameters = [Parameter(n, Parameter.POSITIONAL_ONLY) for n in (*names, "options")]
-    answer.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    carried = (f"{kind}[]" for kind in udf.carries.values())
-    returns = ", ".join(f"{identifier(name)} {kind}" for name, kind in udf.returns.items())
-    return SqlFunction(
-        f"{udf.name}_udf",
-        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), *carried, options_type(udf)),
-        f"STRUCT({returns})[]",
-        answer,
-    )
-
-
-def options_type(udf: Udf) -> str:
-    """Give the SQL type of the options of a function, and the device."""
-    hints = get_type_hints(udf.options)
-    kinds = {name: Kind.of(hint) for name, hint in hints.items()}
-    fields = [
-        f"{name} {SQL_TYPES[kind.value]}{'[]' * kind.is_list}" for name, kind in kinds.items()
-    ]
-    return f"STRUCT({', '.join([*fields, 'device VARCHAR'])})"
+from spatialq.data.arrow import ARROW_TYPES
+from spatialq.data.columns import Lists, Text
+from spatialq.functions.catalogue import Function
 
 
 def each_list(column: Any) -> Iterator[Any]:
@@ -74,66 +20,28 @@ def each_list(column: Any) -> Iterator[Any]:
             yield chunk.values.slice(offsets[k], stop - offsets[k])
 
 
-def _run(udf: Udf, columns: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    result, _ = call(udf, arrays_of(udf, columns), *choose(udf, chosen))
-    return result
-
-
-def choose(udf: Udf, given: dict[str, Any]) -> tuple[Any, str]:
-    """Make the options of a call in SQL, and the device that is wished for.
+def choose(function: Function, given: Mapping[str, Any]) -> tuple[Any, str]:
+    """Make the parameters of a call in SQL, and the requested device.
 
     Raises
     ------
     ValueError
-        As `Udf.choose`; also if an option is NULL that must have a value.
+        As `Function.choose`; also if a parameter is NULL that must have a value.
     """
-    hints = get_type_hints(udf.options)
     named = {name: value for name, value in given.items() if name != "device"}
-    for name, value in named.items():
-        if value is None and not Kind.of(hints[name]).is_optional:
-            message = f"{udf.name}: {name} must not be NULL"
+    for each in function.parameters:
+        if not each.is_optional and named.get(each.name, 0) is None:
+            message = f"{function.name}: {each.name} must not be NULL"
             raise ValueError(message)
-    return udf.choose(named), given["device"]
+    return function.choose(named), given["device"]
 
 
-def arrays_of(udf: Udf, columns: dict[str, Any]) -> dict[str, Any]:
-    """Zero-copy views of the columns; of those carried masked copies where a value is NULL.
-
-    Raises
-    ------
-    ValueError
-        If a value is NULL that must be there, or the columns have different lengths.
-    """
-    given = {n: v for n, v in columns.items() if n not in udf.carries or v.null_count < len(v)}
-    lengths = {name: len(values) for name, values in given.items()}
-    if len(set(lengths.values())) > 1:
-        message = f"{udf.name}: the columns must have one length, got {lengths}"
-        raise ValueError(message)
-    for name, values in given.items():
-        if values.null_count and name not in udf.carries:
-            first = np.argmax(values.is_null().to_numpy(zero_copy_only=False))
-            where = (
-                f"at position {first}"
-                if name == "point_id"
-                else f"the first with point_id {columns['point_id'][int(first)]}"
-            )
-            message = (
-                f"{udf.name}: {name} must not be NULL, got {values.null_count} of them, {where}"
-            )
-            raise ValueError(message)
-    return {**dict.fromkeys(udf.carries), **{n: _array(values) for n, values in given.items()}}
-
-
-def _array(values: Any) -> Any:
-    if not values.null_count:
-        return values.to_numpy(zero_copy_only=True)
-    mask = values.is_null().to_numpy(zero_copy_only=False)
-    return np.ma.MaskedArray(values.fill_null(0).to_numpy(), mask)
-
-
-def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> Any:
+def structs(
+    function: Function, result: Mapping[str, Any], columns: Mapping[str, str] | None = None
+) -> Any:
     """Make an Arrow array of structs of what a kernel gave."""
-    columns = udf.returns if columns is None else columns
+    output = function.output
+    columns = output.columns if columns is None else columns
     arrays = []
     for name, kind in columns.items():
         values = result[name]
@@ -143,9 +51,9 @@ def structs(udf: Udf, result: Mapping[str, Any], columns: Mapping[str, str] | No
         if isinstance(values, Text):
             codes = pa.array(values.codes, mask=values.codes < 0)
             values = pa.array(values.names, pa.string()).take(codes)
-        elif name in udf.values:
-            values = pa.array(udf.values[name], pa.string()).take(pa.array(values))
-        mask = values == udf.nulls[name] if name in udf.nulls else None
+        elif name in output.codes:
+            values = pa.array(output.codes[name], pa.string()).take(pa.array(values))
+        mask = values == output.nulls[name] if name in output.nulls else None
         # from_pandas: a kernel says "no value" with NaN, SQL with NULL
         arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=True))
     return pa.StructArray.from_arrays(arrays, names=list(columns))

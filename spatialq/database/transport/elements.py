@@ -1,89 +1,44 @@
 """From tables of elements to a kernel and back: meshes in, plan, run, log, pairs out."""
 
 from dataclasses import dataclass
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.meshes import Meshes
-from spatialq.database.sql_function import SqlFunction
-from spatialq.database.transport.arrow import (
-    ARROW_TYPES,
-    choose,
-    list_of_structs,
-    options_type,
-    structs,
-)
+from spatialq.database.transport.arrow import choose, list_of_structs, structs
 from spatialq.execution.call import call
-from spatialq.functions.declaration import Udf
-from spatialq.functions.sql_text import identifier
-from spatialq.runtime import cuda
-from spatialq.runtime.cuda import on_gpu
+from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
+from spatialq.functions.catalogue import Function
 
-MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
-ELEMENT = f"STRUCT(global_id VARCHAR, identity UBIGINT, mesh {MESH})"
 FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 """What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
 
 
-def kernel_functions(udf: Udf) -> tuple[SqlFunction, SqlFunction]:
-    """Make the SQL functions `<name>_udf` and `<name>_of_meshes` of a function of elements.
+def of_sets(function: Function, firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
+    """Run the kernel once a row, on two lists of elements, and give a list of pairs.
 
-    The first gets two lists of elements, whether all pairs within the first are asked for
-    instead, and a struct of the options and the device; one row is one call of the kernel, which
-    gives a list of pairs. The second gets two meshes a row and gives a struct: how the two stand
-    to each other.
+    `within` says that all pairs within the first are asked for instead.
     """
-
-    def of_sets(firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
-        rows = zip(
-            each_set(udf, "a", firsts),
-            each_set(udf, "b", seconds),
-            within.to_pylist(),
-            options.to_pylist(),
-            strict=True,
-        )
-        return list_of_structs(
-            [_pairs(udf, a, None if alone else b, chosen) for a, b, alone, chosen in rows]
-        )
-
-    def of_meshes(firsts: Any, seconds: Any, options: Any) -> Any:
-        parts = zip(firsts.chunks, seconds.chunks, options.chunks, strict=True)
-        return pa.concat_arrays([_row_by_row(udf, a, b, chosen) for a, b, chosen in parts])
-
-    _name_arguments(of_sets, "a", "b", "within", "options")
-    _name_arguments(of_meshes, "mesh", "other", "options")
-    pair = {name: kind for name, kind in udf.returns.items() if name not in ("a", "b")}
-    return (
-        SqlFunction(
-            f"{udf.name}_udf",
-            (f"{ELEMENT}[]", f"{ELEMENT}[]", "BOOLEAN", options_type(udf)),
-            f"{struct_type({**udf.returns, 'flags': 'VARCHAR[]'})}[]",
-            of_sets,
-        ),
-        SqlFunction(
-            f"{udf.name}_of_meshes",
-            (MESH, MESH, options_type(udf)),
-            struct_type({"found": "BOOLEAN", **pair}),
-            of_meshes,
-            volatile=False,  # so that a query may name a result, and it is not computed twice
-        ),
+    rows = zip(
+        each_set(function, "a", firsts),
+        each_set(function, "b", seconds),
+        within.to_pylist(),
+        options.to_pylist(),
+        strict=True,
+    )
+    return list_of_structs(
+        [_pairs(function, a, None if alone else b, chosen) for a, b, alone, chosen in rows]
     )
 
 
-def _name_arguments(function: Any, *names: str) -> None:
-    # DuckDB counts the arguments of a function by its signature.
-    function.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])
-
-
-def struct_type(columns: Any) -> str:
-    """Write the SQL type of a struct."""
-    return "STRUCT({})".format(
-        ", ".join(f"{identifier(name)} {kind}" for name, kind in columns.items())
-    )
+def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
+    """Say how the two meshes of each row stand to each other: a struct."""
+    parts = zip(firsts.chunks, seconds.chunks, options.chunks, strict=True)
+    return pa.concat_arrays([_row_by_row(function, a, b, chosen) for a, b, chosen in parts])
 
 
 @dataclass(frozen=True)
@@ -98,7 +53,7 @@ class _Set:
     meshes: Meshes
 
 
-def each_set(udf: Udf, argument: str, column: Any) -> Any:
+def each_set(function: Function, argument: str, column: Any) -> Any:
     """Give the set of each row; NULL, as list() gives for no rows at all, has no elements."""
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()
@@ -112,7 +67,7 @@ def each_set(udf: Udf, argument: str, column: Any) -> Any:
                 global_id,
                 rows.field("identity").fill_null(0).to_numpy(),
                 (codes >= 0) & (np.bincount(known, minlength=1)[codes] > 1),
-                _meshes(f"{udf.name}: {argument}", rows.field("mesh"), global_id),
+                _meshes(f"{function.name}: {argument}", rows.field("mesh"), global_id),
             )
 
 
@@ -129,7 +84,7 @@ def _meshes(place: str, column: Any, global_id: Any = None) -> Meshes:
     vertices, vertex_starts = _flat(place, "vertices", column.field("vertices"), global_id)
     faces, face_starts = _flat(place, "faces", column.field("faces"), global_id)
     meshes = Meshes(vertices, faces, vertex_starts, face_starts)
-    check(place, meshes, global_id)
+    require_whole_meshes(place, meshes, global_id)
     return meshes
 
 
@@ -139,133 +94,22 @@ EMPTY: dict[str, list[float]] = {"vertices": [], "faces": []}
 def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
     """Turn lists of 3 m values into an array [n, 3] and the starts of the lists in it."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
-    _refuse(place, lengths % 3 != 0, f"whose number of {name} values is no multiple of 3",
+    reject_meshes(place, lengths % 3 != 0, f"whose number of {name} values is no multiple of 3",
             global_id)  # fmt: skip
     values = lists.flatten()
     if values.null_count:
         is_null = values.is_null().to_numpy(zero_copy_only=False)
-        bad = _with_any(np.concatenate([[0], np.cumsum(lengths)]), is_null)
-        _refuse(place, bad, f"with NULL among its {name}", global_id)
+        bad = meshes_with(np.concatenate([[0], np.cumsum(lengths)]), is_null)
+        reject_meshes(place, bad, f"with NULL among its {name}", global_id)
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths // 3, out=starts[1:])
     return values.to_numpy(zero_copy_only=True).reshape(-1, 3), starts
 
 
-def as_meshes(place: str, given: Any) -> Meshes:
-    """Take what a caller of `run_elements` gives as meshes.
-
-    Parameters
-    ----------
-    place : str
-        How an error begins.
-    given : Meshes, or sequence of (vertices, faces)
-
-    Raises
-    ------
-    ValueError
-        If arrays have another shape or type or are in different memories, or a mesh is broken.
-    """
-    if isinstance(given, Meshes):
-        parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
-        there = [on_gpu(part) for part in parts]
-        if any(there) and not all(there):
-            message = f"{place}: all arrays of the meshes must be in one memory"
-            raise ValueError(message)
-        view = cuda.device().view if any(there) else np.asarray
-        given = Meshes(*(view(part) for part in parts))
-    else:
-        pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
-        for k, pair in enumerate(pairs):
-            _require_shapes(f"{place}: mesh {k}", *pair)
-        given = Meshes.of([(vertices, narrowed(faces)) for vertices, faces in pairs])
-    _require_shapes(place, given.vertices, given.faces)
-    if len(given.vertex_starts) != len(given.face_starts):
-        message = f"{place}: vertex_starts and face_starts must have one length"
-        raise ValueError(message)
-    meshes = Meshes(
-        given.vertices.astype(np.float64, order="C", copy=False),
-        narrowed(given.faces),
-        given.vertex_starts.astype(np.int64, order="C", copy=False),
-        given.face_starts.astype(np.int64, order="C", copy=False),
-    )
-    for name, starts, values in (
-        ("vertex_starts", meshes.vertex_starts, meshes.vertices),
-        ("face_starts", meshes.face_starts, meshes.faces),
-    ):
-        if not (len(starts) and starts[0] == 0 and starts[-1] == len(values)
-                and (np.diff(starts) >= 0).all()):  # fmt: skip
-            message = f"{place}: {name} must grow from 0 to {len(values)}, the number of rows"
-            raise ValueError(message)
-    check(place, meshes)
-    return meshes
-
-
-def narrowed(faces: Any) -> Any:
-    """Make int32 of indices; those it has no room for stay wrong, to be refused."""
-    if faces.size and faces.dtype.itemsize >= 4 and faces.dtype != np.int32:
-        faces = faces.clip(-1 if faces.dtype.kind == "i" else 0, 2**31 - 1)
-    return faces.reshape(-1, 3).astype(np.int32, order="C", copy=False)
-
-
-def _require_shapes(place: str, vertices: Any, faces: Any) -> None:
-    for name, array, kinds, right in (
-        ("vertices", vertices, "fiu", "numbers [n, 3]"),
-        ("faces", faces, "iu", "integers [m, 3]"),
-    ):
-        is_empty = 0 in array.shape
-        if (array.dtype.kind not in kinds and not is_empty) or (
-            array.shape[1:] != (3,) and array.shape != (0,)
-        ):
-            message = f"{place}: {name} must be {right}, got {array.dtype}{list(array.shape)}"
-            raise ValueError(message)
-
-
-def check(place: str, meshes: Meshes, global_id: Any = None) -> None:
-    """Refuse meshes that no kernel may get.
-
-    Raises
-    ------
-    ValueError
-        If coordinates are not finite, or faces name vertices that are not there.
-    """
-    is_finite = np.isfinite(meshes.vertices)
-    if not is_finite.all():
-        bad = _with_any(meshes.vertex_starts, ~is_finite.all(axis=1))
-        _refuse(place, bad, "with vertices that are not finite", global_id)
-    room = np.diff(meshes.vertex_starts)[_owners(meshes.face_starts, len(meshes.faces))][:, None]
-    beyond = (meshes.faces < 0) | (meshes.faces >= room)
-    if beyond.any():
-        bad = _with_any(meshes.face_starts, beyond.any(axis=1))
-        _refuse(place, bad, "whose faces name vertices that are not there", global_id)
-
-
-def _owners(starts: Any, n: int) -> Any:
-    """Give int64[n], the mesh that each of n values belongs to; in the memory of starts."""
-    return np.cumsum(np.bincount(starts[1:-1], minlength=n + 1)[:n])
-
-
-def _with_any(starts: Any, is_bad: Any) -> Any:
-    """Give bool[k], the meshes that have one of the bad values."""
-    bad = np.zeros(len(starts) - 1, bool)
-    bad[_owners(starts, len(is_bad))[is_bad].tolist()] = True
-    return bad
-
-
-def _refuse(place: str, is_bad: Any, what: str, global_id: Any) -> None:
-    count = np.count_nonzero(is_bad)
-    if not count:
-        return
-    first = int(np.argmax(is_bad))
-    name = f"at position {first}" if global_id is None else f"global_id {global_id[first]}"
-    plural = "mesh" if count == 1 else "meshes"
-    message = f"{place} has {count} {plural} {what}, the first is {name}"
-    raise ValueError(message)
-
-
-def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
+def _pairs(function: Function, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(udf, sets, *choose(udf, chosen))
+    result, _ = call(function, sets, *choose(function, chosen))
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
@@ -276,7 +120,7 @@ def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     odd[:, 1] = result.get("b_open", False)
     odd[:, 2] = a.is_duplicate[result["a"]]
     odd[:, 3] = other.is_duplicate[result["b"]]
-    pairs = structs(udf, {
+    pairs = structs(function, {
         **result,
         "a": a.global_id.take(pa.array(result["a"])),
         "b": other.global_id.take(pa.array(result["b"])),
@@ -285,28 +129,30 @@ def _pairs(udf: Udf, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     flags = pa.ListArray.from_arrays(
         pa.array(starts, pa.int32()), pa.array(FLAGS[np.nonzero(odd)[1]], pa.string())
     )
-    return pa.StructArray.from_arrays([*pairs.flatten(), flags], names=[*udf.returns, "flags"])
+    return pa.StructArray.from_arrays(
+        [*pairs.flatten(), flags], names=[*function.output.columns, "flags"]
+    )
 
 
-def _row_by_row(udf: Udf, firsts: Any, seconds: Any, options: Any) -> Any:
+def _row_by_row(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
     """Run the kernel on the pairs of meshes of one chunk, together."""
     n = len(firsts)
     asked = np.flatnonzero(
         pc.and_(firsts.is_valid(), seconds.is_valid()).to_numpy(zero_copy_only=False)
     )
     result: dict[str, Any] = {"found": np.zeros(n, bool)}
-    columns = [name for name in udf.returns if name not in ("a", "b")]
+    columns = [name for name in function.output.columns if name not in ("a", "b")]
     for name in columns:
-        kind = ARROW_TYPES[udf.returns[name]]
-        is_real = name not in udf.values and kind == pa.float64()
+        kind = ARROW_TYPES[function.output.columns[name]]
+        is_real = name not in function.output.codes and kind == pa.float64()
         result[name] = np.full(n, np.nan) if is_real else np.zeros(n, np.int64)
     each = options.to_pylist()
     for chosen in {tuple(each[row].items()) for row in asked}:
         rows = np.array([row for row in asked if tuple(each[row].items()) == chosen])
-        settings, _ = choose(udf, dict(chosen))  # one by one, always on the CPU
-        found = udf.kernel("cpu")(
-            _meshes(f"{udf.name}: the first argument", firsts.take(pa.array(rows))),
-            _meshes(f"{udf.name}: the second argument", seconds.take(pa.array(rows))),
+        settings, _ = choose(function, dict(chosen))  # one by one, always on the CPU
+        found = function.kernel("cpu")(
+            _meshes(f"{function.name}: the first argument", firsts.take(pa.array(rows))),
+            _meshes(f"{function.name}: the second argument", seconds.take(pa.array(rows))),
             options=settings,
             pairs=(np.arange(len(rows)), np.arange(len(rows))),
         )
@@ -315,6 +161,6 @@ def _row_by_row(udf: Udf, firsts: Any, seconds: Any, options: Any) -> Any:
             result[name][rows[found["a"]]] = found[name]
     mask = np.ones(n, bool)
     mask[asked] = False
-    fields = {"found": "BOOLEAN", **{name: udf.returns[name] for name in columns}}
-    arrays = structs(udf, result, fields).flatten()
+    fields = {"found": "BOOLEAN", **{name: function.output.columns[name] for name in columns}}
+    arrays = structs(function, result, fields).flatten()
     return pa.StructArray.from_arrays(arrays, names=list(fields), mask=pa.array(mask))

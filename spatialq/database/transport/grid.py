@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from spatialq.data.grid import count_values
 from spatialq.database.loading import SUFFIXES, means_file
-from spatialq.database.sql_function import SqlFunction
 from spatialq.database.transport.arrow import choose, each_list, list_of_structs, structs
 from spatialq.errors import FileError, FileWarning
 from spatialq.execution.call import call
-from spatialq.functions.declaration import Udf
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 from spatialq.io import crs
 from spatialq.io.files import find_files, is_pattern, open_once, warn_about
 from spatialq.io.grid.source import GridSource
@@ -30,92 +29,75 @@ BAND_RESULTS = 1 << 20
 """Rows of its result at once, more or less: DuckDB holds them several times, 0.6 KiB a row."""
 
 
-def kernel_functions(udf: Udf) -> tuple[SqlFunction, ...]:
-    """Make the SQL functions of a function of grids.
+def query(function: Function, grid: Any, nodata: Any, band: Any, options: Any) -> Any:
+    """Write the query: of a table it calls `<name>_udf`, of files `<name>_band` band by band.
 
-    `<name>_sql` writes the query: of a table it calls `<name>_udf` with a list a column, of files
-    `<name>_band` for one band of rows after the other. Options travel as JSON.
+    Parameters travel as JSON.
     """
+    columns = (grid, nodata, band, options)
+    calls = zip(*(column.to_pylist() for column in columns), strict=True)
+    return pa.array([_query(function, *arguments) for arguments in calls], pa.string())
 
-    def query(grid: Any, nodata: Any, band: Any, options: Any) -> Any:
-        columns = (grid, nodata, band, options)
-        calls = zip(*(column.to_pylist() for column in columns), strict=True)
-        return pa.array([_query(udf, *arguments) for arguments in calls], pa.string())
 
-    def answer(x: Any, y: Any, z: Any, options: Any) -> Any:
-        calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
-        return list_of_structs([_of_cells(udf, *arguments) for arguments in calls])
+def of_lists(function: Function, x: Any, y: Any, z: Any, options: Any) -> Any:
+    """Run the kernel once a row, on lists of cells in any order."""
+    calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
+    return list_of_structs([_of_cells(function, *arguments) for arguments in calls])
 
-    def band(plan: Any, index: Any, valued: Any) -> Any:
-        calls = zip(*(column.to_pylist() for column in (plan, index, valued)), strict=True)
-        rows, counts = zip(
-            *(_of_band(udf, json.loads(text), *at) for text, *at in calls), strict=True
-        )
-        return pa.StructArray.from_arrays(
-            [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
-        )
 
-    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in udf.returns.items())
-    rows = f"STRUCT({columns})[]"
-    lists = tuple("DOUBLE[]" for _ in udf.columns)
-    return (
-        SqlFunction(
-            f"{udf.name}_sql",
-            ("VARCHAR", "DOUBLE", "BIGINT", "VARCHAR"),
-            "VARCHAR",
-            query,
-            volatile=False,
-        ),
-        SqlFunction(f"{udf.name}_udf", (*lists, "VARCHAR"), rows, answer),
-        SqlFunction(
-            f"{udf.name}_band",
-            ("VARCHAR", "BIGINT", "BIGINT"),
-            f"STRUCT(rows {rows}, valued BIGINT)",
-            band,
-        ),
+def of_band(function: Function, plan: Any, index: Any, valued: Any) -> Any:
+    """Run the kernel on a band of rows of a file."""
+    calls = zip(*(column.to_pylist() for column in (plan, index, valued)), strict=True)
+    rows, counts = zip(
+        *(_of_band(function, json.loads(text), *at) for text, *at in calls), strict=True
+    )
+    return pa.StructArray.from_arrays(
+        [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
     )
 
 
-def _query(udf: Udf, grid: str | None, nodata: float | None, band: int | None, options: str) -> str:
+def _query(
+    function: Function, grid: str | None, nodata: float | None, band: int | None, options: str
+) -> str:
     if grid is None or band is None:
-        message = f"{udf.name}: {'grid' if grid is None else 'band'} must not be NULL"
+        message = f"{function.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
-    chosen, _ = choose(udf, json.loads(options))
+    chosen, _ = choose(function, json.loads(options))
     if not means_file(grid):
         if nodata is not None or band != 1:
-            message = f"{udf.name}: nodata and band are for files, got the table {grid!r}"
+            message = f"{function.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
         return (
-            f"SELECT unnest({udf.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
+            f"SELECT unnest({function.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
             f"{literal(options)}), recursive := true) FROM query_table({literal(grid)})"
         )
     if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
         there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
-        raise FileError.of(udf.name, grid, f"is no grid: its name must end in one of {there}")
-    reader = {"nodata": nodata, "band": band, "reader": udf.name}
-    sources = [open_once(GridSource, file, **reader) for file in find_files(udf.name, grid)]
-    _warn_about_degrees(udf, sources)
+        raise FileError.of(function.name, grid, f"is no grid: its name must end in one of {there}")
+    reader = {"nodata": nodata, "band": band, "reader": function.name}
+    sources = [open_once(GridSource, file, **reader) for file in find_files(function.name, grid)]
+    _warn_about_degrees(function, sources)
     queries = []
     for source in sources:
-        warn_about(udf.name, source)
-        bands = Bands(udf, source, chosen)
+        warn_about(function.name, source)
+        bands = Bands(function, source, chosen)
         plan = literal(json.dumps({"path": str(source.path), "reader": reader, "options": options}))
         name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
         queries.append(
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {udf.name}_band({plan}, 0, 0) "
-            f"UNION ALL SELECT i + 1, {udf.name}_band({plan}, i + 1, p.valued) FROM band "
+            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {function.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, {function.name}_band({plan}, i + 1, p.valued) FROM band "
             f"WHERE i + 1 < {bands.count}) "
             f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
         )
     return " UNION ALL ".join(queries)
 
 
-def _warn_about_degrees(udf: Udf, sources: Sequence[GridSource]) -> None:
+def _warn_about_degrees(function: Function, sources: Sequence[GridSource]) -> None:
     """Warn about the first file that is in degrees: of many, the others will be, too."""
     for source in sources:
         if source.crs is not None and crs.metres_per_unit(source.crs) is None:
             message = (
-                f"{udf.name}: '{source.path}' is in {crs.name(source.crs)}, whose x and y are "
+                f"{function.name}: '{source.path}' is in {crs.name(source.crs)}, whose x and y are "
                 "degrees: so are scales, and features that compare z with x and y (pca) mean "
                 "little; project it first"
             )
@@ -126,9 +108,9 @@ def _warn_about_degrees(udf: Udf, sources: Sequence[GridSource]) -> None:
 class Bands:
     """A file in bands of rows, each of which holds whole windows."""
 
-    def __init__(self, udf: Udf, source: GridSource, options: Any) -> None:
+    def __init__(self, function: Function, source: GridSource, options: Any) -> None:
         frame = source.frame
-        self._windows = udf.windows(frame, options)
+        self._windows = function.output.windows(frame, options)
         by_cells = 1 + (BAND_CELLS // frame.columns - self._windows.size) // self._windows.step
         self._n = max(1, min(by_cells, BAND_RESULTS // self._windows.results))
         self.count = -(-self._windows.count // self._n)
@@ -140,32 +122,32 @@ class Bands:
         return first * step, (stop - 1) * step + size
 
 
-def _of_band(udf: Udf, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
+def _of_band(function: Function, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     source = open_once(GridSource, plan["path"], **plan["reader"])
-    options, device = choose(udf, json.loads(plan["options"]))
-    bands = Bands(udf, source, options)
+    options, device = choose(function, json.loads(plan["options"]))
+    bands = Bands(function, source, options)
     grid = source.grid(*bands.rows(index))
-    whose = f"{udf.name}: '{source.path}'"
+    whose = f"{function.name}: '{source.path}'"
     valued += count_values(whose, grid)
     if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
-    result, _ = call(udf, {"grid": grid}, options, device)
-    return structs(udf, result), valued
+    result, _ = call(function, {"grid": grid}, options, device)
+    return structs(function, result), valued
 
 
-def _of_cells(udf: Udf, x: Any, y: Any, z: Any, text: str) -> Any:
-    options, device = choose(udf, json.loads(text))
+def _of_cells(function: Function, x: Any, y: Any, z: Any, text: str) -> Any:
+    options, device = choose(function, json.loads(text))
     if not len(x):
-        return structs(udf, udf.no_rows())
+        return structs(function, function.no_rows())
     for name, values in (("x", x), ("y", y)):
         if values.null_count:
-            message = f"{udf.name}: {name} must not be NULL, got {values.null_count} of them"
+            message = f"{function.name}: {name} must not be NULL, got {values.null_count} of them"
             raise ValueError(message)
     from spatialq.data.grid_cells import grid_of
 
     # NaN for NULL
     columns = [values.to_numpy(zero_copy_only=False) for values in (x, y, z)]
-    result, _ = call(udf, {"grid": grid_of(udf.name, *columns)}, options, device)
-    return structs(udf, result)
+    result, _ = call(function, {"grid": grid_of(function.name, *columns)}, options, device)
+    return structs(function, result)

@@ -1,55 +1,35 @@
 """From a table of points and one of elements to a kernel and back."""
 
-from inspect import Parameter, Signature
 from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.sql_function import SqlFunction
-from spatialq.database.transport.arrow import (
-    arrays_of,
-    choose,
-    each_list,
-    list_of_structs,
-    options_type,
-    structs,
-)
-from spatialq.database.transport.elements import ELEMENT, each_set, struct_type
+from spatialq.database.transport.arrow import choose, each_list, list_of_structs, structs
+from spatialq.database.transport.elements import each_set
+from spatialq.database.transport.points import arrays_of
 from spatialq.execution.call import call
-from spatialq.functions.declaration import Udf
+from spatialq.functions.catalogue import Function
 
 
-def kernel_function(udf: Udf) -> SqlFunction:
-    """Make the SQL function `<name>_udf` of a function of points and elements.
+def of_lists(function: Function, *arguments: Any) -> Any:
+    """Run the kernel once a row, on lists of point_ids, columns and elements.
 
-    Its arguments are a list of point_ids, a list per column, a list of elements, and a struct of
-    the options and the device; it gives a list of structs, where a row of the elements is their
-    `global_id`.
+    A row of the elements in the result is their `global_id`.
     """
-
-    def answer(*arguments: Any) -> Any:
-        *columns, elements, options = arguments
-        rows = zip(
-            zip(*map(each_list, columns), strict=True),
-            each_set(udf, "elements", elements),
-            options.to_pylist(),
-            strict=True,
-        )
-        return list_of_structs([_run(udf, *row) for row in rows])
-
-    names = ["ids", *udf.columns, "elements", "options"]
-    # DuckDB counts the arguments of a function by its signature.
-    answer.__signature__ = Signature([Parameter(n, Parameter.POSITIONAL_ONLY) for n in names])  # type: ignore[attr-defined]
-    return SqlFunction(
-        f"{udf.name}_udf",
-        ("BIGINT[]", *("DOUBLE[]" for _ in udf.columns), f"{ELEMENT}[]", options_type(udf)),
-        f"{struct_type(udf.returns)}[]",
-        answer,
+    *columns, elements, options = arguments
+    rows = zip(
+        zip(*map(each_list, columns), strict=True),
+        each_set(function, "elements", elements),
+        options.to_pylist(),
+        strict=True,
     )
+    return list_of_structs([_run(function, *row) for row in rows])
 
 
-def _run(udf: Udf, lists: Any, elements: Any, chosen: dict[str, Any]) -> Any:
-    points = arrays_of(udf, dict(zip(("point_id", *udf.columns), lists, strict=True)))
-    result, _ = call(udf, {**points, "elements": elements.meshes}, *choose(udf, chosen))
+def _run(function: Function, lists: Any, elements: Any, chosen: dict[str, Any]) -> Any:
+    names = ("point_id", *function.inputs.columns)
+    points = arrays_of(function.name, dict(zip(names, lists, strict=True)))
+    arguments = {**points, "elements": elements.meshes}
+    result, _ = call(function, arguments, *choose(function, chosen))
     rows = pa.array(result["element"], mask=result["element"] < 0)
-    return structs(udf, {**result, "global_id": elements.global_id.take(rows)})
+    return structs(function, {**result, "global_id": elements.global_id.take(rows)})

@@ -50,11 +50,11 @@ class Cache:
 
     Parameters
     ----------
-    most_bytes : int
+    max_bytes : int
         The oldest go when the models take more memory.
     """
 
-    most_bytes: int = 1 << 30
+    max_bytes: int = 1 << 30
     _models: OrderedDict[tuple[Any, ...], IfcModel] = field(default_factory=OrderedDict)
     _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -81,7 +81,7 @@ class Cache:
             self._models[key] = model
             self._models.move_to_end(key)
             total = sum(kept.nbytes for kept in self._models.values())
-            while total > self.most_bytes and len(self._models) > 1:
+            while total > self.max_bytes and len(self._models) > 1:
                 old, dropped = self._models.popitem(last=False)
                 self._locks.pop(old, None)
                 total -= dropped.nbytes

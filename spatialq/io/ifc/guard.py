@@ -1,4 +1,4 @@
-"""Checks of an IFC file before IfcOpenShell sees it: what it accepts silently is refused here."""
+"""Checks of an IFC file before IfcOpenShell sees it: what it accepts silently is rejected here."""
 
 import contextlib
 import mmap

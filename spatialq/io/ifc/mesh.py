@@ -5,54 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.data.meshes import Meshes
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 WELD = 1e-6
 """Metres along each axis; a micrometre is far above rounding and far below any detail."""
-
-
-@dataclass(frozen=True)
-class Meshes:
-    """Several meshes, one after the other in the same arrays.
-
-    Parameters
-    ----------
-    vertices : float64[n, 3]
-    faces : int64[m, 3]
-        Vertex indices, counted from the first vertex of the face's own mesh.
-    vertex_starts, face_starts : int64[k + 1]
-        Where each of the k meshes begins; the last entry is the end.
-    """
-
-    vertices: Floats
-    faces: Integers
-    vertex_starts: Integers
-    face_starts: Integers
-
-    @classmethod
-    def of(cls, meshes: list[tuple[Floats, Integers]]) -> "Meshes":
-        """Put single meshes, vertices and faces, one after the other."""
-        sizes = np.array([[len(vertices), len(faces)] for vertices, faces in meshes], np.int64)
-        starts = np.zeros((len(meshes) + 1, 2), np.int64)
-        np.cumsum(sizes.reshape(-1, 2), axis=0, out=starts[1:])
-        return cls(
-            np.concatenate([np.empty((0, 3)), *(vertices for vertices, _ in meshes)]),
-            np.concatenate([np.empty((0, 3), np.int64), *(faces for _, faces in meshes)]),
-            starts[:, 0].copy(),
-            starts[:, 1].copy(),
-        )
-
-    @property
-    def face_mesh(self) -> Integers:
-        """Which mesh each face belongs to."""
-        return np.repeat(np.arange(len(self.face_starts) - 1), np.diff(self.face_starts))
-
-    @property
-    def global_faces(self) -> Integers:
-        """The faces as indices into all `vertices`."""
-        return self.faces + self.vertex_starts[self.face_mesh, None]
 
 
 @dataclass(frozen=True)
@@ -96,7 +56,7 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
     Volumes are sums of signed tetrahedra seen from a vertex of the mesh itself, so coordinates far
     from the origin lose nothing.
     """
-    k = len(meshes.face_starts) - 1
+    k = len(meshes)
     meshes = drop_repeated_corners(weld_open_edges(drop_repeated_corners(meshes)))
     is_closed = find_closed(meshes)
     meshes = keep_faces(meshes, twice_area(corners(meshes)) > 0)
@@ -127,7 +87,7 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
 
 def corners(meshes: Meshes) -> Floats:
     """Give the coordinates of each face's corners, float64[m, 3, 3]."""
-    return meshes.vertices[meshes.global_faces]
+    return np.asarray(meshes.vertices[meshes.global_faces])
 
 
 def twice_area(at: Floats) -> Floats:
@@ -161,7 +121,7 @@ def drop_unused_vertices(meshes: Meshes) -> Meshes:
     used_before = np.concatenate([[0], np.cumsum(used)])
     starts = used_before[meshes.vertex_starts]
     local = used_before[faces] - starts[meshes.face_mesh, None]
-    return Meshes(meshes.vertices[used], local, starts, meshes.face_starts)
+    return Meshes(meshes.vertices[used], local.astype(np.int32), starts, meshes.face_starts)
 
 
 def edges(meshes: Meshes) -> tuple[Integers, Integers]:
@@ -192,7 +152,7 @@ def open_edges(meshes: Meshes) -> Booleans:
 
 def find_closed(meshes: Meshes) -> Booleans:
     """Tell which meshes have faces and no open edge."""
-    closed = np.diff(meshes.face_starts) > 0
+    closed: Booleans = np.diff(meshes.face_starts) > 0
     closed[np.tile(meshes.face_mesh, 3)[open_edges(meshes)]] = False
     return closed
 
@@ -219,7 +179,7 @@ def weld_open_edges(meshes: Meshes) -> Meshes:
     stands_for = np.arange(len(meshes.vertices))
     stands_for[loose] = loose[first[which.reshape(-1)]]
     faces = stands_for[meshes.global_faces] - meshes.vertex_starts[meshes.face_mesh, None]
-    return Meshes(meshes.vertices, faces, meshes.vertex_starts, meshes.face_starts)
+    return Meshes(meshes.vertices, faces.astype(np.int32), meshes.vertex_starts, meshes.face_starts)
 
 
 def count_components(meshes: Meshes) -> Integers:
@@ -242,4 +202,4 @@ def count_components(meshes: Meshes) -> Integers:
                 break
             root = further
     is_root = root == np.arange(len(root))
-    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes.face_starts) - 1)
+    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))

@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.errors import FileError
+from spatialq.io.ifc import columns
 from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import Run, Session, WorkerError
 
 PRODUCT_SECONDS = 60.0
-MOST_LOST = 0.5
-"""A file of which a smaller share of the entities could be parsed is refused."""
+MAX_LOST = 0.5
+"""A file of which a smaller share of the entities could be parsed is rejected."""
 
 DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
 """Beginnings of the classes that are drawn as curves by their nature: no reason to warn."""
@@ -39,7 +40,7 @@ class IfcModel:
         x_axis_abscissa x_axis_ordinate scale crs_name map_unit``, as the file says it. It is not
         applied: meshes stay in the model's own coordinates, so they have no CRS.
     elements : pyarrow.Table or None
-        A row a product that has a mesh; None if geometry was not asked for.
+        One row per product that has a mesh; None if geometry was not asked for.
     relations, properties, load_errors : pyarrow.Table
         See `spatialq.io.ifc.tables`.
     curve_only : int
@@ -68,7 +69,7 @@ class IfcModel:
             "ifc_schema": self.schema,
             "length_unit": self.length_unit,
             "length_unit_metres": self.length_unit_metres,
-            **(self.georeference or dict.fromkeys(ifc_tables.GEOREFERENCE)),
+            **(self.georeference or dict.fromkeys(columns.GEOREFERENCE)),
         }
         return pa.Table.from_pylist([row], schema=ifc_tables.MODELS)
 
@@ -181,7 +182,7 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     parsed = facts["entities"]
     if parsed < step.entities:
         lost = f"{parsed:,} of {step.entities:,} entities could be parsed"
-        if parsed < MOST_LOST * step.entities:
+        if parsed < MAX_LOST * step.entities:
             raise FileError.of(READER, path, f"only {lost}: the file is damaged")
         notes.append(f"only {lost}: the others are damaged or have the number of another one")
     if facts["parse_errors"]:

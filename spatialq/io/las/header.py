@@ -78,12 +78,12 @@ class Header:
                 return vlr.data
         return None
 
-    def refuse(self, reason: str) -> NoReturn:
+    def reject(self, reason: str) -> NoReturn:
         """Raise the error of this file."""
-        refuse(self.path, reason)
+        reject(self.path, reason)
 
 
-def refuse(path: Path, reason: str, cause: BaseException | None = None) -> NoReturn:
+def reject(path: Path, reason: str, cause: BaseException | None = None) -> NoReturn:
     """Raise the error of a file."""
     raise FileError.of(READER, path, reason) from cause
 
@@ -106,44 +106,44 @@ def read_header(path: Path) -> Header:
             header.vlrs += _vlrs(file, header, legacy_header_size)
             header.vlrs += _evlrs(file, header)
     except OSError as error:
-        refuse(path, f"cannot be opened: {error.strerror or error}", error)
+        reject(path, f"cannot be opened: {error.strerror or error}", error)
     _check_points(header)
     return header
 
 
 def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Header, int]:
     if stamp[1] == 0:
-        refuse(path, "the file is empty")
+        reject(path, "the file is empty")
     if raw[:4] != b"LASF":
-        refuse(path, "not a LAS file: it does not begin with 'LASF'")
+        reject(path, "not a LAS file: it does not begin with 'LASF'")
     if len(raw) < HEADER_SIZES[0]:
-        refuse(
+        reject(
             path,
             f"cut off inside the header: {len(raw)} bytes, a LAS header has at least "
             f"{HEADER_SIZES[0]}",
         )
     major, minor = raw[24], raw[25]
     if major != 1 or minor not in HEADER_SIZES:
-        refuse(path, f"LAS version {major}.{minor} is unknown; 1.0 to 1.5 can be read")
+        reject(path, f"LAS version {major}.{minor} is unknown; 1.0 to 1.5 can be read")
     header_size, data_offset = struct.unpack_from("<HI", raw, 94)
-    least = HEADER_SIZES[minor]
-    if header_size < least:
-        refuse(
+    min_size = HEADER_SIZES[minor]
+    if header_size < min_size:
+        reject(
             path,
             f"the header says that it has {header_size} bytes; a LAS {major}.{minor} header has "
-            f"at least {least}",
+            f"at least {min_size}",
         )
-    if len(raw) < least:
-        refuse(path, f"cut off inside the header: {len(raw)} bytes, the header has {least}")
+    if len(raw) < min_size:
+        reject(path, f"cut off inside the header: {len(raw)} bytes, the header has {min_size}")
 
     format_byte, record_length, rows = struct.unpack_from("<BHI", raw, 104)
     point_format = format_byte & 0x3F
     # bit 7 marks LASzip; bit 6 as well was an early variant that nobody reads
     compressed = bool(format_byte & 0x80)
     if point_format >= len(RECORD_SIZES) or (format_byte & 0x40):
-        refuse(path, f"point format {format_byte & 0x7F} is unknown; 0 to 10 can be read")
+        reject(path, f"point format {format_byte & 0x7F} is unknown; 0 to 10 can be read")
     if record_length < RECORD_SIZES[point_format]:
-        refuse(
+        reject(
             path,
             f"the header gives a point {record_length} bytes; point format {point_format} needs "
             f"{RECORD_SIZES[point_format]}",
@@ -152,11 +152,11 @@ def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Head
     offsets = struct.unpack_from("<3d", raw, 155)
     for axis, scale, offset in zip("xyz", scales, offsets, strict=True):
         if not math.isfinite(scale) or scale == 0.0:
-            refuse(path, f"the scale of {axis} is {scale}: coordinates cannot be computed")
+            reject(path, f"the scale of {axis} is {scale}: coordinates cannot be computed")
         if not math.isfinite(offset):
-            refuse(path, f"the offset of {axis} is {offset}: coordinates cannot be computed")
+            reject(path, f"the offset of {axis} is {offset}: coordinates cannot be computed")
     if data_offset < header_size:
-        refuse(path, f"the points begin at byte {data_offset}, inside the header")
+        reject(path, f"the points begin at byte {data_offset}, inside the header")
 
     header = Header(
         path=path,
@@ -170,7 +170,7 @@ def _public_header(path: Path, stamp: tuple[int, int], raw: bytes) -> tuple[Head
         scales=scales,
         offsets=offsets,
         box=None,
-        raw=raw[:least],
+        raw=raw[:min_size],
     )
     header.box = _claimed_box(header, struct.unpack_from("<6d", raw, 179))
     if minor >= 4:
@@ -265,7 +265,7 @@ def _check_points(header: Header) -> None:
     if header.rows == 0:
         return
     if header.data_offset >= header.file_size:
-        header.refuse(
+        header.reject(
             f"the header promises {header.rows} points from byte {header.data_offset} on, but "
             f"the file ends at byte {header.file_size}"
         )
@@ -273,4 +273,4 @@ def _check_points(header: Header) -> None:
         return
     there = (header.file_size - header.data_offset) // header.record_length
     if there < header.rows:
-        header.refuse(f"cut off: the header promises {header.rows} points, the file holds {there}")
+        header.reject(f"cut off: the header promises {header.rows} points, the file holds {there}")

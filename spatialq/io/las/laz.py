@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from spatialq.io.las.header import Header, refuse
+from spatialq.io.las.header import Header, reject
 from spatialq.io.source import Box
 
 VARIABLE_CHUNKS = 0xFFFFFFFF
@@ -109,7 +109,7 @@ class Laszip:
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # a panic in Rust is no Exception
-            refuse(self.header.path, f"the compressed points are damaged ({error})", error)
+            reject(self.header.path, f"the compressed points are damaged ({error})", error)
 
     def _check_layers(self, raw: bytes | bytearray, chunks: Sequence[Chunk]) -> None:
         """Compare the layer sizes inside the chunks with the sizes of the chunks."""
@@ -120,13 +120,13 @@ class Laszip:
         for chunk in chunks:
             first = begin + self.header.record_length
             if first + layout.size > begin + chunk.size:
-                self.header.refuse("the compressed points are damaged (a chunk is too short)")
+                self.header.reject("the compressed points are damaged (a chunk is too short)")
             rows, *sizes = layout.unpack_from(raw, first)
             if (
                 rows != chunk.rows
                 or self.header.record_length + layout.size + sum(sizes) > chunk.size
             ):
-                self.header.refuse(
+                self.header.reject(
                     "the compressed points are damaged (a chunk contradicts the chunk table)"
                 )
             begin += chunk.size
@@ -142,24 +142,24 @@ def read_laszip(header: Header) -> Laszip:
     """
     data = header.find("laszip encoded", 22204)
     if data is None:
-        header.refuse("compressed, but without the LASzip record that says how")
+        header.reject("compressed, but without the LASzip record that says how")
     if len(data) < 34:
-        header.refuse(f"the LASzip record has {len(data)} bytes, at least 34 are needed")
+        header.reject(f"the LASzip record has {len(data)} bytes, at least 34 are needed")
     compressor, coder = struct.unpack_from("<HH", data)
     chunk_size, n_items = struct.unpack_from("<I16xH", data, 12)
     if compressor == 1:
-        header.refuse(
+        header.reject(
             "compressed by LASzip before 2.0 (pointwise, without chunks), which cannot be read; "
             "compress it again with a current LASzip"
         )
     expected = 2 if header.point_format <= 5 else 3
     if compressor != expected or coder != 0:
-        header.refuse(
+        header.reject(
             f"LASzip compressor {compressor} with coder {coder} is unknown for point format "
             f"{header.point_format}; it should be {expected} with 0"
         )
     if len(data) < 34 + 6 * n_items or chunk_size == 0:
-        header.refuse("the LASzip record is damaged (its item list or chunk size)")
+        header.reject("the LASzip record is damaged (its item list or chunk size)")
     items = [struct.unpack_from("<3H", data, 34 + 6 * i) for i in range(n_items)]
     _check_items(header, items)
     # what follows the items is padding that lazrs need not see
@@ -174,13 +174,13 @@ def _check_items(header: Header, items: list[tuple[int, ...]]) -> None:
         wanted = (*wanted, EXTRA_BYTES_ITEMS[header.point_format >= 6])
     sizes = tuple(size for _, size, _ in items)
     if kinds != wanted or sizes != tuple(ITEM_SIZES.get(kind, extra) for kind in wanted):
-        header.refuse(
+        header.reject(
             f"the LASzip record describes other items (types {kinds}, bytes {sizes}) than "
             f"point format {header.point_format} with {header.record_length} bytes has"
         )
     newest = max(version for _, _, version in items)
     if newest > 3:
-        header.refuse(f"LASzip item version {newest} is too new: versions up to 3 can be decoded")
+        header.reject(f"LASzip item version {newest} is too new: versions up to 3 can be decoded")
 
 
 def read_chunks(laszip: Laszip) -> list[Chunk]:
@@ -202,7 +202,7 @@ def read_chunks(laszip: Laszip) -> list[Chunk]:
             file.seek(header.file_size - 8)
             table_offset = _offset(file.read(8))
         if table_offset < first or table_offset + 8 > header.file_size:
-            header.refuse(
+            header.reject(
                 f"cut off or damaged: its chunk table should be at byte {table_offset}, the "
                 f"compressed points lie between bytes {first} and {header.file_size}"
             )
@@ -223,13 +223,13 @@ def _offset(raw: bytes) -> int:
 def _check_chunk_count(laszip: Laszip, version: int, n_chunks: int) -> None:
     header = laszip.header
     if version != 0:
-        header.refuse(f"the chunk table is damaged: its version is {version}, not 0")
+        header.reject(f"the chunk table is damaged: its version is {version}, not 0")
     if laszip.chunk_size == VARIABLE_CHUNKS:
         good = 0 < n_chunks <= header.rows + 1 and n_chunks <= header.file_size
     else:
         good = n_chunks == -(-header.rows // laszip.chunk_size)
     if not good:
-        header.refuse(f"the chunk table is damaged: {n_chunks} chunks for {header.rows} points")
+        header.reject(f"the chunk table is damaged: {n_chunks} chunks for {header.rows} points")
 
 
 def _entries(laszip: Laszip, raw: bytes) -> list[tuple[int, int]]:
@@ -241,7 +241,7 @@ def _entries(laszip: Laszip, raw: bytes) -> list[tuple[int, int]]:
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        refuse(laszip.header.path, f"the chunk table is damaged ({error})", error)
+        reject(laszip.header.path, f"the chunk table is damaged ({error})", error)
 
 
 def _checked(laszip: Laszip, table: list[tuple[int, int]], begin: int, end: int) -> list[Chunk]:
@@ -251,14 +251,14 @@ def _checked(laszip: Laszip, table: list[tuple[int, int]], begin: int, end: int)
         counts = [laszip.chunk_size] * len(table)
         counts[-1] = header.rows - sum(counts[:-1])
     if sum(counts) != header.rows:
-        header.refuse(f"the chunk table counts {sum(counts)} points, the header {header.rows}")
+        header.reject(f"the chunk table counts {sum(counts)} points, the header {header.rows}")
     if sum(size for _, size in table) != end - begin:
-        header.refuse(
+        header.reject(
             f"the chunk table is damaged: the chunks add up to "
             f"{sum(size for _, size in table)} bytes, {end - begin} are there"
         )
     if max(counts) > MAX_CHUNK_ROWS:
-        header.refuse(
+        header.reject(
             f"a chunk of {max(counts)} points is too large, at most {MAX_CHUNK_ROWS} can be "
             "read; compress the file again with the usual chunk size of 50000"
         )

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from threading import Lock
@@ -17,9 +17,9 @@ from spatialq.io.files import find_files, open_once, register
 from spatialq.io.las.columns import record_columns
 from spatialq.io.las.copc import octree_boxes
 from spatialq.io.las.crs import read_crs
-from spatialq.io.las.header import READER, read_header, refuse
+from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
-from spatialq.io.source import ROW_GROUP, Box
+from spatialq.io.source import ROW_GROUP, Box, Progress
 from spatialq.runtime.threads import in_threads
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LasSource:
     def read_into(
         self,
         arrays: Mapping[str, npt.NDArray[Any]],
-        tick: Callable[[Path, int, int], None] | None = None,
+        tick: Progress | None = None,
     ) -> None:
         """Read columns of all points into arrays of one value a point, in several threads.
 
@@ -204,7 +204,7 @@ class LasSource:
             for chunk in chunks:
                 file.seek(chunk.offset)
                 if file.readinto(records[done : done + chunk.size].data) != chunk.size:
-                    self.header.refuse(SHRUNK)
+                    self.header.reject(SHRUNK)
                 done += chunk.size
             return
         compressed = bytearray()
@@ -212,7 +212,7 @@ class LasSource:
             file.seek(begin)
             compressed += file.read(size)
         if len(compressed) != sum(chunk.size for chunk in chunks):
-            self.header.refuse(SHRUNK)
+            self.header.reject(SHRUNK)
         self._laszip.decode(compressed, chunks, selection, records)
 
     def _batch(
@@ -253,7 +253,7 @@ class LasSource:
         try:
             return self.path.open("rb")
         except OSError as error:
-            refuse(self.path, f"cannot be opened: {error.strerror or error}", error)
+            reject(self.path, f"cannot be opened: {error.strerror or error}", error)
 
 
 def read_las(
@@ -325,22 +325,22 @@ class _Extent:
                 self._reach(axis, float(values.min()), float(values.max()))
 
     def include(self, other: "_Extent") -> None:
-        for axis, (least, most) in other._ranges.items():
-            self._reach(axis, least, most)
+        for axis, (lowest, highest) in other._ranges.items():
+            self._reach(axis, lowest, highest)
 
     def _reach(self, axis: str, low: float, high: float) -> None:
-        least, most = self._ranges.get(axis, (np.inf, -np.inf))
-        self._ranges[axis] = min(least, low), max(most, high)
+        lowest, highest = self._ranges.get(axis, (np.inf, -np.inf))
+        self._ranges[axis] = min(lowest, low), max(highest, high)
 
     def outside(self, box: Box, scales: tuple[float, float, float]) -> str | None:
         """Say where the points leave the box by more than one step of the grid."""
         for i, axis in enumerate("xyz"):
             if axis not in self._ranges:
                 continue
-            least, most = self._ranges[axis]
-            if least < box[i] - abs(scales[i]) or most > box[i + 3] + abs(scales[i]):
+            lowest, highest = self._ranges[axis]
+            if lowest < box[i] - abs(scales[i]) or highest > box[i + 3] + abs(scales[i]):
                 return (
-                    f"its points reach from {axis} = {least} to {most}, outside the header's "
+                    f"its points reach from {axis} = {lowest} to {highest}, outside the header's "
                     f"{box[i]} to {box[i + 3]}"
                 )
         return None

@@ -1,0 +1,42 @@
+"""Declaration of `count_above`: how many points are higher than a height."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from spatialq.functions.declaration import (
+    Declaration,
+    Output,
+    Parameters,
+    PointsInput,
+    Work,
+    parameter,
+)
+
+
+@dataclass(frozen=True)
+class Options(Parameters):
+    """Parameters of `count_above`."""
+
+    FUNCTION = "count_above"
+
+    height: float = parameter(0.0, "Points count that are higher.", unit="units of z")
+
+
+def work(rows: int, options: Any) -> Work:
+    """Count what travels to a device: the heights."""
+    return Work(bytes_in=8 * rows, bytes_out=8, steps=rows, bytes_kernel=8 * rows)
+
+
+DECLARATION = Declaration(
+    inputs=PointsInput(),
+    parameters=Options,
+    outputs=(
+        Output(
+            name="count_above",
+            summary="The number of points that are higher than a height: one row.",
+            columns={"n": "BIGINT"},
+            work=work,
+            examples=("FROM count_above('points', height := 100)",),
+        ),
+    ),
+)

@@ -1,0 +1,80 @@
+"""`spatialq clash`: what clashes in building models."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.cli.options import Device, Json, with_parameters
+from spatialq.cli.rendering import note_limit, rounded, show, show_json
+
+BRIEF = ("a_class", "a_name", "b_class", "b_name", "relation", "depth", "distance")
+"""Columns that are printed where no file is written."""
+
+
+@with_parameters("intersects_with", exclude=("relations",), lengths=("tolerance",))
+def clash(
+    models: Annotated[list[str], typer.Argument(help="IFC files or patterns.")],
+    *,
+    a: Annotated[
+        str | None,
+        typer.Option(
+            "--a", help="SQL condition for the elements a, such as \"ifc_class = 'IfcBeam'\"."
+        ),
+    ] = None,
+    b: Annotated[
+        str | None,
+        typer.Option(
+            "--b",
+            help="SQL condition for the elements b; by default all pairs within a are tested.",
+        ),
+    ] = None,
+    options: dict[str, Any],
+    closer_than: Annotated[
+        str | None,
+        typer.Option(help="Length, such as 50mm: pairs that are this close are given as well."),
+    ] = None,
+    device: Device = "auto",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .parquet, .csv or .json."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = 20,
+    exclude_related: Annotated[
+        bool,
+        typer.Option("--exclude-related", help="Leave out pairs that belong together."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find what clashes in building models: common interiors, or distances below a limit."""
+    from spatialq.data.units import metres
+    from spatialq.database.table_files import require_table, write_table
+    from spatialq.workflows.clash import counts, find_clashes
+    from spatialq.workflows.tables import dicts
+
+    if output is not None:
+        require_table(output)
+    con = find_clashes(
+        models,
+        a=a,
+        b=b,
+        closer_than=None if closer_than is None else metres("clash", "closer_than", closer_than),
+        exclude_related=exclude_related,
+        device=device,
+        **options,
+    )
+    if output is not None:
+        rows = write_table(con, "FROM clashes", output)
+        show([{"output": str(output), "rows": rows}], as_json=as_json)
+        return
+    shown = dicts(con.execute(f"FROM clashes LIMIT {limit + 1}"))
+    has_more, shown = len(shown) > limit, shown[:limit]
+    summary = counts(con)
+    if as_json:
+        show_json({"counts": summary, "clashes": shown})
+    else:
+        show(summary, as_json=False)
+        if shown:
+            show([rounded({name: row[name] for name in BRIEF}) for row in shown], as_json=False)
+    if has_more:
+        note_limit(limit, "pairs", "; -o writes all")

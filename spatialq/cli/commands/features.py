@@ -1,0 +1,72 @@
+"""`spatialq features`: multi-scale features of terrain grids."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.cli.options import Device, Json, names, with_parameters
+from spatialq.cli.progress import progress
+from spatialq.cli.rendering import rounded, show, show_written
+
+
+@with_parameters("pops_features")
+def features(
+    grids: Annotated[
+        list[str],
+        typer.Argument(help="Files or patterns: GeoTIFF, ESRI ASCII, .hgt, .dem or .npy."),
+    ],
+    *,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; may be given several times: .parquet, .csv or .json for a table; "
+            "for a single input also .png for a picture and .tif for a raster of examples.",
+        ),
+    ] = None,
+    options: dict[str, Any],
+    define: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Python file with methods of your own (pops_method)."
+        ),
+    ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            help="Features that picture and raster have, such as pca1,stat.kurtosis, separated by "
+            "commas.",
+        ),
+    ] = None,
+    nodata: Annotated[
+        float | None, typer.Option(help="Value that means that a cell has no value.")
+    ] = None,
+    band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Compute features of terrain grids at several scales (POPS): a table, a picture, a raster."""
+    from spatialq.workflows.features import run_definitions, write_features
+
+    if define is not None:
+        run_definitions(define)
+    with progress() as update:
+        row = write_features(
+            grids,
+            output or (),
+            show=names(shown) if shown else (),
+            nodata=nodata,
+            band=band,
+            device=device,
+            progress=update,
+            **options,
+        )
+    if as_json:
+        show([row], as_json=True)
+    elif output:
+        show_written({**row, "features": len(row["features"])}, as_json=False)
+    else:
+        show(list(map(rounded, row["features"])), as_json=False)

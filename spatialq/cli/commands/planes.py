@@ -1,0 +1,59 @@
+"""`spatialq planes`: the planes of a point cloud."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spatialq.cli.options import Crs, Device, Json, with_parameters
+from spatialq.cli.progress import progress
+from spatialq.cli.rendering import note_limit, rounded, show, show_written
+
+BRIEF = ("plane_id", "orientation", "area", "point_count", "rmse")
+"""Columns that are printed where no file is written, besides the normal."""
+
+
+@with_parameters("detect_planes")
+def planes(
+    file: Annotated[
+        Path, typer.Argument(help="LAS, LAZ or COPC file, whose coordinates are not in degrees.")
+    ],
+    *,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; may be given several times: .laz or .las for the points with "
+            "their plane, .parquet, .csv or .json for a table, .png for a picture.",
+        ),
+    ] = None,
+    options: dict[str, Any],
+    up: Annotated[str, typer.Option(help="Axis that points up: x, y or z.")] = "z",
+    crs: Crs = None,
+    device: Device = "auto",
+    limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Find the planes of a point cloud: a table, the plane of each point, a picture."""
+    from spatialq.workflows.planes import write_planes
+
+    with progress() as update:
+        row = write_planes(
+            file, output or (), crs=crs, up=up, device=device, progress=update, **options
+        )
+    found = row["planes"]
+    if as_json:
+        kept = [{name: v for name, v in each.items() if name != "boundary"} for each in found]
+        show([{**row, "planes": kept}], as_json=True)
+    elif output:
+        show_written({**row, "planes": len(found)}, as_json=False)
+    else:
+        shown = [
+            rounded({name: each[name] for name in BRIEF})
+            | {"normal": "{nx:.3f} {ny:.3f} {nz:.3f}".format_map(each)}
+            for each in found[:limit]
+        ]
+        show(shown, as_json=False)
+        if len(found) > limit:
+            note_limit(limit, "planes", "; -o writes all")

@@ -1,0 +1,209 @@
+"""Options of the commands: those that several share, and those derived from declarations."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from spatialq.functions.declaration import Parameter
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or gpu.")]
+Crs = Annotated[
+    str | None, typer.Option(help="CRS of a file that does not name one, such as EPSG:25832.")
+]
+SEPARATOR = ","
+LISTS = {
+    bool: "truth values such as true,false",
+    float: "numbers such as 300,400,500",
+    int: "whole numbers such as 3,4,5",
+}
+"""What a list of a type must be, with an example."""
+
+
+@dataclass(frozen=True)
+class ParametersOf:
+    """The parameters of a function that a command has as options."""
+
+    function: str
+    only: tuple[str, ...]
+    exclude: tuple[str, ...]
+    lengths: tuple[str, ...]
+
+    def options(self, command: str) -> "list[DerivedOption]":
+        """Make the options of a command."""
+        from spatialq.functions.catalogue import catalogue
+
+        return [
+            DerivedOption(command, self.function, each, is_length=each.name in self.lengths)
+            for each in catalogue()[self.function].parameters
+            if each.name not in self.exclude and (not self.only or each.name in self.only)
+        ]
+
+
+@dataclass(frozen=True)
+class DerivedOption:
+    """An option of a command that stands for a parameter of a function."""
+
+    command: str
+    function: str
+    parameter: "Parameter"
+    is_length: bool
+
+    @property
+    def signature(self) -> inspect.Parameter:
+        """Give the option as typer reads it from a signature."""
+        default, kind = self.parameter.default, self.parameter.type
+        flag = f"--{self.parameter.name.replace('_', '-')}"
+        if kind is bool and not self.parameter.is_list and default is not False:
+            flag = f"{flag}/--no-{flag.removeprefix('--')}"
+        if self.is_length:
+            default, kind = f"{1000 * default:g}mm", str
+        elif self.parameter.is_list:
+            default, kind = None if default is None else _list_text(default), str
+        panel = f"Parameters of {self.function}"
+        option = typer.Option(flag, help=self.help, rich_help_panel=panel)
+        return inspect.Parameter(
+            self.parameter.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[kind | None if default is None else kind, option],
+        )
+
+    @property
+    def help(self) -> str:
+        """Describe the option as the catalogue describes the parameter."""
+        from rich.markup import escape
+
+        from spatialq.functions.macros import description
+
+        text = description(self.parameter)
+        # on the command line, an option that is not given stands for NULL
+        for in_sql, here in ((", or NULL)", ")"), (" or NULL)", ")"), ("NULL", "the default")):
+            text = text.replace(in_sql, here)
+        if self.is_length:
+            text = f"{text} A length such as 2mm."
+        elif self.parameter.is_list:
+            text = f"{text} Separated by commas."
+        return escape(text)
+
+    def value(self, given: Any) -> Any:
+        """Convert what was given on the command line to a value of the parameter.
+
+        Raises
+        ------
+        ValueError
+            If it is no list of values of the type, or no length.
+        """
+        if self.is_length:
+            from spatialq.data.units import metres
+
+            return metres(self.command, self.parameter.name, given)
+        if given is None or not self.parameter.is_list:
+            return given
+        if self.parameter.type is str:
+            return names(given)
+        try:
+            return tuple(map(self.parameter.type, given.split(SEPARATOR)))
+        except ValueError:
+            must = LISTS[self.parameter.type]
+            message = f"{self.command}: {self.parameter.name} must be {must}, got {given!r}"
+            raise ValueError(message) from None
+
+
+def with_parameters(
+    function: str,
+    *,
+    only: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    lengths: Sequence[str] = (),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the parameters of a function as options, without naming them.
+
+    The command gets the values of all as one dict `options`. Several functions are several
+    decorators. The declarations are read when the command is called or its help is shown, see
+    `CommandGroup`.
+
+    Parameters
+    ----------
+    function : str
+        A function of the catalogue.
+    only, exclude : sequence of str
+        The parameters that become options; by default all.
+    lengths : sequence of str
+        Parameters in metres that are given as lengths with a unit, such as 2mm.
+    """
+    source = ParametersOf(function, tuple(only), tuple(exclude), tuple(lengths))
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        command.sources = (source, *sources_of(command))  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def sources_of(command: Callable[..., None]) -> tuple[ParametersOf, ...]:
+    """Give the functions whose parameters are options of a command, as `with_parameters` says."""
+    sources: tuple[ParametersOf, ...] = getattr(command, "sources", ())
+    return sources
+
+
+def register(app: typer.Typer, command: Callable[..., None]) -> None:
+    """Make a function a command; `CommandGroup` adds the options that are derived."""
+    app.command()(_with_options(command, []))
+
+
+def _with_options(
+    command: Callable[..., None], derived: "Sequence[DerivedOption]"
+) -> Callable[..., None]:
+    """Give a command with derived options where it has its argument `options`."""
+    if not sources_of(command):
+        return command
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options = {
+            each.parameter.name: each.value(given.pop(each.parameter.name)) for each in derived
+        }
+        command(**given, options=options)
+
+    parameters: list[inspect.Parameter] = []
+    for each in inspect.signature(command).parameters.values():
+        is_place = each.name == "options"
+        parameters += [option.signature for option in derived] if is_place else [each]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+class CommandGroup(TyperGroup):
+    """Commands that get their derived options only when they are called or their help is shown.
+
+    The list of the commands, and commands without such options, do not need the declarations.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command by name, complete with its options."""
+        name, found, rest = super().resolve_command(ctx, args)
+        if name is not None and found is not None and found.callback is not None:
+            command = inspect.unwrap(found.callback)
+            derived = [each for source in sources_of(command) for each in source.options(name)]
+            if derived:
+                single = typer.Typer(add_completion=False)
+                single.command(name)(_with_options(command, derived))
+                found = typer.main.get_command(single)
+        return name, found, rest
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read names with commas between them."""
+    return tuple(name.strip() for name in text.split(SEPARATOR))
+
+
+def _list_text(values: Sequence[Any]) -> str:
+    texts = (f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+    return SEPARATOR.join(texts)

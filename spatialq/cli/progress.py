@@ -1,0 +1,72 @@
+"""What standard error shows while a command runs: a progress bar, and why nothing happens."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spatialq.cli.rendering import note
+
+
+@contextmanager
+def progress() -> Iterator[Any]:
+    """Show rows, rate and remaining time on standard error, unless that is no terminal.
+
+    Yields
+    ------
+    callable
+        To be called with a file, its rows so far and its rows in all.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        tasks: dict[Path, Any] = {}
+
+        def update(file: Path, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file.name, total=total or None, rate="")
+            speed = bar.tasks[tasks[file]].speed
+            rate = f"{speed / 1e6:.1f} M rows/s" if speed else ""
+            bar.update(tasks[file], completed=done, rate=rate)
+
+        yield update
+
+
+class CompilingNote(logging.Handler):
+    """Handle the log of the compile cache: the first record prints a note, the others nothing."""
+
+    is_printed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the note if it has not been printed."""
+        if not self.is_printed:
+            self.is_printed = True
+            note("compiling functions, which takes a while (first use; kept for later) ...")
+
+
+COMPILING = CompilingNote()
+
+
+def announce_compiling() -> None:
+    """Print a note when functions are compiled."""
+    compiler = logging.getLogger("spatialq.runtime.compile_cache")
+    compiler.setLevel(logging.INFO)
+    compiler.addHandler(COMPILING)

@@ -1,0 +1,31 @@
+"""The one map of types: what SQL and Arrow call the columns of tables."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
+
+ARROW_TYPES = {
+    "BIGINT": pa.int64(),
+    "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float32(),
+    "GEOMETRY": pa.binary(),  # DuckDB reads WKB
+    "INTEGER": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TINYINT": pa.int8(),
+    "UBIGINT": pa.uint64(),
+    "UINTEGER": pa.uint32(),
+    "USMALLINT": pa.uint16(),
+    "UTINYINT": pa.uint8(),
+    "VARCHAR": pa.string(),
+    MESH: pa.struct([("vertices", pa.list_(pa.float64())), ("faces", pa.list_(pa.int32()))]),
+}
+SQL_TYPES = {arrow: sql for sql, arrow in ARROW_TYPES.items()}
+
+
+def arrow_fields(columns: Mapping[str, str]) -> list[tuple[str, pa.DataType]]:
+    """Give the fields of an Arrow schema or struct for columns and their SQL types."""
+    return [(name, ARROW_TYPES[kind]) for name, kind in columns.items()]

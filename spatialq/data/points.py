@@ -1,0 +1,121 @@
+"""What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import n_threads, spans
+
+IDS_PER_THREAD = 100_000
+"""With fewer ids per thread, starting another thread costs more than it saves."""
+BLOCK = 4096
+"""Ids that are compared without a branch, so that the comparison vectorises."""
+
+
+def read_only(values: Any) -> Any:
+    """Give a contiguous, read-only view of a NumPy array.
+
+    All such views have one Numba type, so that a kernel is compiled once, wherever its arrays came
+    from.
+    """
+    view = np.ascontiguousarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
+def all_finite(*arrays: Any) -> bool:
+    """Whether arrays of NumPy or CuPy have neither NaN nor infinity."""
+    return all(bool(np.isfinite(values).all()) for values in arrays)
+
+
+def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
+    """Give the error sentence about coordinates that are not finite.
+
+    Parameters
+    ----------
+    function : str
+        The function that was called.
+    x, y, z : float64[n]
+        Arrays of NumPy or CuPy; at least one value is not finite.
+    point_id : int64[n] or None
+        None means that the ids are the positions.
+    """
+    bad = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    first = int(np.argmax(bad))
+    return (
+        f"{function}: x, y and z must be finite, got {int(np.count_nonzero(bad))} points with NaN "
+        f"or infinity, the first with point_id {first if point_id is None else point_id[first]}"
+    )
+
+
+def ascends(point_id: Any) -> bool:
+    """Whether each id of a NumPy array is greater than the one before."""
+    point_id = read_only(point_id)
+    n = point_id.size
+    threads = max(1, min(n_threads(), n // IDS_PER_THREAD))
+    with ThreadPoolExecutor(threads) as pool:
+        return all(pool.map(lambda span: _ascends(point_id, *span), spans(n, threads)))
+
+
+def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
+    """Whether x, y, z and point_id (or None) are on the device.
+
+    Raises
+    ------
+    ValueError
+        If only some of them are.
+    """
+    here = {device.is_here(values) for values in cloud if values is not None}
+    if len(here) > 1:
+        message = (
+            f"{function}: x, y, z and point_id must be in one memory, got some on the GPU only"
+        )
+        raise ValueError(message)
+    return here == {True}
+
+
+def to_device(device: Any, function: str, cloud: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+    """Bring x, y, z and point_id (or None) to the device, contiguous.
+
+    Ids in main memory that ascend stay there, and None takes their place: comparing them gives the
+    same order as comparing positions.
+
+    Parameters
+    ----------
+    device : Device
+    function : str
+        The function that was called, for the error sentence.
+    cloud : tuple of arrays
+        x, y, z and point_id, all in main memory or all on the device.
+
+    Returns
+    -------
+    cloud : tuple of device arrays
+    was_there : bool
+        Whether the arrays were on the device before.
+
+    Raises
+    ------
+    ValueError
+        If only some of the arrays are on the device.
+    """
+    if in_one_memory(device, function, cloud):
+        return tuple(None if each is None else device.view(each) for each in cloud), True
+    *coordinates, point_id = cloud
+    uploaded = [np.ascontiguousarray(values, np.float64) for values in coordinates]
+    if point_id is not None and not ascends(point_id):
+        uploaded.append(np.ascontiguousarray(point_id))
+    return (*device.upload(uploaded), None)[:4], False
+
+
+@njit(cache=True, nogil=True)
+def _ascends(point_id: Any, first: int, stop: int) -> bool:
+    for start in range(max(first, 1), stop, BLOCK):
+        so_far = True
+        for i in range(start, min(start + BLOCK, stop)):
+            so_far &= point_id[i] > point_id[i - 1]
+        if not so_far:
+            return False
+    return True

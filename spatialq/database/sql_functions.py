@@ -1,0 +1,177 @@
+"""All SQL functions that DuckDB calls: those of the declarations, and the engine's own.
+
+Only names and types are here; what answers is imported at the first call.
+"""
+
+from functools import cache
+
+from spatialq.database.kernel_functions import kernel_functions
+from spatialq.functions.catalogue import catalogue, helpers
+from spatialq.functions.sql_function import SqlFunction, struct_type
+from spatialq.io.ifc import columns as ifc
+
+LAS_COLUMNS = {
+    "point_id": "BIGINT",
+    "x": "DOUBLE",
+    "y": "DOUBLE",
+    "z": "DOUBLE",
+    "intensity": "USMALLINT",
+    "return_number": "UTINYINT",
+    "number_of_returns": "UTINYINT",
+    "synthetic": "BOOLEAN",
+    "key_point": "BOOLEAN",
+    "withheld": "BOOLEAN",
+    "overlap": "BOOLEAN",
+    "scanner_channel": "UTINYINT",
+    "scan_direction_flag": "BOOLEAN",
+    "edge_of_flight_line": "BOOLEAN",
+    "classification": "UTINYINT",
+    "scan_angle_rank": "TINYINT",
+    "scan_angle": "FLOAT",
+    "user_data": "UTINYINT",
+    "point_source_id": "USMALLINT",
+    "gps_time": "DOUBLE",
+    "red": "USMALLINT",
+    "green": "USMALLINT",
+    "blue": "USMALLINT",
+    "nir": "USMALLINT",
+    "wavepacket_index": "UTINYINT",
+    "wavepacket_offset": "UBIGINT",
+    "wavepacket_size": "UINTEGER",
+    "return_point_wave_location": "FLOAT",
+    "x_t": "FLOAT",
+    "y_t": "FLOAT",
+    "z_t": "FLOAT",
+    "file_name": "VARCHAR",
+}
+"""The columns that `read_las_span` has a place of its own for; the rest are extra bytes."""
+
+LAS_EXTRA = {"floats": "DOUBLE", "integers": "BIGINT", "unsigned": "UBIGINT"}
+"""The places for extra bytes: by kind of number, a list of columns each."""
+
+
+DEVICES = {
+    "device": "VARCHAR",
+    "name": "VARCHAR",
+    "cores": "INTEGER",
+    "memory_bytes": "BIGINT",
+    "usable": "BOOLEAN",
+    "problem": "VARCHAR",
+}
+LOG = {
+    "at": "TIMESTAMP",
+    "function": "VARCHAR",
+    "row_count": "BIGINT",
+    "device": "VARCHAR",
+    "reason": "VARCHAR",
+    "estimated_seconds": "DOUBLE",
+    "seconds": "DOUBLE",
+    "error": "VARCHAR",
+}
+PLAN = {
+    "device": "VARCHAR",
+    "chosen": "BOOLEAN",
+    "estimated_seconds": "DOUBLE",
+    "memory_bytes": "BIGINT",
+    "reason": "VARCHAR",
+}
+
+READERS = "spatialq.database.readers"
+ELEMENT_SETS = "spatialq.database.element_sets"
+PLANNER_TABLES = "spatialq.database.planner_tables"
+
+
+def _list_of(columns: dict[str, str]) -> str:
+    return f"{struct_type(columns)}[]"
+
+
+def _columns_as_lists() -> str:
+    """Give the type of a span of points: a list for each column, and lists of extra bytes."""
+    lists = {name: f"{kind}[]" for name, kind in LAS_COLUMNS.items()}
+    return struct_type({**lists, **{name: f"{kind}[][]" for name, kind in LAS_EXTRA.items()}})
+
+
+ENGINE = (
+    SqlFunction(
+        "read_las_sql",
+        ("VARCHAR", "DOUBLE[]", "VARCHAR[]"),
+        "VARCHAR",
+        f"{READERS}.las:read_las_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "read_las_span",
+        ("VARCHAR", "BIGINT"),
+        _columns_as_lists(),
+        f"{READERS}.las:read_las_span",
+    ),
+    SqlFunction(
+        "read_grid_sql",
+        ("VARCHAR", "DOUBLE", "INTEGER", "DOUBLE[]"),
+        "VARCHAR",
+        f"{READERS}.grid:read_grid_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "read_grid_span",
+        ("VARCHAR", "BIGINT"),
+        struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
+        f"{READERS}.grid:read_grid_span",
+    ),
+    SqlFunction(
+        "spatialq_ifc_files",
+        ("VARCHAR",),
+        "VARCHAR[]",
+        f"{READERS}.ifc:read_ifc_files",
+        volatile=False,
+    ),
+    *(
+        SqlFunction(
+            f"spatialq_ifc_{name}",
+            ("VARCHAR", "DOUBLE"),
+            _list_of(columns),
+            f"{READERS}.ifc:read_ifc_{name}",
+        )
+        for name, columns in (
+            ("elements", ifc.ELEMENTS),
+            ("relations", ifc.RELATIONS),
+            ("properties", ifc.PROPERTIES),
+            ("errors", ifc.ERRORS),
+            ("models", ifc.MODELS),
+        )
+    ),
+    SqlFunction(
+        "spatialq_sets_sql",
+        ("VARCHAR",) * 3,
+        "VARCHAR",
+        f"{ELEMENT_SETS}:sets_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_related_sql",
+        ("BOOLEAN", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{ELEMENT_SETS}:related_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_devices_udf",
+        ("INTEGER",),
+        _list_of(DEVICES),
+        f"{PLANNER_TABLES}:devices_table",
+    ),
+    SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction(
+        "spatialq_plan_udf",
+        ("VARCHAR", "BIGINT", "VARCHAR"),
+        _list_of(PLAN),
+        f"{PLANNER_TABLES}:plan_table",
+    ),
+)
+
+
+@cache
+def sql_functions() -> tuple[SqlFunction, ...]:
+    """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
+    kernels = (made for each in catalogue().values() for made in kernel_functions(each))
+    return (*kernels, *helpers(), *ENGINE)

@@ -1,0 +1,337 @@
+"""Functions on arrays, without a database: `run`, `run_grid` and `run_elements`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spatialq.data.columns import Text
+from spatialq.data.grid import Grid, heights, require_values
+from spatialq.execution.call import call_outputs
+from spatialq.execution.validation import (
+    as_floats,
+    as_meshes,
+    as_whole,
+    contiguous,
+    is_finite,
+    require_one_length,
+    require_unmasked,
+)
+from spatialq.functions.catalogue import Function, find
+from spatialq.functions.declaration import (
+    ElementsInput,
+    GridInput,
+    PointsAndElementsInput,
+    PointsInput,
+)
+from spatialq.runtime import cuda
+from spatialq.runtime.cuda import on_gpu
+
+
+def run(
+    function: str | Sequence[str],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    elements: Any = None,
+    device: str = "auto",
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a spatial function on arrays, without a database.
+
+    Parameters
+    ----------
+    function : str, or sequence of str
+        Such as 'owm_ground', 'classify_ground' or 'detect_planes'; or one of grids, such as
+        'pops_features', for cells in any order (`run_grid` takes heights as they lie). Several
+        outputs of one function, such as ['detect_planes', 'plane_points'], come from one search.
+    x, y, z : float64[n]
+        NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
+        DLPack, which stay there; not so cells. z of cells may be NaN or masked; without any cell
+        the result has no rows.
+    point_id : int64[n], optional
+        Where the coordinates are; by default 0, 1, 2 ...
+    elements : Meshes, or sequence of (vertices, faces), optional
+        Of a function of points and elements, as for `run_elements`, in the memory of the host;
+        `element` in the result is a position, -1 for none.
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's parameters, which `spatialq.help(function)` lists; and its attributes, such
+        as `red` (uint16[n]) of 'build_lod', in the memory where the coordinates are, masked where
+        there is no value.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the coordinates are; geometries are WKB
+        in a NumPy array of bytes objects, texts an array of str ('' where SQL has NULL), wherever
+        the coordinates are. Lists of structs are `spatialq.data.columns.Lists`; a table with some,
+        as of 'build_lod', is in the memory of the host. For a sequence of functions, a dict of
+        these by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, an option is wrong, or a value is masked that must be there.
+
+    Examples
+    --------
+    >>> seeds = spatialq.run("owm_ground", x, y, z, window_size=5.0)  # doctest: +SKIP
+    """
+    functions = _functions("run", function)
+    first, inputs = functions[0], functions[0].inputs
+    found: dict[str, dict[str, Any]]
+    if isinstance(inputs, ElementsInput):
+        message = f"run: {first.name} is a function of elements: use spatialq.run_elements"
+        raise ValueError(message)
+    if isinstance(inputs, GridInput):
+        if point_id is not None or elements is not None:
+            message = f"run: {first.name} is a function of grids, it takes x, y and z alone"
+            raise ValueError(message)
+        found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, options)
+    else:
+        given = _elements(first, elements)
+        columns = {"x": x, "y": y, "z": z, "point_id": point_id}
+        columns |= {name: options.pop(name, None) for name in _attributes(first)}
+        if any(on_gpu(values) for values in columns.values()):
+            gpu = cuda.device()
+            with gpu.use():
+                found = _run_points(functions, columns, given, "gpu", gpu.xp, options)
+        else:
+            found = _run_points(functions, columns, given, device, np, options)
+    return found[first.name] if isinstance(function, str) else found
+
+
+def run_grid(
+    function: str | Sequence[str],
+    z: Any,
+    *,
+    dx: float,
+    dy: float | None = None,
+    x0: float = 0.0,
+    y0: float = 0.0,
+    device: str = "auto",
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a spatial function of grids on an array of heights, without a database.
+
+    Parameters
+    ----------
+    function : str, or sequence of str
+        Such as 'pops_features' or 'pops_patches'; both come from one pass.
+    z : numbers [rows, columns]
+        Heights; row 0 is the southernmost, column 0 the westernmost, so that an array whose first
+        row is the northern one is given as ``z[::-1]``. NaN, or masked, where there is no value.
+        A NumPy array; or one of the GPU, of any library that has `__cuda_array_interface__` or
+        DLPack, which stays there.
+    dx, dy : float, > 0
+        Width and height of a cell, in the unit of all lengths; by default cells are squares.
+    x0, y0 : float
+        Centre of the south-western cell.
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's parameters, lists as sequences or NumPy arrays.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the heights are; texts always as NumPy
+        arrays of str. For a sequence of functions, a dict of these by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, an option or a size is wrong, a height is infinite or all
+        are missing.
+
+    Examples
+    --------
+    >>> features = spatialq.run_grid(
+    ...     "pops_features", z, dx=60.0, scales=[300, 400]
+    ... )  # doctest: +SKIP
+    """
+    functions = _functions("run_grid", function)
+    name = functions[0].name
+    if not isinstance(functions[0].inputs, GridInput):
+        message = f"run_grid: {name} is no function of grids: use spatialq.run or run_elements"
+        raise ValueError(message)
+    dy = dx if dy is None else dy
+    for argument, value in {"x0": x0, "y0": y0, "dx": dx, "dy": dy}.items():
+        must = "> 0" if argument.startswith("d") else "finite"
+        if not (is_finite(value) and (value > 0 or must == "finite")):
+            message = f"{name}: {argument} must be {must}, got {value!r}"
+            raise ValueError(message)
+    frame = x0, y0, dx, dy
+    if on_gpu(z):
+        gpu = cuda.device()
+        with gpu.use():
+            found = _run_heights(functions, gpu.view(z), frame, "gpu", options)
+    else:
+        found = _run_heights(functions, np.asanyarray(z), frame, device, options)
+    return found[name] if isinstance(function, str) else found
+
+
+def run_elements(
+    function: str, a: Any, b: Any = None, *, device: str = "auto", **options: Any
+) -> dict[str, Any]:
+    """Run a spatial function of elements on meshes, without a database.
+
+    Parameters
+    ----------
+    function : str
+        Such as 'intersects_with', 'distance' or 'direction'.
+    a, b : Meshes, or sequence of (vertices, faces)
+        Vertices float64[n, 3] in metres, faces int[m, 3], counter-clockwise seen from outside.
+        Without `b` all pairs within `a`. A `spatialq.Meshes` may hold arrays of the GPU, of any
+        library that has `__cuda_array_interface__` or DLPack, which stay there.
+    device : 'auto', 'cpu' or 'gpu'
+        Arrays of the GPU are worked on there.
+    **options
+        The function's parameters.
+
+    Returns
+    -------
+    dict of arrays
+        The columns of the result, in the memory where the meshes are; `a` and `b` are positions,
+        `relation` is a code: 0 disjoint, 1 touch, 2 overlap, 3 contains, 4 inside, 5 covers,
+        6 covered_by, 7 equals.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function, or an option or a mesh is wrong.
+
+    Examples
+    --------
+    >>> pairs = spatialq.run_elements("intersects_with", ducts, beams)  # doctest: +SKIP
+    """
+    functions = _functions("run_elements", function)
+    name = functions[0].name
+    if not isinstance(functions[0].inputs, ElementsInput):
+        message = f"run_elements: {name} is a function of points: use spatialq.run"
+        raise ValueError(message)
+    sets = {
+        "a": as_meshes(f"{name}: a", a),
+        "b": None if b is None else as_meshes(f"{name}: b", b),
+    }
+    chosen = functions[0].choose(options)
+    there = [on_gpu(meshes.faces) for meshes in sets.values() if meshes is not None]
+    if not any(there):
+        return call_outputs(functions, sets, chosen, device)[0][name]
+    if not all(there):
+        message = f"{name}: a and b must be in one memory"
+        raise ValueError(message)
+    with cuda.device().use():
+        return call_outputs(functions, sets, chosen, "gpu")[0][name]
+
+
+def _functions(caller: str, names: str | Sequence[str]) -> list[Function]:
+    """Look up functions, which must be outputs of one."""
+    functions = [find(caller, name) for name in ([names] if isinstance(names, str) else names)]
+    folders = {each.folder for each in functions}
+    if len(folders) != 1 or len({each.name for each in functions}) < len(functions):
+        given = ", ".join(map(repr, names)) or "none"
+        message = f"{caller}: functions must be different outputs of one search, got {given}"
+        raise ValueError(message)
+    return functions
+
+
+def _attributes(function: Function) -> Mapping[str, str]:
+    inputs = function.inputs
+    return inputs.attributes if isinstance(inputs, PointsInput) else {}
+
+
+def _elements(function: Function, elements: Any) -> dict[str, Any]:
+    """Make the meshes that a function of points and elements gets; none for one of points."""
+    if not isinstance(function.inputs, PointsAndElementsInput):
+        if elements is not None:
+            message = f"run: {function.name} is a function of points, it takes no elements"
+            raise ValueError(message)
+        return {}
+    if elements is None:
+        message = f"run: {function.name} is a function of points and elements: give elements="
+        raise ValueError(message)
+    meshes = as_meshes(f"{function.name}: elements", elements)
+    if on_gpu(meshes.faces):
+        message = f"{function.name}: elements must be in the memory of the host"
+        raise ValueError(message)
+    return {"elements": meshes}
+
+
+def _run_points(
+    functions: list[Function],
+    columns: dict[str, Any],
+    elements: dict[str, Any],
+    device: str,
+    xp: Any,
+    options: dict[str, Any],
+) -> dict[str, dict[str, Any]]:
+    """Run functions of points on columns of any types; ids that are not given are xp's."""
+    name, columns = functions[0].name, dict(columns)
+    for axis in "xyz":
+        require_unmasked(name, axis, columns[axis])
+        columns[axis] = as_floats(name, axis, columns[axis])
+    require_unmasked(name, "point_id", columns["point_id"])
+    ids = as_whole(name, "point_id", columns["point_id"], "BIGINT")
+    columns["point_id"] = xp.arange(columns["x"].size) if ids is None else contiguous(ids)
+    for attribute, kind in _attributes(functions[0]).items():
+        columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
+    require_one_length(name, columns)
+    chosen = functions[0].choose(options)
+    return _with_texts(call_outputs(functions, {**columns, **elements}, chosen, device)[0])
+
+
+def _run_cells(
+    functions: list[Function], cells: dict[str, Any], device: str, options: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Run functions of grids on cells in any order."""
+    name = functions[0].name
+    if any(map(on_gpu, cells.values())):
+        message = f"{name}: cells must be in the memory of the host; spatialq.run_grid takes grids"
+        raise ValueError(message)
+    from spatialq.data.grid_cells import grid_of  # Numba, which takes a while to import
+
+    for axis in "xy":
+        require_unmasked(name, axis, cells[axis])
+    columns = {axis: as_floats(name, axis, values) for axis, values in cells.items()}
+    require_one_length(name, columns)
+    chosen = functions[0].choose(options)
+    if not columns["x"].size:
+        return {each.name: each.no_rows() for each in functions}
+    found, _ = call_outputs(functions, {"grid": grid_of(name, **columns)}, chosen, device)
+    return _with_texts(found)
+
+
+def _run_heights(
+    functions: list[Function],
+    z: Any,
+    frame: tuple[float, float, float, float],
+    device: str,
+    options: dict[str, Any],
+) -> dict[str, dict[str, Any]]:
+    name = functions[0].name
+    if z.ndim != 2 or z.dtype.kind not in "fiu":
+        message = f"{name}: z must be numbers [rows, columns], got {z.dtype} of shape {z.shape}"
+        raise ValueError(message)
+    missing = np.ma.getmaskarray(z) if np.ma.isMaskedArray(z) else None
+    grid = Grid(heights(z, missing), *frame)
+    require_values(name, grid)
+    chosen = functions[0].choose(options)
+    return _with_texts(call_outputs(functions, {"grid": grid}, chosen, device)[0])
+
+
+def _with_texts(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Write out the columns of text that a kernel gives as codes."""
+    return {
+        name: {
+            column: np.array([*values.names, ""])[values.codes]
+            if isinstance(values, Text)
+            else values
+            for column, values in columns.items()
+        }
+        for name, columns in found.items()
+    }

@@ -1,0 +1,194 @@
+"""What callers give, made into what kernels take: arrays of one type and length, whole meshes.
+
+An error is one sentence that names the function, the argument, the value, and what would be right.
+"""
+
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.meshes import Meshes
+from spatialq.runtime import cuda
+from spatialq.runtime.cuda import on_gpu
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number, and finite."""
+    return isinstance(value, Real) and isfinite(value)
+
+
+def contiguous(values: Any) -> Any:
+    """Make values lie one after the other, where they are."""
+    if on_gpu(values):
+        return cuda.device().xp.ascontiguousarray(cuda.device().view(values))
+    return np.ascontiguousarray(values)
+
+
+def as_floats(function: str, name: str, values: Any) -> Any:
+    """Make contiguous float64 of numbers, where they are; NaN where they are masked."""
+    got: Any
+    try:
+        if on_gpu(values):
+            array = cuda.device().view(values)
+            if array.dtype.kind in "fiub":
+                return cuda.device().xp.ascontiguousarray(array, np.float64)
+        else:
+            array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+            if array.dtype.kind in "fiubO":
+                return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
+        got = array.dtype
+    except (TypeError, ValueError) as error:
+        got = error
+    message = f"{function}: {name} must be numbers, got {got}"
+    raise ValueError(message)
+
+
+def as_whole(function: str, name: str, values: Any, kind: str) -> Any:
+    """Make whole numbers of a SQL type of what is given, if anything is; masked where that is."""
+    if values is None:
+        return None
+    wanted, limits = np.dtype(NUMPY_TYPES[kind]), np.iinfo(NUMPY_TYPES[kind])
+    array = cuda.device().view(values) if on_gpu(values) else np.asanyarray(values)
+    got = array.dtype
+    if got == wanted:
+        return values if on_gpu(values) else array
+    if got.kind in "iu":
+        wrong = (array < limits.min) | (array > limits.max)
+        if not wrong.any():
+            return array.astype(wanted)
+        got = array[wrong.argmax()]
+    elif not array.size:  # NumPy takes [] for numbers with fractions
+        return array.astype(wanted)
+    message = f"{function}: {name} must be {whole_numbers(kind)}, got {got}"
+    raise ValueError(message)
+
+
+def require_unmasked(function: str, name: str, values: Any) -> None:
+    """Reject masked values, which NumPy would give as what is under the mask."""
+    if n := np.count_nonzero(np.ma.getmask(values)):
+        message = f"{function}: {name} must have all its values, got {n} masked"
+        raise ValueError(message)
+
+
+def require_one_length(function: str, columns: dict[str, Any]) -> None:
+    """Reject columns of several lengths, or of more than one dimension."""
+    given = {name: values for name, values in columns.items() if values is not None}
+    shapes = {name: values.shape for name, values in given.items()}
+    if set(shapes.values()) != {(next(iter(given.values())).size,)}:
+        message = f"{function}: the columns must be one-dimensional, of one length, got {shapes}"
+        raise ValueError(message)
+
+
+def as_meshes(place: str, given: Any) -> Meshes:
+    """Take what a caller gives as meshes.
+
+    Parameters
+    ----------
+    place : str
+        How an error begins.
+    given : Meshes, or sequence of (vertices, faces)
+
+    Raises
+    ------
+    ValueError
+        If arrays have another shape or type or are in different memories, or a mesh is broken.
+    """
+    if isinstance(given, Meshes):
+        parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
+        there = [on_gpu(part) for part in parts]
+        if any(there) and not all(there):
+            message = f"{place}: all arrays of the meshes must be in one memory"
+            raise ValueError(message)
+        view = cuda.device().view if any(there) else np.asarray
+        given = Meshes(*(view(part) for part in parts))
+    else:
+        pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
+        for k, pair in enumerate(pairs):
+            _require_shapes(f"{place}: mesh {k}", *pair)
+        given = Meshes.of([(vertices, narrowed(faces)) for vertices, faces in pairs])
+    _require_shapes(place, given.vertices, given.faces)
+    if len(given.vertex_starts) != len(given.face_starts):
+        message = f"{place}: vertex_starts and face_starts must have one length"
+        raise ValueError(message)
+    meshes = Meshes(
+        given.vertices.astype(np.float64, order="C", copy=False),
+        narrowed(given.faces),
+        given.vertex_starts.astype(np.int64, order="C", copy=False),
+        given.face_starts.astype(np.int64, order="C", copy=False),
+    )
+    for name, starts, values in (
+        ("vertex_starts", meshes.vertex_starts, meshes.vertices),
+        ("face_starts", meshes.face_starts, meshes.faces),
+    ):
+        if not (len(starts) and starts[0] == 0 and starts[-1] == len(values)
+                and (np.diff(starts) >= 0).all()):  # fmt: skip
+            message = f"{place}: {name} must grow from 0 to {len(values)}, the number of rows"
+            raise ValueError(message)
+    require_whole_meshes(place, meshes)
+    return meshes
+
+
+def narrowed(faces: Any) -> Any:
+    """Make int32 of indices; those it has no room for stay wrong, to be rejected."""
+    if faces.size and faces.dtype.itemsize >= 4 and faces.dtype != np.int32:
+        faces = faces.clip(-1 if faces.dtype.kind == "i" else 0, 2**31 - 1)
+    return faces.reshape(-1, 3).astype(np.int32, order="C", copy=False)
+
+
+def _require_shapes(place: str, vertices: Any, faces: Any) -> None:
+    for name, array, kinds, right in (
+        ("vertices", vertices, "fiu", "numbers [n, 3]"),
+        ("faces", faces, "iu", "integers [m, 3]"),
+    ):
+        is_empty = 0 in array.shape
+        if (array.dtype.kind not in kinds and not is_empty) or (
+            array.shape[1:] != (3,) and array.shape != (0,)
+        ):
+            message = f"{place}: {name} must be {right}, got {array.dtype}{list(array.shape)}"
+            raise ValueError(message)
+
+
+def require_whole_meshes(place: str, meshes: Meshes, global_id: Any = None) -> None:
+    """Reject meshes that no kernel may get.
+
+    Raises
+    ------
+    ValueError
+        If coordinates are not finite, or faces name vertices that are not there.
+    """
+    is_finite = np.isfinite(meshes.vertices)
+    if not is_finite.all():
+        bad = meshes_with(meshes.vertex_starts, ~is_finite.all(axis=1))
+        reject_meshes(place, bad, "with vertices that are not finite", global_id)
+    room = np.diff(meshes.vertex_starts)[_owners(meshes.face_starts, len(meshes.faces))][:, None]
+    beyond = (meshes.faces < 0) | (meshes.faces >= room)
+    if beyond.any():
+        bad = meshes_with(meshes.face_starts, beyond.any(axis=1))
+        reject_meshes(place, bad, "whose faces name vertices that are not there", global_id)
+
+
+def _owners(starts: Any, n: int) -> Any:
+    """Give int64[n], the mesh that each of n values belongs to; in the memory of starts."""
+    return np.cumsum(np.bincount(starts[1:-1], minlength=n + 1)[:n])
+
+
+def meshes_with(starts: Any, is_bad: Any) -> Any:
+    """Give bool[k], the meshes that have one of the bad values."""
+    bad = np.zeros(len(starts) - 1, bool)
+    bad[_owners(starts, len(is_bad))[is_bad].tolist()] = True
+    return bad
+
+
+def reject_meshes(place: str, is_bad: Any, what: str, global_id: Any) -> None:
+    """Raise the sentence about bad meshes, if there are any."""
+    count = np.count_nonzero(is_bad)
+    if not count:
+        return
+    first = int(np.argmax(is_bad))
+    name = f"at position {first}" if global_id is None else f"global_id {global_id[first]}"
+    plural = "mesh" if count == 1 else "meshes"
+    message = f"{place} has {count} {plural} {what}, the first is {name}"
+    raise ValueError(message)

@@ -1,0 +1,121 @@
+"""Table macros and scalar macros in SQL, written from parameters."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spatialq.functions.declaration import Parameter
+from spatialq.functions.sql_text import literal
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a macro."""
+
+    name: str
+    doc: str
+    default: str | None = None
+    """In SQL; without one the argument must be given."""
+
+
+@dataclass(frozen=True)
+class Macro:
+    """One macro, with what the catalogue says about it."""
+
+    name: str
+    summary: str
+    arguments: tuple[Argument, ...]
+    body: str
+    """Of a table macro a query, of a scalar macro an expression."""
+    examples: tuple[str, ...]
+    gives: str = ""
+    """The columns of the result and what they are."""
+    is_table: bool = True
+
+
+DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
+
+
+def arguments_of(parameters: Iterable[Parameter], *names: str) -> tuple[Argument, ...]:
+    """Make arguments of parameters: of all, or of those named."""
+    return tuple(
+        Argument(each.name, description(each), literal(each.default))
+        for each in parameters
+        if not names or each.name in names
+    )
+
+
+def description(each: Parameter) -> str:
+    """Say what a parameter is, with its unit and what a value must be."""
+    facts = [each.unit, each.must if each.choices or each.must_be else _range(each)]
+    known = "; ".join(fact for fact in facts if fact)
+    return f"{each.doc} ({known})" if known else each.doc
+
+
+def _range(each: Parameter) -> str:
+    limited = any(map(each.must.startswith, "<>"))
+    return each.must.removesuffix(f" {each.unit}") if limited else ""
+
+
+def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **fixed: Any) -> str:
+    """Write the struct of parameters and device that a kernel's function gets.
+
+    Parameters
+    ----------
+    parameters : iterable of Parameter
+    own : sequence of str, optional
+        Those that the macro has as arguments, by default all; the others have their defaults.
+    **fixed
+        Values, or expressions in SQL as `Sql`, for some of them or for `device`.
+    """
+    fields = {}
+    for each in parameters:
+        is_argument = own is None or each.name in own
+        fields[each.name] = each.name if is_argument else literal(each.default)
+    fields["device"] = "device"
+    fields |= {name: v.text if isinstance(v, Sql) else literal(v) for name, v in fixed.items()}
+    inner = ",\n".join(f"    {name}: {value}" for name, value in fields.items())
+    return f"{{\n{inner}\n}}"
+
+
+@dataclass(frozen=True)
+class Sql:
+    """An expression, not a value."""
+
+    text: str
+
+
+def indent(text: str, levels: int = 1) -> str:
+    """Move lines to the right, but the first."""
+    return text.replace("\n", "\n" + "    " * levels)
+
+
+def render(macro: Macro) -> str:
+    """Write the statement that creates a macro, under comment lines that become its comment."""
+    comment = [*_wrapped("", macro.summary)]
+    for each in (each for each in macro.arguments if each.doc):
+        comment += _wrapped(f"{each.name}: ", each.doc)
+    if macro.gives:
+        comment += _wrapped("gives: ", macro.gives)
+    comment += [f"-- example: {example}" for example in macro.examples]
+    arguments = ",\n".join(
+        f"    {each.name}" + ("" if each.default is None else f" := {each.default}")
+        for each in macro.arguments
+    )
+    kind = "AS TABLE\n" if macro.is_table else "AS "
+    head = f"CREATE OR REPLACE MACRO {macro.name}(\n{arguments}\n) {kind}"
+    return "\n".join(comment) + f"\n{head}{macro.body};\n"
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        f"{head}{text}",
+        WIDTH,
+        initial_indent="-- ",
+        subsequent_indent="--     " if head else "-- ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

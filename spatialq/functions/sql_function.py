@@ -1,0 +1,66 @@
+"""A scalar function that DuckDB calls with Arrow arrays; users call the macros that call these."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Any
+
+from spatialq.functions.declaration import Parameter as Declared
+from spatialq.functions.sql_text import identifier
+
+SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
+
+
+@dataclass(frozen=True)
+class SqlFunction:
+    """One scalar function in SQL.
+
+    Parameters
+    ----------
+    name : str
+        Its name in SQL.
+    parameters : tuple of str
+        The SQL types of its arguments.
+    returns : str
+        The SQL type of its result.
+    implementation : str
+        ``"module:attribute"``, imported at the first call, so that connecting stays fast. It gets
+        `bound`, then one `pyarrow.ChunkedArray` for each argument (at most 2048 rows, NULLs
+        included), and returns an array of as many rows. DuckDB may call it from several threads at
+        once.
+    bound : tuple
+        Arguments that are always the same, such as the `Function` whose kernel it runs.
+    volatile : bool
+        True for work that must run when the query runs. False for functions of constants that
+        DuckDB may evaluate while it plans, such as those that write SQL for `query()`.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+    implementation: str
+    bound: tuple[Any, ...] = ()
+    volatile: bool = True
+
+    @property
+    def __signature__(self) -> Signature:
+        """By which DuckDB counts the arguments."""
+        names = [f"argument{k}" for k in range(len(self.parameters))]
+        return Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Import the implementation and call it."""
+        module, _, attribute = self.implementation.partition(":")
+        return getattr(import_module(module), attribute)(*self.bound, *arguments)
+
+
+def struct_type(columns: Mapping[str, str]) -> str:
+    """Write the SQL type of a struct of columns and their types."""
+    return f"STRUCT({', '.join(f'{identifier(name)} {kind}' for name, kind in columns.items())})"
+
+
+def parameters_type(parameters: Iterable[Declared]) -> str:
+    """Give the SQL type of the parameters of a call, and the device."""
+    types = {each.name: SQL_TYPES[each.type] + "[]" * each.is_list for each in parameters}
+    return struct_type({**types, "device": "VARCHAR"})

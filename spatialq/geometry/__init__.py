@@ -1,0 +1,1 @@
+"""Geometry that kernels of several functions share: `.py` for the CPU, `.cu`/`.cuh` beside it."""

@@ -1,0 +1,32 @@
+"""Broad phase: which pairs of elements are near each other by their boxes."""
+
+from typing import Literal
+
+from spatialq.geometry import hash_grid, rtree
+from spatialq.geometry.boxes import Boxes
+from spatialq.geometry.pair_collection import Pairs
+
+Method = Literal["auto", "rtree", "grid"]
+
+
+def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float, method: Method = "auto") -> Pairs:
+    """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
+
+    Parameters
+    ----------
+    boxes_a, boxes_b : float64[n, 6], metres
+        xmin, ymin, zmin, xmax, ymax, zmax; inf .. -inf meets nothing. Without boxes_b pairs
+        within boxes_a, i < j.
+    distance : float, metres
+    method : 'auto', 'rtree' or 'grid'
+        The result is the same. 'auto' is the R-tree: it is the faster of the two on copies of a
+        building and where sizes differ much (`benchmarks/broad_phase.py`).
+
+    Returns
+    -------
+    i, j : int64[m]
+        Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with
+        a.min - b.max <= distance and b.min - a.max <= distance along x, y and z, in doubles.
+    """
+    search = hash_grid.pairs if method == "grid" else rtree.pairs
+    return search(boxes_a, boxes_b, distance)

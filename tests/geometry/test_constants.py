@@ -1,0 +1,28 @@
+"""What the CUDA sources define once more is the same as in Python."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spatialq.geometry import clusters, eigen, prepared_meshes_gpu, rtree, triangles, winding
+
+FOLDER = Path(triangles.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "value"),
+    [
+        ("boxes.cuh", "CLUSTER", clusters.CLUSTER),
+        ("solids.cu", "WARPS", prepared_meshes_gpu.WARPS),
+        ("triangles.cuh", "DISTANCE_ROUNDING", triangles.ROUNDING),
+        ("triangles.cuh", "THIN", triangles.THIN),
+        ("winding.cuh", "TURN", winding.TURN),
+        ("eigen.cuh", "SWEEPS", eigen.SWEEPS),
+        ("rtree.cu", "FAN_BITS", rtree.FAN_OUT.bit_length() - 1),
+    ],
+)
+def test_numbers(source, name, value):
+    text = (FOLDER / source).read_text()
+    (found,) = re.findall(rf"(?:const \w+ {name} =|#define {name}) ([\w.-]+)", text)
+    assert float(found) == value

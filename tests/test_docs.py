@@ -1,0 +1,271 @@
+"""The documents say what is true: all that README.md and docs/ show runs, with that result.
+
+Pages are read from top to bottom, as by somebody in the folder of `spatialq demo`. Statements
+(```sql), commands (```sh) and Python (```python) run. A block ```text right below one is what it
+prints, a block ```error the sentence that it raises.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import laspy
+import numpy as np
+import pytest
+import rasterio
+from spatialq.udfs.build_lod import SAMPLE
+
+import spatialq
+from spatialq.cli import main as cli
+from spatialq.database.connection import macros
+from spatialq.export.camera import Camera
+from spatialq.export.raster import Raster, write_terrain
+from spatialq.functions.catalogue import catalogue
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+WIDTH = 100
+"""Characters of a table in the documents."""
+NOT_RUN = ("spatialq demo", "spatialq devices")
+"""The first is what writes the files of the others (tests/demo/), the second differs everywhere."""
+VIEWS = {
+    "ducts": "IfcDuctSegment", "beams": "IfcBeam", "walls": "IfcWall", "slabs": "IfcSlab",
+    "spaces": "IfcSpace", "furniture": "IfcColumn", "desks": "IfcColumn", "exits": "IfcDoor",
+    "house": "IfcWall", "trees": "IfcColumn", "roof": "IfcRoof", "antennas": "IfcBeam",
+    "old": "IfcSlab", "new": "IfcSlab",
+}  # fmt: skip
+"""Sets of elements that examples in comments of macros name."""
+ELEMENT_MACROS = {"intersects_with", "distance", "direction", "spatial_elements"}
+"""Files of sql/ whose examples may give no rows on the house."""
+
+
+def blocks(text):
+    """Language and text of each fenced block, and the block that is right below it."""
+    found = list(re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    for block, below in zip(found, [*found[1:], None], strict=True):
+        close = below is not None and not text[block.end() : below.start()].strip()
+        expected = below.groups() if below is not None and close else ("", "")
+        yield block[1], block[2], *(expected if expected[0] in ("text", "error") else ("", ""))
+
+
+def commands(text):
+    """The commands of a block that are ours."""
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.startswith("spatialq ") and line not in NOT_RUN]
+
+
+def cells(text):
+    """What a table says, whatever its frame."""
+    rows = [line for line in text.splitlines() if not re.fullmatch(r"[\W_]*", line) or "·" in line]
+    return [[cell.strip() for cell in re.split("[│┃]", row)] for row in rows]
+
+
+class Reader:
+    """Runs the blocks of one page, one after the other."""
+
+    def __init__(self, con):
+        self.con = con
+        self.names = {"con": con, "np": np, "spatialq": spatialq, "Path": Path}
+
+    def sql(self, text):
+        for statement in self.con.extract_statements(text):
+            relation = self.con.sql(statement.query)
+        if relation is not None:
+            relation.show(max_width=WIDTH, max_rows=20)
+
+    def sh(self, text):
+        for command in commands(text):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("sys.argv", shlex.split(command))
+                cli.main()
+
+    def python(self, text):
+        exec(text, self.names)
+
+    def run(self, language, text):
+        """What it prints."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            getattr(self, language)(text)
+        return printed.getvalue()
+
+    def error(self, language, text):
+        """The sentence that it raises."""
+        if language == "sh":
+            said = io.StringIO()
+            with pytest.raises(SystemExit) as stop, contextlib.redirect_stderr(said):
+                self.sh(text)
+            assert stop.value.code in (1, 2)
+            return said.getvalue().splitlines()[-1].removeprefix("error: ")
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            self.run(language, text)
+        return cli.plain(caught.value)
+
+
+@pytest.fixture(scope="module")
+def files(world, tmp_path_factory):
+    """The folder of the demo, with a terrain model of it, two tiles and some grids."""
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "tiles").mkdir()
+    for path in (world.las, world.ifc):
+        shutil.copy(path, folder)
+    with spatialq.connect(str(folder / "demo.duckdb")) as con:
+        spatialq.load(con, [folder / "village.laz", folder / "house.ifc"])
+    spatialq.write_ground(folder / "village.laz", [folder / "terrain.tif"])
+    cloud = laspy.read(folder / "village.laz")
+    x = np.asarray(cloud.x) - cloud.header.mins[0]
+    for name, mine in (
+        ("tiles/west.laz", x < 40),
+        ("tiles/east.laz", (x >= 40) & (x < 80)),
+        ("tile.laz", x < 80),
+        ("scan.laz", x < 80),
+        ("forest.laz", x < 80),
+    ):
+        part = laspy.LasData(cloud.header, cloud.points[mine].copy())
+        part.write(folder / name)
+    rows, columns = np.mgrid[0:35, 0:70]
+    noise = np.random.default_rng(2).normal(0, 2, rows.shape)
+    z = 900 + 80 * np.sin(columns / 5) * np.cos(rows / 6) + noise
+    for name in ("dem.tif", "tiles/a.tif", "tiles/b.tif"):  # 2 x 1 examples of 2 km
+        write_terrain(folder / name, Raster(z, 0.0, 2100.0, 60.0, "EPSG:32633"))
+    return folder
+
+
+@pytest.fixture
+def con(files, tmp_path, monkeypatch):
+    """A connection to the database of the demo, in a folder of its own."""
+    folder = tmp_path / "demo"
+    shutil.copytree(files, folder)
+    monkeypatch.chdir(folder)
+    with spatialq.connect("demo.duckdb") as con:
+        yield con
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows(con, page):
+    reader = Reader(con)
+    steps = list(blocks((ROOT / page).read_text()))
+    if page == "docs/pops_method.md":  # which says so
+        Path("slope.py").write_text(
+            next(text for language, text, *_ in steps if language == "python")
+        )
+    for language, text, kind, expected in steps:
+        if language not in ("sql", "sh", "python"):
+            continue
+        if kind == "error":
+            assert reader.error(language, text) == " ".join(expected.split()), text
+            continue
+        printed = reader.run(language, text)
+        if kind == "text":
+            assert cells(printed) == cells(expected), f"{text}\n{printed}"
+    if page == "docs/pops_features.md":
+        with rasterio.open("pca2.tif") as raster:
+            assert (raster.shape, raster.crs.to_epsg()) == ((10, 10), 25832)
+            assert raster.descriptions == ("pca2 6 mean",)
+
+
+def test_pages_quote_errors_in_blocks_only():
+    """So that no page quotes a sentence that nobody checks."""
+    names = "|".join([*catalogue(), *(macro.name for macro in macros())])
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+        assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
+
+
+FIXED = {"relations", "k", "direction"}
+"""Parameters that a macro's name gives."""
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_every_parameter_is_in_a_table(name):
+    """Of the function's page, or of the page of the first output of its declaration."""
+    function = catalogue()[name]
+    page = (ROOT / f"docs/{function.declaration.outputs[0].name}.md").read_text()
+    table = r"<!-- parameters: \w+ -->\n(.*?)<!-- end of parameters -->"
+    tables = "".join(re.findall(table, page, re.DOTALL))
+    for parameter in {*(each.name for each in function.parameters), "device"} - FIXED:
+        assert f"| `{parameter}` |" in tables, parameter
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_every_column_is_on_the_page(name):
+    text = (ROOT / f"docs/{name}.md").read_text()
+    for column in catalogue()[name].output.columns:
+        assert re.search(rf"`[^`]*\b{column}\b[^`]*`", text), column
+
+
+def test_samples_and_cameras_are_on_their_pages():
+    text = (ROOT / "docs/build_lod.md").read_text()
+    for name in SAMPLE:
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
+    text = (ROOT / "docs/lod_select.md").read_text()
+    for name in (*Camera.__dataclass_fields__, "pixels", "max_samples", "octants"):
+        assert f"`{name}`" in text, name
+
+
+def test_the_examples_of_the_macros(con):
+    """Those of functions; readers' and planner's name files of their own."""
+    for view, ifc_class in VIEWS.items():
+        con.execute(f"CREATE VIEW {view} AS FROM elements WHERE ifc_class = '{ifc_class}'")
+    con.execute("ALTER TABLE points RENAME TO all_points")
+    con.execute(
+        "CREATE VIEW points AS SELECT *, x > 652050 AS tile FROM all_points "
+        "WHERE x < 652100 AND y < 5606100"
+    )
+    con.execute("CREATE TABLE lod AS FROM build_lod('points', max_points := 5000)")
+    con.execute("CREATE TABLE cells AS FROM read_grid('dem.tif')")
+    ran = set()
+    for path in sorted((ROOT / "sql").glob("*.sql")):
+        if path.stem in ("read_las", "read_grid", "read_ifc", "spatialq_planner", "write_ground"):
+            continue
+        for macro in macros():
+            if macro.statement not in path.read_text():
+                continue
+            for example in re.findall("example: (.*)", macro.comment):
+                assert f"{macro.name}(" in example
+                if macro.name == "plane_elements":
+                    continue  # the village is not in the coordinates of the house
+                rows = con.execute(example).fetchall()
+                assert rows or path.stem in ELEMENT_MACROS, example
+                ran.add(path.stem)
+    assert ran >= ELEMENT_MACROS | {"detect_planes", "plane_points", "pops_features", "build_lod"}
+
+
+def shown(page, start):
+    """The one statement of a page that has such a start."""
+    text = (ROOT / f"docs/{page}.md").read_text()
+    (found,) = (text for language, text, *_ in blocks(text) if start in text and language == "sql")
+    return found
+
+
+def test_a_viewer_draws_the_samples_of_its_octants(con):
+    con.execute("CREATE TABLE lod AS FROM build_lod('points')")
+    query = shown("lod_select", "WITH needed").replace("0]})", "0]}, pixels := 8)")
+    drawn = sorted(con.execute(query).fetchall())
+    (needed,) = re.findall(r"WITH needed AS \((.*?\n)\)\n", query, re.DOTALL)
+    expected = []
+    for row in con.sql(needed).to_arrow_table().to_pylist():
+        middle = {axis: row[f"{axis}min"] + row["size"] / 2 for axis in "xyz"}
+        for sample in row["samples"]:
+            x, y, z = (sample[axis] >= middle[axis] for axis in "xyz")
+            if row["octants"] >> (4 * x + 2 * y + z) & 1:
+                expected.append(tuple(sample[n] for n in (*"xyz", "red", "green", "blue")))
+    assert 0 < len(drawn) < con.sql(f'SELECT sum("count") FROM ({needed})').fetchall()[0][0]
+    assert drawn == sorted(expected)
+
+
+def test_the_centres_of_patches(con):
+    """Where z is x, its mean over a patch is the patch's centre."""
+    _, columns = np.mgrid[0:40, 0:80]
+    slope = Raster(0.5 + columns.astype(float), 0.0, 40.0, 1.0, "EPSG:32633")
+    write_terrain(Path("slope.tif"), slope)
+    query = shown("pops_patches", "WITH sizes")
+    for old, new in (("terrain", "slope"), ("'pca']", "'stat']"), ("'pca1'", "'mean'")):
+        query = query.replace(old, new)
+    rows = con.execute(query.split("LIMIT")[0]).fetchnumpy()
+    assert rows["x"].size == 2 * 12 * 12
+    np.testing.assert_allclose(rows["x"], rows["value"], rtol=0, atol=1e-6)

@@ -1,0 +1,155 @@
+"""Options of the commands that are derived from the declarations of functions."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from spatialq.cli import main as cli
+from spatialq.cli.options import DerivedOption, sources_of
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import Parameter
+
+WORKFLOWS = {
+    "ground": "spatialq.workflows.ground.write_ground",
+    "planes": "spatialq.workflows.planes.write_planes",
+    "clash": "spatialq.workflows.clash.find_clashes",
+    "features": "spatialq.workflows.features.write_features",
+    "lod": "spatialq.workflows.lod.write_lod",
+}
+NO_OPTIONS = {
+    "classify_ground": {"unit"},  # follows from the CRS
+    "ground_surface": {
+        "window_size", "overlap", "min_points", "cell_size", "ties", "source", "thin",
+    },  # of its seeds; `write_ground` makes the terrain from ground points
+    "intersects_with": {"relations"},  # follows from --closer-than
+}  # fmt: skip
+OTHERS = {
+    "ground": (["--ground-only", "--crs", "EPSG:1"], {"ground_only": True, "crs": "EPSG:1"}),
+    "planes": (["--up", "y"], {"up": "y"}),
+    "clash": (["--closer-than", "5cm", "--exclude-related"],
+              {"closer_than": 0.05, "exclude_related": True}),
+    "features": (["--nodata", "-9999", "--band", "2", "--show", "pca1, q1"],
+                 {"nodata": -9999.0, "band": 2, "show": ("pca1", "q1")}),
+    "lod": (["--memory", "2"], {"memory": 2.0}),
+}  # fmt: skip
+
+
+class CalledError(Exception):
+    """Ends a command where its workflow is called."""
+
+
+@pytest.fixture
+def arguments_of(monkeypatch):
+    """Give what the workflow of a command gets."""
+
+    def call(command, *flags):
+        given = {}
+
+        def workflow(*_, **options):
+            given.update(options)
+            raise CalledError
+
+        monkeypatch.setattr(WORKFLOWS[command], workflow)
+        monkeypatch.setattr(sys, "argv", ["spatialq", command, "a", *flags])
+        with pytest.raises(CalledError):
+            cli.main()
+        return given
+
+    return call
+
+
+def command_of(name):
+    return next(each.callback for each in cli.app.registered_commands
+                if each.callback.__name__ == name)  # fmt: skip
+
+
+def parameters_of(name):
+    functions = [source.function for source in sources_of(command_of(name))]
+    return [
+        each
+        for function in functions
+        for each in catalogue()[function].parameters
+        if each.name not in NO_OPTIONS.get(function, ())
+    ]
+
+
+def other_value(parameter):
+    """A value that is not the default, and how the command line has it."""
+    value = {bool: True, int: 7, float: 0.25, str: (*parameter.choices, "x")[-1]}[parameter.type]
+    if parameter.is_list:
+        return (value, value), f"{value}, {value}"
+    return value, str(value)
+
+
+OUTPUT = {"ground": ("-o", "g.laz")}
+
+
+def test_commands_with_derived_options_are_all_tested():
+    names = [each.callback.__name__ for each in cli.app.registered_commands]
+    assert {name for name in names if sources_of(command_of(name))} == set(WORKFLOWS)
+
+
+@pytest.mark.parametrize("command", WORKFLOWS)
+def test_every_parameter_is_an_option_with_the_declared_default(command, arguments_of):
+    given = arguments_of(command, *OUTPUT.get(command, ()))
+    expected = {each.name: each.default for each in parameters_of(command)}
+    assert {name: given.get(name, "no option") for name in expected} == expected
+
+
+@pytest.mark.parametrize("command", WORKFLOWS)
+def test_every_option_reaches_the_workflow(command, arguments_of):
+    flags, expected = [], {"device": "cpu"}
+    for each in parameters_of(command):
+        expected[each.name], text = other_value(each)
+        assert expected[each.name] != each.default
+        flag = f"--{each.name.replace('_', '-')}"
+        flags += [flag] if each.type is bool else [flag, text]
+    more, others = OTHERS[command]
+    expected |= others
+    given = arguments_of(command, *OUTPUT.get(command, ()), *flags, *more, "--device", "cpu")
+    assert {name: given[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("command", WORKFLOWS)
+def test_help_describes_every_option(command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["spatialq", command, "--help"])
+    monkeypatch.setenv("COLUMNS", "400")
+    cli.main()
+    text = capsys.readouterr().out
+    for each in parameters_of(command):
+        assert f"--{each.name.replace('_', '-')} " in text
+        assert each.doc.split(" NULL ")[0] in text
+    assert "NULL" not in text
+
+
+def test_a_truth_value_that_is_true_by_default_can_be_switched_off():
+    given = []
+    parameter = Parameter("thin", bool, default=True, doc="Whether it is thin.")
+    option = DerivedOption("f", "f", parameter, is_length=False)
+    app = typer.Typer(add_completion=False)
+
+    def f(**options):
+        given.append(options["thin"])
+
+    f.__signature__ = inspect.Signature([option.signature])
+    app.command()(f)
+    for flags in ([], ["--thin"], ["--no-thin"]):
+        app(flags, standalone_mode=False)
+    assert given == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_imported"),
+    [(["--help"], False), (["info", "--help"], False), (["lod", "--help"], True)],
+)
+def test_declarations_are_imported_when_they_are_needed(arguments, is_imported):
+    code = (
+        "import sys; from spatialq.cli.main import app; "
+        f"app({arguments}, standalone_mode=False); "
+        "print('spatialq.udfs' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1:] == [str(is_imported)], result.stderr

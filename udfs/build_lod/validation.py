@@ -1,0 +1,128 @@
+"""Validation of the points of `build_lod`: finite, in the order of their ids, with colours."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from spatialq.data.points import ascends, not_finite, read_only
+from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import in_threads
+
+from .colours import colours
+from .tree import Cube, Points
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_POINTS = 2**32 - 1
+"""Points of one tree at most: a position has 32 bits."""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Validated points, their classes (uint8[n]) and the cube around them."""
+
+    points: Points
+    classification: "NDArray[np.uint8]"
+    cube: Cube
+
+
+def validate(
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any,
+    red: Any,
+    green: Any,
+    blue: Any,
+    intensity: Any,
+    classification: Any,
+) -> Cloud:
+    """Check points and sort them by their ids.
+
+    Parameters
+    ----------
+    x, y, z : float64[n], n >= 1
+    point_id : int64[n]
+    red, green, blue, intensity : uint16[n] or None
+        None or masked where there is no value; see `colours`.
+    classification : uint8[n] or None
+        Points without a class get 0 (never classified).
+
+    Returns
+    -------
+    Cloud
+
+    Raises
+    ------
+    ValueError
+        If there are too many points for one tree, a coordinate is not finite, the points are
+        farther apart than a float64 says, or a `point_id` is not unique.
+    """
+    n = x.size
+    if n > MAX_POINTS:
+        reject(f"points must be at most {MAX_POINTS} in one tree, got {n}")
+    cube = cube_around(*box(x, y, z, point_id))
+    attributes = [red, green, blue, intensity, classification]
+    if not ascends(point_id):
+        order = np.argsort(point_id, kind="stable")  # the ids are ascending runs, which this merges
+        x, y, z, point_id = (values[order] for values in (x, y, z, point_id))
+        attributes = [None if values is None else values[order] for values in attributes]
+        again = np.flatnonzero(point_id[1:] == point_id[:-1])
+        if again.size:
+            reject(f"point_id must be unique, got {point_id[again[0]]} more than once")
+    red, green, blue, intensity, classification = attributes
+    colour = colours(red, green, blue, intensity, n)
+    if classification is None:
+        classification = np.zeros(n, np.uint8)
+    return Cloud(
+        Points(read_only(x), read_only(y), read_only(z), colour, read_only(point_id)),
+        read_only(np.ma.filled(classification, 0)),
+        cube,
+    )
+
+
+def reject(sentence: str) -> NoReturn:
+    """Raise a ValueError with a sentence about the points."""
+    message = f"build_lod: {sentence}"
+    raise ValueError(message)
+
+
+def box(x: Any, y: Any, z: Any, point_id: Any) -> tuple[Any, Any]:
+    """Find the minimum and maximum x, y, z of points, which must be finite."""
+    views = tuple(map(read_only, (x, y, z)))
+    boxes: list[tuple[float, ...]] = []
+    in_threads(lambda span: boxes.append(_box(*views, *span)), x.size)
+    low, high = np.min(boxes, axis=0)[:3], np.max(boxes, axis=0)[3:]
+    if not np.isfinite([low, high]).all():
+        raise ValueError(not_finite("build_lod", x, y, z, point_id))
+    return low, high
+
+
+def cube_around(low: Any, high: Any) -> Cube:
+    """Make the cube around a box; reject a box that is too large."""
+    with np.errstate(over="ignore"):
+        cube = Cube.around(low, high)
+    if not np.isfinite(cube.size):
+        axis = int(np.argmax(high / 2 - low / 2))
+        reject(
+            f"{'xyz'[axis]} must span less than {np.finfo(np.float64).max:.2g}, got {low[axis]} "
+            f"to {high[axis]}"
+        )
+    return cube
+
+
+@njit(cache=True, nogil=True)
+def _box(x: Any, y: Any, z: Any, first: int, stop: int) -> tuple[float, ...]:
+    """Give minimum and maximum x, y, z; the first is NaN if a coordinate is not finite."""
+    x0, y0, z0 = x[first], y[first], z[first]
+    x1, y1, z1 = x0, y0, z0
+    finite = True
+    for i in range(first, stop):
+        a, b, c = x[i], y[i], z[i]
+        x0, x1 = min(x0, a), max(x1, a)
+        y0, y1 = min(y0, b), max(y1, b)
+        z0, z1 = min(z0, c), max(z1, c)
+        finite &= abs(a) < np.inf and abs(b) < np.inf and abs(c) < np.inf
+    return x0 if finite else np.nan, y0, z0, x1, y1, z1

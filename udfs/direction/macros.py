@@ -1,0 +1,62 @@
+"""The macros of directions: one table macro and one predicate for each."""
+
+from spatialq.udfs.intersects_with.macros import MESHES
+
+from spatialq.functions.declaration import parameters_of
+from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+
+from . import DIRECTIONS, Options
+
+PARAMETERS = parameters_of(Options)
+OWN = tuple(each.name for each in PARAMETERS if each.name != "direction")
+CHOSEN = arguments_of(PARAMETERS, *OWN)
+NAMES = {d: d if d in ("above", "below") else f"{d}_of" for d in DIRECTIONS}
+WORDS = {d: name.replace("_", " ") for d, name in NAMES.items()}
+SETS = (
+    Argument(
+        "a",
+        "Name of a table or view with global_id and mesh, the reference; spatial_elements says "
+        "which elements are considered.",
+    ),
+    Argument(
+        "b",
+        "Another one, or the same; NULL stands for all pairs within a, every pair in both orders.",
+    ),
+)
+
+
+def _of_sets(direction: str) -> Macro:
+    options = indent(struct(PARAMETERS, OWN, direction=direction), 2)
+    name = NAMES[direction]
+    return Macro(
+        name,
+        f"The pairs of which b lies {WORDS[direction]} a.",
+        (*SETS, *CHOSEN, DEVICE),
+        f"""SELECT unnest(
+    direction_udf(
+        s.a, s.b, s.within,
+        {options}
+    ),
+    max_depth := 2
+)
+FROM query(spatialq_sets_sql('{name}', a, b)) AS s""",
+        (f"FROM {name}('slabs', 'walls', model := 'halfspace', strict := true)",),
+        "a b flags",
+    )
+
+
+def _of_meshes(direction: str) -> Macro:
+    options = indent(struct(PARAMETERS, OWN, direction=direction, device="cpu"))
+    name = f"mesh_{NAMES[direction]}"
+    return Macro(
+        name,
+        f"Whether the second of two meshes lies {WORDS[direction]} the first; NULL where one of "
+        "them is NULL.",
+        (*MESHES, *CHOSEN),
+        f"direction_of_meshes(\n    one, other,\n    {options}\n).found",
+        (f"SELECT {name}(s.mesh, w.mesh) FROM slabs AS s, walls AS w",),
+        is_table=False,
+    )
+
+
+MACROS = (*map(_of_sets, DIRECTIONS), *map(_of_meshes, DIRECTIONS))

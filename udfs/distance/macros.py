@@ -1,0 +1,140 @@
+"""The macros of distances: compositions of the one kernel."""
+
+from spatialq.udfs.intersects_with.macros import BOTH, MESHES, RELATED, WITHOUT_RELATED
+
+from spatialq.functions.declaration import parameters_of
+from spatialq.functions.macros import (
+    DEVICE,
+    Argument,
+    Macro,
+    Sql,
+    arguments_of,
+    indent,
+    struct,
+)
+
+from . import DECLARATION, Options
+
+PARAMETERS = parameters_of(Options)
+A = Argument(
+    "a",
+    "Name of a table or view with global_id and mesh; spatial_elements says which elements are "
+    "considered.",
+)
+SETS = (A, Argument("b", "Another one; NULL stands for all pairs within a."))
+LIMIT = Argument("d", "Metres.")
+NEAREST = """CASE WHEN k >= 1 THEN k + 1
+        ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
+
+
+def of_sets(name: str, **fixed: object) -> str:
+    """Write the query that runs the kernel on two tables."""
+    options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 3)
+    return f"""SELECT p.*
+FROM (
+    SELECT unnest(
+        distance_udf(
+            s.a, s.b, s.within,
+            {options}
+        ),
+        max_depth := 2
+    )
+    FROM query(spatialq_sets_sql('{name}', a, b)) AS s
+) AS p"""
+
+
+COLUMNS = "a b distance ax ay az bx by bz flags: GlobalIds; metres; the nearest points of the two"
+OF_MESHES = indent(struct(PARAMETERS, (), device="cpu"))
+
+MACROS = (
+    Macro(
+        "distance",
+        DECLARATION.outputs[0].summary,
+        (*SETS, *arguments_of(PARAMETERS, "max_distance"), *RELATED, DEVICE),
+        f"{of_sets('distance')}\n{WITHOUT_RELATED}",
+        ("FROM distance('ducts', 'beams', max_distance := 0.5) ORDER BY distance",),
+        COLUMNS,
+    ),
+    Macro(
+        "closer_than",
+        "The pairs that are at most d apart.",
+        (*SETS, LIMIT, *RELATED, DEVICE),
+        """SELECT p.*
+FROM distance(
+    a, b,
+    max_distance := coalesce(d, error('closer_than: d must be >= 0 metres, got NULL')),
+    exclude_related := exclude_related, relations := relations, device := device
+) AS p""",
+        ("FROM closer_than('ducts', 'beams', 0.05)",),
+        "the columns of distance",
+    ),
+    Macro(
+        "farther_than",
+        "The pairs that are more than d apart: of all pairs of a and b, those that are not "
+        "closer_than.",
+        (*BOTH, LIMIT, DEVICE),
+        """SELECT x.global_id AS a, y.global_id AS b
+FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
+ANTI JOIN closer_than(a, b, d, device := device) AS p
+ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id""",
+        ("SELECT count(*) FROM farther_than('exits', 'desks', 30.0)",),
+        "a b",
+    ),
+    Macro(
+        "nearest",
+        "The k nearest elements of b for every element of a.",
+        (
+            A,
+            Argument("b", "Another one; a itself, or NULL, stands for the nearest others."),
+            Argument("k", "How many, >= 1.", "1"),
+            DEVICE,
+        ),
+        # one more, since an element that is in both sets is not its own neighbour
+        of_sets("nearest", max_distance=None, k=Sql(NEAREST))
+        + "\nQUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b)"
+        " <= coalesce(k, 0)",
+        ("FROM nearest('desks', 'exits')",),
+        "the columns of distance",
+    ),
+    Macro(
+        "mesh_distance",
+        "The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL "
+        "where one of them is NULL. For many pairs of one table use the table macro distance.",
+        MESHES,
+        f"distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
+        ("SELECT mesh_distance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
+        is_table=False,
+    ),
+    Macro(
+        "mesh_closer_than",
+        "Whether two meshes are at most d apart.",
+        (*MESHES, LIMIT),
+        "mesh_distance(one, other) <= d",
+        ("FROM ducts AS d JOIN beams AS b ON mesh_closer_than(d.mesh, b.mesh, 0.05)",),
+        is_table=False,
+    ),
+    Macro(
+        "mesh_farther_than",
+        "Whether two meshes are more than d apart.",
+        (*MESHES, LIMIT),
+        "mesh_distance(one, other) > d",
+        ("SELECT mesh_farther_than(d.mesh, e.mesh, 30.0) FROM desks AS d, exits AS e",),
+        is_table=False,
+    ),
+    Macro(
+        "ST_3DDistance",
+        "The distance of two meshes, as PostGIS names it.",
+        MESHES,
+        "mesh_distance(one, other)",
+        ("SELECT ST_3DDistance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
+        is_table=False,
+    ),
+    Macro(
+        "ST_3DDWithin",
+        "Whether two meshes are at most d apart, as PostGIS names it.",
+        (*MESHES, LIMIT),
+        "mesh_distance(one, other) <= d",
+        ("SELECT ST_3DDWithin(d.mesh, b.mesh, 0.05) FROM ducts AS d, beams AS b",),
+        is_table=False,
+    ),
+)

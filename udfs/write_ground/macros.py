@@ -1,0 +1,37 @@
+"""The macro of `write_ground`."""
+
+from spatialq.functions.declaration import parameters_of
+from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+
+from . import RESULT, Options
+
+PARAMETERS = parameters_of(Options)
+OWN = ("resolution", "method", "ground_only", "crs")
+
+MACROS = (
+    Macro(
+        "write_ground",
+        "Classify the ground of a point cloud file and write what was found, file to file.",
+        (
+            Argument("path", "LAS, LAZ or COPC file in a projected CRS."),
+            Argument(
+                "outputs",
+                "List of files, by their endings: .laz and .las the points with their classes, "
+                ".tif the terrain, .png its hillshade, .parquet, .csv and .json a table.",
+            ),
+            *arguments_of(PARAMETERS, *OWN),
+            *arguments_of(each for each in PARAMETERS if each.name not in OWN),
+            DEVICE,
+        ),
+        f"""SELECT unnest(
+    write_ground_udf(
+        path,
+        outputs,
+        {indent(struct(PARAMETERS), 2)}
+    ),
+    recursive := true
+)""",
+        ("FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])",),
+        " ".join(RESULT),
+    ),
+)
