@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsInput
 
 from .conftest import real_file
 from .kernels import (
@@ -22,8 +23,8 @@ from .kernels import (
     run_both,
 )
 
-FUNCTIONS = [name for name, udf in catalogue().items() if udf.has_kernel("gpu")]
-OF_POINTS = [name for name in FUNCTIONS if catalogue()[name].takes_points]
+FUNCTIONS = [name for name, each in catalogue().items() if each.has_kernel("gpu")]
+OF_POINTS = [name for name in FUNCTIONS if isinstance(catalogue()[name].inputs, PointsInput)]
 CASES = [
     (name, case)
     for name in FUNCTIONS
