@@ -23,7 +23,7 @@ from .kernels import (
     run_both,
 )
 
-FUNCTIONS = [name for name, udf in catalogue().items() if udf.has_kernel("gpu")]
+FUNCTIONS = [name for name, each in catalogue().items() if each.has_kernel("gpu")]
 OF_POINTS = [name for name in FUNCTIONS if isinstance(catalogue()[name].inputs, PointsInput)]
 CASES = [
     (name, case)
