@@ -238,7 +238,7 @@ def test_the_examples_of_the_macros(con):
         for macro in macros():
             if macro.statement not in path.read_text():
                 continue
-            for example in re.findall("example: (.*)", macro.comment):
+            for example in re.findall("^example: (.*)", macro.comment, re.MULTILINE):
                 assert f"{macro.name}(" in example
                 if macro.name == "plane_elements":
                     continue  # the village is not in the coordinates of the house
