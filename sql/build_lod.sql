@@ -13,7 +13,7 @@
 -- grid_size: Voxels along each side of an inner node. (a power of two from 2 to 128)
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
--- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- seed: Seed of 'random'. (>=0and<2**32)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: node level parent xmin ymin zmin size spacing is_leaf points count samples
 -- example: SELECT node, count FROM build_lod(points) WHERE NOT is_leaf

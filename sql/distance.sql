@@ -4,7 +4,7 @@
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- max_distance: Only pairs that are as near as this, or nearer. (metres; >= 0 metres or NULL)
+-- max_distance: Only pairs that are as near as this, or nearer. (metres; >= 0 or NULL)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -40,7 +40,7 @@ ON r.a = p.a AND r.b = p.b;
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- d: Metres.
+-- d: The distance. (metres)
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -64,7 +64,7 @@ FROM distance(
 -- The pairs that are more than d apart: of all pairs of a and b, those that are not closer_than.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- d: Metres.
+-- d: The distance. (metres)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: a b
 -- example: SELECT count(*) FROM farther_than('exits', 'desks', 30.0)
@@ -83,7 +83,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; a itself, or NULL, stands for the nearest others.
--- k: How many, >= 1.
+-- k: How many. (>= 1)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of distance
 -- example: FROM nearest('desks', 'exits')
@@ -131,7 +131,7 @@ CREATE OR REPLACE MACRO mesh_distance(
 -- Whether two meshes are at most d apart.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- d: Metres.
+-- d: The distance. (metres)
 -- example: FROM ducts AS d JOIN beams AS b ON mesh_closer_than(d.mesh, b.mesh, 0.05)
 CREATE OR REPLACE MACRO mesh_closer_than(
     one,
@@ -142,7 +142,7 @@ CREATE OR REPLACE MACRO mesh_closer_than(
 -- Whether two meshes are more than d apart.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- d: Metres.
+-- d: The distance. (metres)
 -- example: SELECT mesh_farther_than(d.mesh, e.mesh, 30.0) FROM desks AS d, exits AS e
 CREATE OR REPLACE MACRO mesh_farther_than(
     one,
@@ -162,7 +162,7 @@ CREATE OR REPLACE MACRO ST_3DDistance(
 -- Whether two meshes are at most d apart, as PostGIS names it.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- d: Metres.
+-- d: The distance. (metres)
 -- example: SELECT ST_3DDWithin(d.mesh, b.mesh, 0.05) FROM ducts AS d, beams AS b
 CREATE OR REPLACE MACRO ST_3DDWithin(
     one,

@@ -16,7 +16,7 @@
 --     of x and y; > 0 or NULL)
 -- methods: What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of
 --     spatialq.pops_method.
--- min_valid: Share of the cells of a patch that must have a value. (>= 0 and <= 1)
+-- min_valid: Share of the cells of a patch that must have a value. (>=0and<=1)
 -- min_points: Cells of a patch that must have a value. (cells; >= 1)
 -- min_patches: Patches of an example that must have features for them to be aggregated. (patches;
 --     >= 1)

@@ -60,7 +60,7 @@ def test_in_python_and_its_help(example):
     )
     assert 'function: Literal["count_above"]' in stubs()["spatialq/__init__.pyi"]
     (macro, _) = macros_of("count_above")
-    table = parameter_table(macro, {each.name: each for each in example.parameters})
+    table = parameter_table(macro)
     assert "| `height` | number | `0.0` | Points count that are higher. (units of z) |" in table
 
 

@@ -83,9 +83,12 @@ def main() -> None:
 
 
 def plain(error: BaseException) -> str:
-    """Take the sentence of spatialq out of the text that DuckDB puts around a function's error."""
+    """Take the sentence of spatialq out of the text that DuckDB puts around a function's error.
+
+    DuckDB has no interface for it: the error has no cause, and its one argument is this text.
+    """
     text = str(error).strip()
-    ours = re.search(r"(?:\w+Error|Invalid): (\w+: .*)", text)
+    ours = re.search(r"(?:\w+Error|Invalid|Invalid Input Error): (\w+: .*)", text)
     return ours[1].split(". Detail: Python exception")[0] if ours else text
 
 

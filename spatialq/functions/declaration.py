@@ -57,6 +57,12 @@ class Parameter:
             return text
         return f"{text}{',' if ' and ' in text else ''} or NULL"
 
+    @property
+    def kind(self) -> str:
+        """Its type in words, for the documentation."""
+        word = {float: "number", int: "whole number", bool: "boolean", str: "text"}[self.type]
+        return f"list of {word}s" if self.is_list else word
+
     def _range(self) -> str:
         signs = {">": self.above, ">=": self.at_least, "<": self.below, "<=": self.at_most}
         limits = [f"{sign} {_number(limit)}" for sign, limit in signs.items() if isfinite(limit)]

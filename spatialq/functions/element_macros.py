@@ -13,7 +13,9 @@ TWO_SETS = (
     Argument("b", "Another one, or the same; every pair is given in both orders."),
 )
 RELATED = (
-    Argument("exclude_related", "Whether to leave out the pairs of related_elements.", "false"),
+    Argument(
+        "exclude_related", "Whether to leave out the pairs of related_elements.", "false", "boolean"
+    ),
     Argument(
         "relations",
         "Name of the table of relations; by default relations for elements, else <a>_relations.",
@@ -23,6 +25,6 @@ RELATED = (
 WITHOUT_RELATED = """ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
 ON r.a = p.a AND r.b = p.b"""
 MESHES = (
-    Argument("one", "STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres."),
-    Argument("other", "Another one."),
+    Argument("one", "STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.", kind="mesh"),
+    Argument("other", "Another one.", kind="mesh"),
 )

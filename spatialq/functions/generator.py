@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spatialq.functions.catalogue import Function, catalogue, folders
-from spatialq.functions.declaration import GridInput, Parameter, PointsInput
+from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     DEVICE,
     Argument,
@@ -46,8 +46,8 @@ GRID = Argument(
     "and the result has a column file_name.",
 )
 OF_FILES = (
-    Argument("nodata", "Of a file: a value that means that there is none.", "NULL"),
-    Argument("band", "Of a file with several bands, from 1.", "1"),
+    Argument("nodata", "Of a file: a value that means that there is none.", "NULL", "number"),
+    Argument("band", "Of a file with several bands, from 1.", "1", "whole number"),
 )
 
 
@@ -164,20 +164,18 @@ def sql_files() -> dict[str, str]:
     }
 
 
-def parameter_table(macro: Macro, parameters: Mapping[str, Parameter]) -> str:
+def parameter_table(macro: Macro) -> str:
     """Write the table of a macro's arguments for the documentation."""
     rows = ["| argument | type | default | meaning |", "| --- | --- | --- | --- |"]
     for each in macro.arguments:
-        known = parameters.get(each.name)
-        kind = "" if known is None else _kind(known)
-        default = "" if each.default is None else f"`{each.default}`"
-        rows.append(f"| `{each.name}` | {kind} | {default} | {_cell(each.doc)} |")
+        default = "" if each.default is None else f"`{_short(each.default)}`"
+        rows.append(f"| `{each.name}` | {each.kind} | {default} | {_cell(each.doc)} |")
     return "\n".join(rows) + "\n"
 
 
-def _kind(each: Parameter) -> str:
-    words = {float: "number", int: "whole number", bool: "boolean", str: "text"}
-    return f"list of {words[each.type]}s" if each.is_list else words[each.type]
+def _short(number: str) -> str:
+    """Cut off the digits of 1 / 6."""
+    return f"{float(number):g}" if re.fullmatch(r"0\.\d{9,}", number) else number
 
 
 def _cell(text: str) -> str:
@@ -193,21 +191,9 @@ def with_tables(page: str) -> str:
         If a table is of a macro that does not exist.
     """
     tables = {
-        macro.name: parameter_table(macro, parameters)
-        for folder in folders()
-        for parameters in [_parameters_of_folder(folder)]
-        for macro in macros_of(folder)
+        macro.name: parameter_table(macro) for folder in folders() for macro in macros_of(folder)
     }
     return TABLE.sub(lambda found: f"{found[1]}{tables[found[2]]}{found[3]}", page)
-
-
-def _parameters_of_folder(folder: str) -> dict[str, Parameter]:
-    from spatialq.functions.declaration import parameters_of
-
-    module = folders()[folder]
-    declared = getattr(module, "DECLARATION", module)
-    options = getattr(declared, "parameters", None) or getattr(module, "Options", None)
-    return {} if options is None else {each.name: each for each in parameters_of(options)}
 
 
 def generated(root: Path) -> dict[Path, str]:

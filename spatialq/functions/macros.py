@@ -19,6 +19,7 @@ class Argument:
     doc: str
     default: str | None = None
     """In SQL; without one the argument must be given."""
+    kind: str = "text"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
 def arguments_of(parameters: Iterable[Parameter], *names: str) -> tuple[Argument, ...]:
     """Make arguments of parameters: of all, or of those named."""
     return tuple(
-        Argument(each.name, description(each), literal(each.default))
+        Argument(each.name, description(each), literal(each.default), each.kind)
         for each in parameters
         if not names or each.name in names
     )
@@ -57,7 +58,7 @@ def description(each: Parameter) -> str:
 
 def _range(each: Parameter) -> str:
     limited = any(map(each.must.startswith, "<>"))
-    return each.must.removesuffix(f" {each.unit}") if limited else ""
+    return each.must.replace(f" {each.unit}", "") if limited else ""
 
 
 def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **fixed: Any) -> str:

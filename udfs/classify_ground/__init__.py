@@ -61,8 +61,7 @@ DECLARATION = Declaration(
     outputs=(
         Output(
             name="classify_ground",
-            summary="Ground of a LiDAR cloud, and the height above it: one row per point, in the "
-            "order of the input.",
+            summary="Ground of a LiDAR cloud, and the height above it: one row per point.",
             columns={"point_id": "BIGINT", "height": "DOUBLE", "is_ground": "BOOLEAN"},
             work=work,
             examples=(

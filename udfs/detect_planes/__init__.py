@@ -134,8 +134,7 @@ DECLARATION = Declaration(
         Output(
             name="plane_points",
             summary="The plane of each point, of those that detect_planes finds: one row per "
-            "point, in the order of the input; plane_id and distance are NULL where a point "
-            "belongs to no plane.",
+            "point; plane_id and distance are NULL where a point belongs to no plane.",
             columns={"point_id": "BIGINT", "plane_id": "BIGINT", "distance": "DOUBLE"},
             work=work_of_points,
             examples=(

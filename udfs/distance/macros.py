@@ -16,7 +16,7 @@ from . import DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
 SETS = (FIRST, Argument("b", "Another one; NULL stands for all pairs within a."))
-LIMIT = Argument("d", "Metres.")
+LIMIT = Argument("d", "The distance. (metres)", kind="number")
 NEAREST = """CASE WHEN k >= 1 THEN k + 1
         ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
 
@@ -80,7 +80,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         (
             FIRST,
             Argument("b", "Another one; a itself, or NULL, stands for the nearest others."),
-            Argument("k", "How many, >= 1.", "1"),
+            Argument("k", "How many. (>= 1)", "1", "whole number"),
             DEVICE,
         ),
         # one more, since an element that is in both sets is not its own neighbour
