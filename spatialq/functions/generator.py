@@ -179,7 +179,7 @@ def _short(number: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return text.replace("|", "\\|").replace("<a>", "&lt;a&gt;")
 
 
 def with_tables(page: str) -> str:
