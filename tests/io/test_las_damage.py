@@ -44,7 +44,7 @@ resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 resource.setrlimit(resource.RLIMIT_CPU, (50, 50))
 import pyarrow as pa
 from spatialq.errors import FileError
-from spatialq.io.las import LasSource
+from spatialq.io.las.source import LasSource
 warnings.simplefilter("ignore")
 for path in sys.stdin.read().splitlines():
     try:
