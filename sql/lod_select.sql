@@ -1,17 +1,17 @@
--- The nodes of a level-of-detail tree that a viewer needs for a view, and what it draws of each.
--- Down the tree a child takes the place of its parent's voxels in its octant where these would
--- cover more than `pixels` pixels; what is outside the view is left out, cubes at its very edges
--- not always.
--- lod: name of a table or view as build_lod gives it, or a file of it such as 'nodes.parquet'
--- camera: {eye: [x, y, z], target: [x, y, z]}, and if wanted up: [0, 0, 1], fov: 60 (degrees from
---         bottom to top) or view_height (of a parallel view, in the unit of x, y, z), width: 1920,
---         height: 1080 (pixels), near: 0, far
--- pixels: how many a voxel may cover from side to side, as a square that faces the viewer
--- max_samples: a coarser view where the nodes would have more of them; the root is given even so,
---         if it is in view
--- gives: all columns of lod; pixels (how many a voxel covers at most; NULL for points), octants
---        (bit c: child c is not drawn, so that the samples in that octant are; 255 for a leaf, and
---        for an inner node of which lod has no child, such as after WHERE level < 3)
+-- The nodes of a level-of-detail tree that a viewer needs for a view, and which octants of each it
+-- draws. A child replaces the voxels of its parent in its octant where these would cover more than
+-- `pixels` pixels. Nodes outside the view are left out, except for some at its very edges.
+-- lod: Name of a table or view as build_lod gives it, or a file of it such as 'nodes.parquet'.
+-- camera: A struct {eye: [x, y, z], target: [x, y, z]}; optional are up (default [0, 0, 1]), fov
+--     (degrees from bottom to top, default 60) or view_height (for a parallel view, in the unit of
+--     x, y and z), width and height (pixels, default 1920 and 1080), near (default 0) and far.
+-- pixels: Number of pixels that a voxel may cover from side to side, as a square that faces the
+--     viewer.
+-- max_samples: Maximum number of samples; the view becomes coarser to keep it. The root is given in
+--     any case if it is in view.
+-- gives: all columns of lod; pixels (how many a voxel covers at most; NULL for points); octants
+--     (bit c is set where child c is not drawn, so that the node's own samples in that octant are drawn;
+--     255 for a leaf, and for an inner node without a child in lod, such as after WHERE level < 3)
 -- example: SELECT node, pixels, octants, samples FROM lod_select('lod', {eye: [0, 0, 90], target: [50, 50, 0]})
 -- example: SELECT sum("count") FROM lod_select('lod', {eye: [50, 50, 90], target: [50, 50, 0], up: [0, 1, 0], view_height: 100}, max_samples := 1_000_000)
 CREATE OR REPLACE MACRO lod_select(lod, camera, pixels := 1.0, max_samples := NULL) AS TABLE

@@ -1,9 +1,10 @@
--- Points of LAS, LAZ and COPC files (LAS 1.0 to 1.5, point formats 0 to 10), one row a point.
--- path: a file, or a pattern such as 'tiles/*.laz'; several files must have the same CRS and
---       get a column file_name
--- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only points inside or on the
---         border; a COPC file is then read in part
--- columns: a list of names: only these columns are decoded
+-- Points of LAS, LAZ and COPC files (LAS 1.0 to 1.5, point formats 0 to 10), one row per
+-- point.
+-- path: A file, or a pattern such as 'tiles/*.laz'; several files must have the same CRS, and the
+--     result then has a column file_name.
+-- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only points inside or on the border; a
+--     COPC file is then read in part.
+-- columns: A list of names: only these columns are decoded.
 -- example: SELECT classification, count(*) FROM read_las('forest.laz') GROUP BY ALL
 -- example: SELECT max(z) FROM read_las('tiles/*.laz', columns := ['z'])
 CREATE OR REPLACE MACRO read_las(path, bounds := NULL, columns := NULL) AS TABLE

@@ -1,6 +1,6 @@
--- Whether elements of a class take no part in spatial operators by default: they are no bodies
--- but spaces, openings, annotations and the like.
--- ifc_class: such as 'IfcWall'; NULL takes part
+-- Whether spatial operators ignore elements of a class by default, since they are no bodies:
+-- spaces, openings, annotations and the like.
+-- ifc_class: A class such as 'IfcWall'; NULL is not ignored.
 -- example: SELECT name FROM elements WHERE NOT is_no_body(ifc_class)
 CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
     ifc_class IN (
@@ -23,11 +23,11 @@ CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
     false
 );
 
--- The elements of a table that take part in spatial operators: those that have a mesh with
--- triangles and are bodies, or all where none is a body, so that a view of spaces can be asked.
--- elements: name of a table or view with global_id and mesh, as read_ifc and load give them;
---           ifc_class, file_name and step_id are used where they are there
--- gives: global_id identity mesh; two rows of one identity are the same element of the same file
+-- The elements of a table that spatial operators consider: those that have a mesh with triangles
+-- and are bodies, or all where none is a body, so that a view of spaces can be used as well.
+-- elements: Name of a table or view with global_id and mesh, as read_ifc and load give them;
+--     ifc_class, file_name and step_id are used if they are present.
+-- gives: global_id identity mesh; two rows with one identity are the same element of the same file
 -- example: SELECT count(*) FROM spatial_elements('elements')
 CREATE OR REPLACE MACRO spatial_elements(elements) AS TABLE
 WITH whole AS NOT MATERIALIZED (
@@ -45,10 +45,10 @@ FROM whole AS e
 WHERE len(e.mesh.faces) > 0
 AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FROM whole AS w));
 
--- The pairs of elements that belong together, so that their meeting is meant: an element and its
+-- The pairs of elements that belong together, so that they are meant to meet: an element and its
 -- opening, what fills the opening and the element that has it, additions and coverings of an
--- element, a whole and its parts and the parts among each other, and what IfcRelConnects joins.
--- relations: name of a table, as read_ifc_relations and load give them
+-- element, a whole and its parts, the parts of one whole, and what IfcRelConnects joins.
+-- relations: Name of a table, as read_ifc_relations and load give them.
 -- gives: a b, each pair in both orders
 -- example: SELECT count(*) FROM related_elements('relations')
 CREATE OR REPLACE MACRO related_elements(relations) AS TABLE

@@ -1,17 +1,19 @@
--- What there is to compute with.
+-- The devices of this machine: the CPU and the first GPU.
 -- gives: device name cores memory_bytes usable problem
 -- example: FROM spatialq_devices()
 CREATE OR REPLACE MACRO spatialq_devices() AS TABLE
 SELECT unnest(spatialq_devices_udf(0), recursive := true);
 
--- The last thousand kernel calls of this process: what ran where, why, and how long it took.
+-- The last thousand kernel calls of this process: what ran where, why, and for how long.
 -- gives: at (UTC) function row_count device reason estimated_seconds seconds error
 -- example: FROM spatialq_log() ORDER BY "at" DESC LIMIT 5
 CREATE OR REPLACE MACRO spatialq_log() AS TABLE
 SELECT unnest(spatialq_log_udf(0), recursive := true);
 
--- Where a call of so many rows would go, and why.
--- function: name of a spatial function; row_count: rows of its input; device: as in the call
+-- The device that a call with default parameters and so many rows would run on, and why.
+-- function: Name of a spatial function.
+-- row_count: Rows of its input.
+-- device: 'auto', 'cpu' or 'gpu', as in the call.
 -- gives: device chosen estimated_seconds memory_bytes reason
 -- example: FROM spatialq_plan('owm_ground', 20_000_000)
 CREATE OR REPLACE MACRO spatialq_plan(function, row_count, device := 'auto') AS TABLE

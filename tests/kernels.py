@@ -42,9 +42,9 @@ def columns_of(points):
 
 def run(function, kind, arguments, **options):
     """Run the kernel of a kind; columns that a table may lack are None unless they are given."""
-    udf = catalogue()[function]
-    arguments = {**dict.fromkeys(getattr(udf.inputs, "attributes", {})), **arguments}
-    return udf.kernel(kind)(**arguments, options=udf.choose(options))
+    declared = catalogue()[function]
+    arguments = {**dict.fromkeys(getattr(declared.inputs, "attributes", {})), **arguments}
+    return declared.kernel(kind)(**arguments, options=declared.choose(options))
 
 
 def run_both(function, arguments, **options):

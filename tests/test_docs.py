@@ -24,6 +24,7 @@ from spatialq.database.connection import macros
 from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import parameters_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
@@ -102,7 +103,7 @@ class Reader:
             return said.getvalue().splitlines()[-1].removeprefix("error: ")
         with pytest.raises(Exception) as caught:  # noqa: PT011
             self.run(language, text)
-        return cli.plain(caught.value)
+        return cli.plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +146,7 @@ def con(files, tmp_path, monkeypatch):
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_shows(con, page):
     reader = Reader(con)
@@ -203,10 +205,12 @@ def test_samples_and_cameras_are_on_their_pages():
     for name in SAMPLE:
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", text), name
     text = (ROOT / "docs/lod_select.md").read_text()
-    for name in (*Camera.__dataclass_fields__, "pixels", "max_samples", "octants"):
+    camera = (each.name for each in parameters_of(Camera))
+    for name in (*camera, "pixels", "max_samples", "octants"):
         assert f"`{name}`" in text, name
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_macros(con):
     """Those of functions; readers' and planner's name files of their own."""
     for view, ifc_class in VIEWS.items():
@@ -242,6 +246,7 @@ def shown(page, start):
     return found
 
 
+@pytest.mark.slow
 def test_a_viewer_draws_the_samples_of_its_octants(con):
     con.execute("CREATE TABLE lod AS FROM build_lod('points')")
     query = shown("lod_select", "WITH needed").replace("0]})", "0]}, pixels := 8)")
@@ -258,6 +263,7 @@ def test_a_viewer_draws_the_samples_of_its_octants(con):
     assert drawn == sorted(expected)
 
 
+@pytest.mark.slow
 def test_the_centres_of_patches(con):
     """Where z is x, its mean over a patch is the patch's centre."""
     _, columns = np.mgrid[0:40, 0:80]

@@ -36,7 +36,7 @@ def machine(monkeypatch):
 
 
 def plan(function, rows, requested="auto"):
-    return plan_call(function, rows, function.choose({}), requested)
+    return plan_call([function], rows, function.choose({}), requested)
 
 
 def test_small_calls_run_on_the_cpu_and_large_ones_on_the_gpu(function, machine):

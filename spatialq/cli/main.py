@@ -45,7 +45,7 @@ def main() -> None:
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
     announce_compiling()
-    stopped_by = signal.SIGINT
+    stopped_by: signal.Signals | None = None
 
     def end(number: int, _: Any) -> None:
         nonlocal stopped_by
@@ -57,7 +57,7 @@ def main() -> None:
 
     def interrupted() -> NoReturn:
         note("interrupted: nothing was half written")
-        sys.exit(128 + stopped_by)
+        sys.exit(128 + (stopped_by or signal.SIGINT))
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
@@ -73,23 +73,13 @@ def main() -> None:
         note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
         sys.exit(2)
     except BaseException as error:
-        if _is_interrupt(error):
+        # after a signal, DuckDB and the imports that it makes fail with errors of many kinds
+        if stopped_by or isinstance(error, KeyboardInterrupt):
             interrupted()
         if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
             raise  # an error in spatialq itself
         note(f"error: {plain(error)}")
         sys.exit(1)
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: DuckDB has a different form for each place it hits."""
-    import duckdb
-
-    return (
-        isinstance(error, KeyboardInterrupt | duckdb.InterruptException)
-        or str(error) == "Query interrupted"
-        or "KeyboardInterrupt" in str(error)
-    )
 
 
 def plain(error: BaseException) -> str:

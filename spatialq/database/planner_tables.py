@@ -60,7 +60,7 @@ def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
         if rows is None or not 0 <= rows <= MAX_ROWS:
             message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
             raise ValueError(message)
-        plan = plan_call(function, rows, function.choose({}), wanted)
+        plan = plan_call([function], rows, function.choose({}), wanted)
         tables.append(
             [
                 {

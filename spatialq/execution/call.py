@@ -57,12 +57,11 @@ def call_outputs(
     device : 'cpu' or 'gpu'
     """
     rows = _rows(functions[0], arguments)
-    costliest = max(functions, key=lambda each: each.output.work(rows, options).bytes_out)
 
     def purpose() -> str:
-        return _result_size(costliest, arguments, options)
+        return _result_size(functions[-1], arguments, options)
 
-    with planned(costliest, rows, options, requested, purpose) as execution:
+    with planned(functions, rows, options, requested, purpose) as execution:
         try:
             return _run(functions, execution.device, arguments, options), execution.device
         except MemoryError as full:
@@ -98,7 +97,7 @@ class Execution:
 
 @contextmanager
 def planned(
-    function: Function,
+    functions: Sequence[Function],
     rows: int,
     options: Any,
     requested: str,
@@ -108,8 +107,8 @@ def planned(
 
     Parameters
     ----------
-    function, options, requested
-        As for `call`.
+    functions, options, requested
+        As for `call_outputs`; the log and errors have the name of the first.
     rows : int
         How much it gets.
     purpose : callable
@@ -121,15 +120,16 @@ def planned(
         If memory was not enough, in a sentence.
     """
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
-    plan = plan_call(function, rows, options, requested)
+    name = functions[0].name
+    plan = plan_call(functions, rows, options, requested)
     execution = Execution(plan.device, plan.reason, requested == "auto")
     try:
         yield execution
     except MemoryError as full:
-        error = f"{function.name}: not enough memory{purpose()}: {full}"
+        error = f"{name}: not enough memory{purpose()}: {full}"
         raise MemoryError(error) from full
     except KeyboardInterrupt as stop:  # DuckDB says no more of it than its text
-        error = f"{function.name}: interrupted"
+        error = f"{name}: interrupted"
         raise KeyboardInterrupt(error) from stop
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
@@ -138,7 +138,7 @@ def planned(
         log.add(
             log.Entry(
                 at=started,
-                function=function.name,
+                function=name,
                 rows=rows,
                 device=execution.device,
                 reason=execution.reason,

@@ -34,8 +34,11 @@ class Plan:
     candidates: Sequence[Candidate]
 
 
-def plan_call(function: Function, rows: int, options: Any, requested: str) -> Plan:
+def plan_call(functions: Sequence[Function], rows: int, options: Any, requested: str) -> Plan:
     """Choose the device for a call of `rows` rows.
+
+    Of several outputs of one search the one that gives the most bytes is estimated; the first
+    names the call in errors.
 
     Raises
     ------
@@ -44,11 +47,12 @@ def plan_call(function: Function, rows: int, options: Any, requested: str) -> Pl
     DeviceError
         If the requested device cannot take the call.
     """
-    name = function.name
+    name = functions[0].name
     if requested not in get_args(Requested):
         message = f"{name}: device must be 'auto', 'cpu' or 'gpu', got {requested!r}"
         raise ValueError(message)
-    work = function.output.work(rows, options)
+    works = [(each.output.work(rows, options), each) for each in functions]
+    work, function = max(works, key=lambda pair: pair[0].bytes_out)
     candidates = [
         Candidate(
             info.device,
@@ -70,7 +74,7 @@ def plan_call(function: Function, rows: int, options: Any, requested: str) -> Pl
     if gpu.problem:
         return Plan("cpu", cpu.seconds, gpu.problem, candidates)
     if gpu.seconds is None or cpu.seconds is None:
-        return Plan("cpu", cpu.seconds, f"{name} was never measured on both", candidates)
+        return Plan("cpu", cpu.seconds, f"{function.name} was never measured on both", candidates)
     chosen, other = (gpu, cpu) if gpu.seconds < cpu.seconds else (cpu, gpu)
     reason = f"about {chosen.seconds:.2g} s, against {other.seconds:.2g} s on the {other.device}"
     return Plan(chosen.device, chosen.seconds, reason, candidates)

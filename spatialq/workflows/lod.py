@@ -165,7 +165,7 @@ def _tiles(
     points = sum(cloud.rows for cloud in clouds)
     beside = targets.paths[0].resolve().parent if targets.paths else None
     with (
-        planned(function, points, options, device) as execution,
+        planned([function], points, options, device) as execution,
         TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside) as folder,
     ):
         batches = batches_of_clouds(function, clouds, progress)

@@ -6,9 +6,7 @@ from spatialq.udfs.build_lod import Options, cpu, gpu
 from spatialq.udfs.build_lod.cost import BYTES_GRID, bytes_device
 from spatialq.udfs.build_lod.tree import BITS, Cube, Root
 
-from spatialq.functions.catalogue import catalogue
-
-from ..kernels import assert_same, on_device
+from ..kernels import assert_same, on_device, run, run_both
 from .cases import (
     BEYOND_FLOAT32,
     CASES,
@@ -79,14 +77,8 @@ def test_trees_of_packed_points_are_as_on_the_cpu(device, case, strategy):
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("case", ["shuffled ids", "random, places of points"])
 def test_tables_of_random_points_are_as_on_the_cpu(case):
-    columns, chosen = CASES[case]
-    options = Options(strategy="random", **chosen)
-    assert_same(
-        *(
-            catalogue()["build_lod"].kernel(kind)(**columns, options=options)
-            for kind in ("gpu", "cpu")
-        )
-    )
+    columns, options = CASES[case]
+    assert_same(*run_both("build_lod", columns, strategy="random", **options))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -102,19 +94,18 @@ def test_clouds_that_do_not_fit_go_through_tile_by_tile(device, strategy, monkey
     monkeypatch.setattr(gpu, "build", recorded)
     enough = (300.5 * bytes_device(options) + BYTES_GRID) / gpu.SHARE
     monkeypatch.setattr(device, "free_bytes", lambda: enough)
-    found = catalogue()["build_lod"].kernel("gpu")(**columns, options=options)
-    assert_same_rows(found, catalogue()["build_lod"].kernel("cpu")(**columns, options=options))
+    found, expected = run_both("build_lod", columns, strategy=strategy, **chosen)
+    assert_same_rows(found, expected)
     assert len(sizes) > 1
     assert max(sizes) <= gpu.capacity(options) == 300
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_columns_of_the_gpu(device, strategy):
-    columns, chosen = CASES["shuffled ids"]
-    options = Options(strategy=strategy, **chosen)
+    columns, options = CASES["shuffled ids"]
     there = {name: on_device(device, values) for name, values in columns.items()}
-    found = catalogue()["build_lod"].kernel("gpu")(**there, options=options)
-    assert_same(found, catalogue()["build_lod"].kernel("cpu")(**columns, options=options))
+    found = run("build_lod", "gpu", there, strategy=strategy, **options)
+    assert_same(found, run("build_lod", "cpu", columns, strategy=strategy, **options))
 
 
 LAST = Root(BITS, (5, 6, 2))
@@ -144,9 +135,4 @@ def test_packed_points_that_are_not_finite(device):
 @pytest.mark.usefixtures("device")
 def test_no_points_are_no_nodes():
     columns = {name: values[:0] for name, values in random(1).items()}
-    assert_same(
-        *(
-            catalogue()["build_lod"].kernel(kind)(**columns, options=Options())
-            for kind in ("gpu", "cpu")
-        )
-    )
+    assert_same(*run_both("build_lod", columns))

@@ -5,14 +5,25 @@ import sys
 import pytest
 
 import spatialq
+from spatialq.functions.sql_text import identifier
 from spatialq.io.ifc.cache import CACHE
+
+TABLES = "SELECT table_name, table_type FROM information_schema.tables"
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with spatialq.connect() as con:
+        yield con
 
 
 @pytest.fixture
-def con():
-    """A connection with everything of spatialq on it."""
-    with spatialq.connect() as con:
-        yield con
+def con(connection):
+    """A connection with everything of spatialq on it; what a test makes goes with the test."""
+    before = connection.execute(TABLES).fetchall()
+    yield connection
+    for name, kind in set(connection.execute(TABLES).fetchall()).difference(before):
+        connection.execute(f"DROP {kind.removeprefix('BASE ')} {identifier(name)}")
 
 
 @pytest.fixture

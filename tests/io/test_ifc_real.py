@@ -1,8 +1,6 @@
-"""Real models. Each is read once, several at a time; the tests look at the results."""
+"""Real models."""
 
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import ifcopenshell
 import ifcopenshell.geom
@@ -105,13 +103,8 @@ REFUSED = {
 }
 
 
-@pytest.fixture(scope="module")
-def models():
-    """All models, the long ones first so that none is left alone at the end."""
-    paths = sorted(MODELS, key=lambda name: -real_file(name).stat().st_size)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda name: read_model(real_file(name), workers=1), paths)
-        return dict(zip(paths, found, strict=True))
+def read(name):
+    return read_model(real_file(name), workers=1)
 
 
 def failed(model):
@@ -120,8 +113,8 @@ def failed(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_every_product_is_a_row_an_error_or_a_curve(models, name):
-    model = models[name]
+def test_every_product_is_a_row_an_error_or_a_curve(name):
+    model = read(name)
     shaped, rows, closed, failures = MODELS[name]
     assert model.elements.num_rows == rows
     assert failed(model) == failures
@@ -156,7 +149,7 @@ def test_the_largest_model_gives_its_properties():
 
 
 @pytest.mark.slow
-def test_volumes_equal_those_of_the_divergence_theorem(models):
+def test_volumes_equal_those_of_the_divergence_theorem():
     """Sum over the triangles of projected area times mean height, in local coordinates."""
     model = ifcopenshell.open(str(real_file("data/ifc/AC20-FZK-Haus.ifc")))
     settings = ifcopenshell.geom.settings()
@@ -169,7 +162,7 @@ def test_volumes_equal_those_of_the_divergence_theorem(models):
         (x0, y0), (x1, y1), (x2, y2) = (at[:, corner, :2].T for corner in range(3))
         projected = ((x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)) / 2
         expected[shape.guid] = abs(np.sum(projected * at[:, :, 2].mean(axis=1)))
-    elements = models["data/ifc/AC20-FZK-Haus.ifc"].elements
+    elements = read("data/ifc/AC20-FZK-Haus.ifc").elements
     volumes = dict(
         zip(elements["global_id"].to_pylist(), elements["volume"].to_pylist(), strict=True)
     )
@@ -177,11 +170,11 @@ def test_volumes_equal_those_of_the_divergence_theorem(models):
 
 
 @pytest.mark.slow
-def test_two_disciplines_in_feet_and_metres_share_one_place(models):
+def test_two_disciplines_in_feet_and_metres_share_one_place():
     """The electrical model of the duplex is in feet, the architectural one in metres."""
     boxes = []
     for name in ("data/ifc/Duplex_A_20110907.ifc", "data/ifc/Duplex_Electrical.ifczip"):
-        elements = models[name].elements
+        elements = read(name).elements
         low = [min(elements[axis].to_pylist()) for axis in ("xmin", "ymin", "zmin")]
         high = [max(elements[axis].to_pylist()) for axis in ("xmax", "ymax", "zmax")]
         boxes.append((np.array(low), np.array(high)))

@@ -285,7 +285,8 @@ def test_sources_that_do_not_go_together():
         View("read_cloud", [Cloud(6), Cloud(5, crs=projjson)])
 
 
-def test_filtered_batches_are_whole_row_groups_again():
+def test_filtered_batches_are_whole_row_groups_again(monkeypatch):
+    monkeypatch.setattr("spatialq.io.view.LONGEST_WAIT", 3600.0)  # however slow this machine is
     view = View("read_cloud", [Cloud(3 * ROW_GROUP, size=50_000)])
     reader = view.scanner(["point_id"], ds.field("x") <= 7).to_reader()
     sizes = [batch.num_rows for batch in reader if batch.num_rows]
