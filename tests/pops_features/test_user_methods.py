@@ -410,8 +410,7 @@ for dtype in (np.float64, np.float32)[: 1 if SIMULATED else 2]:
     for function in ("pops_features", "pops_patches"):
         udf = catalogue()[function]
         options = udf.choose(
-            {"scales": (6, 8), "example_scale": 13, "methods": ("slope", "stat", "low"),
-             "min_valid": 0.8}
+            dict(scales=(6, 8), example_scale=13, methods=("slope", "stat", "low"), min_valid=0.8)
         )
         expected, found = (udf.kernel(device)(grid, options) for device in ("cpu", "gpu"))
         for name, values in expected.items():
