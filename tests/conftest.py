@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -39,15 +40,24 @@ def real_file(relative: str) -> Path:
     return path
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Make a folder of files once for all processes of a run."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            partial = folder.with_suffix(".partial")
+            partial.mkdir()
+            make(partial)
+            partial.rename(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The demo world of 2.5 million points: files and truth, made once for all processes."""
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "world"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return write_world(folder)
+    """The demo world of 2.5 million points: files and truth."""
+    return write_world(made_once(tmp_path_factory, "world", write_world))
 
 
 @pytest.fixture(params=[HOST, GPU])

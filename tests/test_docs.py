@@ -10,6 +10,7 @@ import io
 import re
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 
 import laspy
@@ -25,6 +26,8 @@ from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import parameters_of
+
+from .conftest import made_once
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
@@ -109,7 +112,10 @@ class Reader:
 @pytest.fixture(scope="module")
 def files(world, tmp_path_factory):
     """The folder of the demo, with a terrain model of it, two tiles and some grids."""
-    folder = tmp_path_factory.mktemp("docs")
+    return made_once(tmp_path_factory, "docs", partial(write_files, world))
+
+
+def write_files(world, folder):
     (folder / "tiles").mkdir()
     for path in (world.las, world.ifc):
         shutil.copy(path, folder)
@@ -132,7 +138,6 @@ def files(world, tmp_path_factory):
     z = 900 + 80 * np.sin(columns / 5) * np.cos(rows / 6) + noise
     for name in ("dem.tif", "tiles/a.tif", "tiles/b.tif"):  # 2 x 1 examples of 2 km
         write_terrain(folder / name, Raster(z, 0.0, 2100.0, 60.0, "EPSG:32633"))
-    return folder
 
 
 @pytest.fixture
