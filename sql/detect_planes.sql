@@ -4,8 +4,8 @@
 -- the most votes first.
 -- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
 -- kernel: How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
---     normal, the same wherever the origin is; 'paper' carries the covariance over to rho, phi and
---     theta as published, and loses planes through the centroid of the cloud. ('tangent' or
+--     normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi and
+--     theta as published, and misses planes through the centroid of the cloud. ('tangent' or
 --     'paper')
 -- phi_num: Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees.
 --     (>=4and<=180)
@@ -16,9 +16,9 @@
 -- s_ms: Points that a node must have. (points; >= 4 or NULL)
 -- s_ps: Points that a node must have, as a share of the cloud; not together with s_ms.
 --     (>0and<1,orNULL)
--- max_thickness: The smallest variance of a planar node is less than this share of the middle one
+-- max_thickness: The smallest variance of a planar node is less than this share of the second one
 --     (s_alpha). (>0and<1)
--- min_isotropy: The middle variance of a planar node is more than this share of the largest
+-- min_isotropy: The second variance of a planar node is more than this share of the largest
 --     (s_beta). (>=0and<1)
 -- max_distance: Greatest distance of a point from its plane; NULL takes three times the noise of
 --     each plane. (units of x, y and z; > 0 or NULL)

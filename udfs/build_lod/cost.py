@@ -28,8 +28,8 @@ def voxels_a_point(options: Any) -> float:
     of a full leaf. As long as points are fewer than cells, each has a voxel of its own on a level;
     above, points are four times as many from level to level, and voxels are not.
     """
-    crowd = options.grid_size**2 / options.max_points
-    return 4 / 3 * crowd if crowd < 1 else 4 / 3 + log(crowd, 4)
+    occupancy = options.grid_size**2 / options.max_points
+    return 4 / 3 * occupancy if occupancy < 1 else 4 / 3 + log(occupancy, 4)
 
 
 def bytes_device(options: Any) -> int:

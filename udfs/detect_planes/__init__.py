@@ -32,8 +32,8 @@ class Options(Parameters):
     kernel: Kernel = parameter(
         "tangent",
         "How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its "
-        "normal, the same wherever the origin is; 'paper' carries the covariance over to rho, phi "
-        "and theta as published, and loses planes through the centroid of the cloud.",
+        "normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi "
+        "and theta as published, and misses planes through the centroid of the cloud.",
     )
     phi_num: int = parameter(
         30,
@@ -62,14 +62,14 @@ class Options(Parameters):
     )
     max_thickness: float = parameter(
         1 / 25,
-        "The smallest variance of a planar node is less than this share of the middle one "
+        "The smallest variance of a planar node is less than this share of the second one "
         "(s_alpha).",
         above=0,
         below=1,
     )
     min_isotropy: float = parameter(
         1 / 6,
-        "The middle variance of a planar node is more than this share of the largest (s_beta).",
+        "The second variance of a planar node is more than this share of the largest (s_beta).",
         at_least=0,
         below=1,
     )
