@@ -12,7 +12,7 @@
 --     that off. (metres; >= 0 and <= 1e+09)
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
 --     (metres; >= 0 and <= 1000)
--- max_distance: Greatest distance of a ground point from level terrain, up or down. (metres; >= 0)
+-- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- distance_per_slope: How much that distance grows with the slope of the terrain: by so much at 100
 --     %. (metres; >= 0)
 -- unit: Metres in one unit of x, y and z: 0.3048 for feet. (metres; > 0)

@@ -7,7 +7,7 @@
 -- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
 --     are considered.
 -- max_angle: Between the plane and a face of the element. (degrees; >= 0 and <= 45)
--- max_offset: Greatest distance from a face of a point that lies on it. (metres; > 0)
+-- max_offset: Maximum distance from a face of a point that lies on it. (metres; > 0)
 -- min_overlap: Share of the plane that lies on the element, or of the element's face that the plane
 --     covers: the greater of the two. (>=0and<=1)
 -- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
@@ -28,7 +28,7 @@
 --     (s_alpha). (>0and<1)
 -- min_isotropy: The second variance of a planar node is more than this share of the largest
 --     (s_beta). (>=0and<1)
--- max_distance: Greatest distance of a point from its plane; NULL takes three times the noise of
+-- max_distance: Maximum distance of a point from its plane; NULL takes three times the noise of
 --     each plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.

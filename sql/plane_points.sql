@@ -20,7 +20,7 @@
 --     (s_alpha). (>0and<1)
 -- min_isotropy: The second variance of a planar node is more than this share of the largest
 --     (s_beta). (>=0and<1)
--- max_distance: Greatest distance of a point from its plane; NULL takes three times the noise of
+-- max_distance: Maximum distance of a point from its plane; NULL takes three times the noise of
 --     each plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.

@@ -11,8 +11,9 @@ import spatialq
 from spatialq.database.sql_functions import sql_functions
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.functions.generator import macros_of, parameter_table
+from spatialq.functions.help import describe
 from spatialq.functions.macros import render
-from spatialq.functions.stubs import describe, stubs
+from spatialq.functions.stubs import stubs
 
 ROOT = Path(__file__).parents[1]
 Z = np.array([1.0, 5.0, 7.0, 7.5, -2.0])

@@ -5,6 +5,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -83,9 +84,10 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
 def _install_in_memory(con: duckdb.DuckDBPyConnection) -> None:
     """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
     _require_version()
-    _create_functions(con)
-    con.execute(f"BEGIN; {''.join(macro.statements('memory') for macro in macros())} COMMIT")
-    with _lock:
+    with _lock:  # also for what is read once, and then kept for good
+        _create_functions(con)
+        statements = "".join(macro.statements("memory") for macro in macros())
+        con.execute(f"BEGIN; {statements} COMMIT")
         _connections.add(con)
 
 
@@ -96,19 +98,15 @@ def _require_version() -> None:
 
 
 def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] = ()) -> None:
-    types: dict[str, duckdb.sqltypes.DuckDBPyType] = {}
-
-    def known(name: str) -> Any:
-        """Give a type, which takes DuckDB a while to read."""
-        return types.setdefault(name, types.get(name) or duckdb.sqltype(name))
+    type_of = cache(con.sqltype)  # which takes DuckDB a while, and many are alike
 
     for function in sql_functions():
         if function.name not in present:
             con.create_function(  # type: ignore[call-overload]  # it takes the strings, too
                 function.name,
                 function,
-                list(map(known, function.parameters)),
-                known(function.returns),
+                list(map(type_of, function.parameters)),
+                type_of(function.returns),
                 type="arrow",
                 null_handling="special",
                 side_effects=function.volatile,

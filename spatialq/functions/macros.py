@@ -37,6 +37,9 @@ class Macro:
     is_table: bool = True
 
 
+POINTS = Argument(
+    "points", "Name of a table or view with point_id, x, y and z; point_id must be unique."
+)
 DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
 
 

@@ -25,7 +25,7 @@ class GroundOptions(WindowOptions):
     )
     max_distance: float = parameter(
         0.4,
-        "Greatest distance of a ground point from level terrain, up or down.",
+        "Maximum distance of a ground point from level terrain, up or down.",
         unit="metres",
         at_least=0,
     )

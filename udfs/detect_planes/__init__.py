@@ -75,7 +75,7 @@ class Options(Parameters):
     )
     max_distance: float | None = parameter(
         None,
-        "Greatest distance of a point from its plane; NULL takes three times the noise of each "
+        "Maximum distance of a point from its plane; NULL takes three times the noise of each "
         "plane.",
         unit=LENGTH,
         above=0,

@@ -75,7 +75,11 @@ class Options(Parameters):
         if self.steps is not None and len(self.steps) != len(self.scales):
             self.reject("steps", f"as many as scales ({len(self.scales)}), or NULL")
         for method in self.methods:
-            features_of(method, self.user_methods)
+            try:
+                features_of(method, self.user_methods)
+            except ValueError as error:
+                message = f"{self.function}: {error}"
+                raise ValueError(message) from None
 
     @cached_property
     def features(self) -> Mapping[str, Sequence[str]]:
