@@ -61,7 +61,9 @@ def description(each: Parameter) -> str:
 
 def _range(each: Parameter) -> str:
     limited = any(map(each.must.startswith, "<>"))
-    return each.must.replace(f" {each.unit}", "") if limited else ""
+    if not limited:
+        return ""
+    return each.must.replace(f" {each.unit}", "") if each.unit else each.must
 
 
 def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **fixed: Any) -> str:

@@ -31,7 +31,7 @@ class GroundOptions(WindowOptions):
     )
     distance_per_slope: float = parameter(
         0.85,
-        "How much that distance grows with the slope of the terrain: by so much at 100 %.",
+        "How much that distance grows with the slope of the terrain: by this much at 100 % slope.",
         unit="metres",
         at_least=0,
     )

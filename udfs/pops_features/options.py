@@ -27,7 +27,7 @@ class Options(Parameters):
     )
     steps: tuple[float, ...] | None = parameter(
         None,
-        "From a patch to the next, for each scale (fSteps); NULL is half the scale.",
+        "Distance from a patch to the next, for each scale (fSteps); NULL is half the scale.",
         unit=LENGTH,
         above=0,
     )
@@ -39,13 +39,13 @@ class Options(Parameters):
     )
     example_step: float | None = parameter(
         None,
-        "From an example to the next (exStep); NULL is as far as an example reaches.",
+        "Distance from an example to the next (exStep); NULL is the side of an example.",
         unit=LENGTH,
         above=0,
     )
     methods: tuple[str, ...] = parameter(
         ("pca", "stat"),
-        "What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of "
+        "Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of "
         "spatialq.pops_method.",
     )
     min_valid: float = parameter(

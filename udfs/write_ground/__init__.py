@@ -17,7 +17,7 @@ class Options(TerrainOptions, GroundOptions):
 
     ground_only: bool = parameter(False, "Whether only ground points go to .laz and .las.")
     crs: str | None = parameter(
-        None, "CRS of a file that does not say or says wrong, such as 'EPSG:25832'."
+        None, "CRS of a file that names none or a wrong one, such as 'EPSG:25832'."
     )
 
 
