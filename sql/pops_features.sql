@@ -15,7 +15,7 @@
 -- example_step: Distance from an example to the next (exStep); NULL is the side of an example.
 --     (units of x and y; > 0 or NULL)
 -- methods: Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or
---     a method of spatialq.pops_method.
+--     those of a method of spatialq.pops_method.
 -- min_valid: Share of the cells of a patch that must have a value. (>= 0 and <= 1)
 -- min_points: Cells of a patch that must have a value. (cells; >= 1)
 -- min_patches: Patches of an example that must have features for them to be aggregated. (patches;

@@ -45,8 +45,8 @@ class Options(Parameters):
     )
     methods: tuple[str, ...] = parameter(
         ("pca", "stat"),
-        "Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of "
-        "spatialq.pops_method.",
+        "Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or "
+        "those of a method of spatialq.pops_method.",
     )
     min_valid: float = parameter(
         0.5, "Share of the cells of a patch that must have a value.", at_least=0, at_most=1
