@@ -94,11 +94,15 @@ def write_ground(
     (cloud,) = open_clouds([path], targets, ENDINGS)
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
+    classify = catalogue()["classify_ground"]
+    known = own | {each.name for each in classify.parameters}
+    if unknown := sorted(set(options) - known):
+        message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
+        raise ValueError(message)
     terrain = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
     crs = crs_of(COMMAND, [cloud], crs)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    classify = catalogue()["classify_ground"]
     chosen = classify.choose({"unit": unit} | options)
     x, y, z, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
