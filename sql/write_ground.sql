@@ -9,6 +9,10 @@
 --     weighted with the inverse square of their distance. ('tin' or 'idw')
 -- ground_only: Whether only ground points go to .laz and .las.
 -- crs: CRS of a file that names none or a wrong one, such as 'EPSG:25832'.
+-- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
+--     (metres; >= 0 and <= 1000)
+-- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
+-- device: 'auto', 'cpu' or 'gpu'.
 -- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
 --     the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
@@ -17,15 +21,11 @@
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
--- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
---     (metres; >= 0 and <= 1000)
--- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
 --     100 % slope. (metres; >= 0)
 -- neighbours: How many nearest points 'idw' takes. (points; >= 1 and <= 100)
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
--- device: 'auto', 'cpu' or 'gpu'.
 -- gives: points ground_points noise_points device outputs
 -- example: FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])
 CREATE OR REPLACE MACRO write_ground(
@@ -35,16 +35,16 @@ CREATE OR REPLACE MACRO write_ground(
     method := 'tin',
     ground_only := false,
     crs := NULL,
+    object_width := 60.0,
+    max_distance := 0.4,
+    device := 'auto',
     window_size := 10.0,
     overlap := 0.8,
     min_points := NULL,
     cell_size := 20.0,
-    object_width := 60.0,
-    max_distance := 0.4,
     distance_per_slope := 0.85,
     neighbours := 10,
-    extrapolate := false,
-    device := 'auto'
+    extrapolate := false
 ) AS TABLE
 SELECT unnest(
     write_ground_udf(

@@ -209,3 +209,9 @@ def test_a_missing_column_is_named(con, name, column):
     walls = ", 'walls'" if name == "plane_elements" else ""
     with pytest.raises(duckdb.Error, match=rf'"{column}" not found|must have a column {column}'):
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
+
+
+@pytest.mark.parametrize("function", [b"owm_ground", None, 3, ["owm_ground", 3]])
+def test_what_is_no_function_name_is_rejected(function):
+    with pytest.raises(ValueError, match="run: function must be a name or a list of names, got "):
+        spatialq.run(function, [1.0], [1.0], [1.0])

@@ -90,7 +90,8 @@ def _install_in_memory(con: duckdb.DuckDBPyConnection) -> None:
     """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
-        _create_functions(con)
+        with con.cursor() as cursor:
+            _create_functions(cursor)
         if not _copy_macros(con):
             con.execute(f"BEGIN; {_statements('memory')} COMMIT")
         _connections.add(con)

@@ -232,6 +232,10 @@ def run_elements(
 
 def _functions(caller: str, names: str | Sequence[str]) -> list[Function]:
     """Look up functions, which must be outputs of one."""
+    several = isinstance(names, list | tuple) and all(isinstance(each, str) for each in names)
+    if not (several or isinstance(names, str)):
+        message = f"{caller}: function must be a name or a list of names, got {names!r}"
+        raise ValueError(message)
     functions = [find(caller, name) for name in ([names] if isinstance(names, str) else names)]
     folders = {each.folder for each in functions}
     if len(folders) != 1 or len({each.name for each in functions}) < len(functions):

@@ -54,7 +54,7 @@ class Camera(Parameters):
         0.0, "Distance along the view from which it sees.", at_least=0, at_most=MAX
     )
     far: float | None = parameter(
-        None, "Distance along the view to which it sees; by default to infinity."
+        None, "Distance along the view to which it sees; by default to infinity.", must_be="> near"
     )
 
     def check(self) -> None:

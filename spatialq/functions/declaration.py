@@ -44,7 +44,7 @@ class Parameter:
     at_most: float = inf
     choices: tuple[str, ...] = ()
     must_be: str = ""
-    """Replaces the description of the range, where the function itself checks the value."""
+    """What a value must be, where the class checks it itself (`Parameters.check`)."""
     is_list: bool = False
     is_optional: bool = False
     """Whether None is allowed, NULL in SQL."""
@@ -101,7 +101,7 @@ class Parameter:
 
     def allows(self, value: Any) -> bool:
         """Whether a converted value, or each in a list, is in the range or among the choices."""
-        if value is None:
+        if value is None or self.must_be:
             return True
         if self.is_list:
             return all(map(self._allows_one, value))

@@ -44,11 +44,11 @@ DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
 
 
 def arguments_of(parameters: Iterable[Parameter], *names: str) -> tuple[Argument, ...]:
-    """Make arguments of parameters: of all, or of those named."""
+    """Make arguments of parameters: of all, or of those named, in the order of the names."""
+    known = {each.name: each for each in parameters}
     return tuple(
         Argument(each.name, description(each), literal(each.default), each.kind)
-        for each in parameters
-        if not names or each.name in names
+        for each in (known[name] for name in names or known)
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from spatialq.functions.declaration import Declaration, Output, PointsInput, parameter
 
-from ..owm_ground import MAX_SIZE, WindowOptions
+from ..owm_ground import WindowOptions
 from .cost import work
 
 MAX_WIDTH = 1000.0
@@ -46,13 +46,6 @@ class Options(GroundOptions):
     unit: float = parameter(
         1.0, "Metres in one unit of x, y and z: 0.3048 for feet.", unit="metres", above=0
     )
-
-    def check(self) -> None:
-        """Reject windows that are too large in the unit of the cloud."""
-        super().check()
-        for name in ("window_size", "cell_size"):
-            if not getattr(self, name) / self.unit <= MAX_SIZE:
-                self.reject(name, f"<= {MAX_SIZE:g} units of {self.unit:g} metres")
 
 
 DECLARATION = Declaration(

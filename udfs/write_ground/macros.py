@@ -6,7 +6,8 @@ from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, ind
 from . import RESULT, Options
 
 PARAMETERS = parameters_of(Options)
-OWN = ("resolution", "method", "ground_only", "crs")  # which were there first
+FIRST = ("resolution", "method", "ground_only", "crs", "object_width", "max_distance")
+"""Those that were there before `device`: who gives arguments by position counts on it."""
 
 MACROS = (
     Macro(
@@ -19,9 +20,9 @@ MACROS = (
                 "List of files, by their endings: .laz and .las the points with their classes, "
                 ".tif the terrain, .png its hillshade, .parquet, .csv and .json a table.",
             ),
-            *arguments_of(PARAMETERS, *OWN),
-            *arguments_of(each for each in PARAMETERS if each.name not in OWN),
+            *arguments_of(PARAMETERS, *FIRST),
             DEVICE,
+            *arguments_of(each for each in PARAMETERS if each.name not in FIRST),
         ),
         f"""SELECT unnest(
     write_ground_udf(
