@@ -161,6 +161,7 @@ def test_the_isprs_samples_are_classified_as_well_as_documented():
     assert max(error for error, _ in found) < 8.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("site", "samples", "total_error", "kappa"),
     [
@@ -185,6 +186,7 @@ def test_whole_sites_with_their_outliers(site, samples, total_error, kappa):
 
 
 # Total errors of SMRF with its usual parameters on the same points, plus 0.2.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tile", "total_error"),
     [

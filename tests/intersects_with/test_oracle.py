@@ -555,6 +555,7 @@ def readable(pairs):
     return sorted(map(sorted, pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "pairmesh"])
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_with_a_common_interior(name, method):

@@ -139,6 +139,7 @@ def test_triangles_meet_as_in_fractions(flat):
     assert 0.1 < np.mean(answers) < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs(name, monkeypatch):
     model, hard, touch = MODELS[name]

@@ -381,6 +381,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*x and y are degrees")
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_file_is_what_the_table_of_its_cells_is(con, name, monkeypatch):
