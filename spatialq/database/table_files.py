@@ -21,7 +21,7 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     """Write the result of a query; the ending of the path tells the format.
 
     A .tif or .png takes the columns x, y, z of a regular grid, in any order of rows. The .tif
-    has the CRS of the tables that the query names; the .png is the shaded relief.
+    has the CRS of the tables that the query names; the .png is the hillshade.
 
     Returns
     -------

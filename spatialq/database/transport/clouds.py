@@ -150,7 +150,7 @@ def read_clouds(
 ) -> dict[str, Any]:
     """Read all points of files, whose ids run on from file to file, as a kernel takes them.
 
-    A column that it carries is masked where a file has none of that name, None where all lack it.
+    An attribute is masked where a file has none of that name, and None where all files lack it.
     """
     n = sum(cloud.rows for cloud in clouds)
     columns: dict[str, Any] = {name: np.empty(n) for name in function.inputs.columns}

@@ -1,7 +1,7 @@
 """From a table of cells, or from files of grids, to a kernel and back.
 
 As for `read_grid`: the query is written while it is bound. A table's cells come as lists; a file
-is read band by band, without a row a cell.
+is read band by band, without one row per cell.
 """
 
 import json

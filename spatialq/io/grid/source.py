@@ -37,7 +37,7 @@ Window = tuple[int, int, int, int]
 
 
 class GridSource:
-    """A regular grid as x, y, z: one row a cell centre, from the first row of the file on.
+    """A regular grid as x, y, z: one row per cell centre, from the first row of the file on.
 
     z is NULL where the file says that there is no value. x and y are in the units of the CRS.
     A .npy file has no georeference: its cells are 1 x 1, its first row is the northernmost and

@@ -96,7 +96,7 @@ class PropertyReader:
         return self._json[key]
 
     def long_table(self) -> dict[str, list[Any]]:
-        """Give one row a property of every object, as columns."""
+        """Give one row per property of every object, as columns."""
         names = ("global_id", "pset", "property", "value", "number", "unit", "source")
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for owner in (*self.model.by_type("IfcObject"), *self._projects()):
