@@ -22,3 +22,10 @@ def combinations(*axes: Collection[Any]) -> list[Any]:
         pytest.param(*each, marks=[] if each in few else pytest.mark.slow)
         for each in product(*values)
     ]
+
+
+def thinned(cases: Collection[Any]) -> list[Any]:
+    """List cases of which brute force takes long; `make check` takes every fourth."""
+    return [
+        pytest.param(case, marks=pytest.mark.slow if k % 4 else []) for k, case in enumerate(cases)
+    ]

@@ -1,6 +1,6 @@
 """What `make check` takes of the combinations of values."""
 
-from .examples import combinations
+from .examples import combinations, thinned
 
 
 def test_all_are_there_and_check_takes_each_value():
@@ -11,3 +11,9 @@ def test_all_are_there_and_check_takes_each_value():
     assert len(few) == 5
     for k, axis in enumerate(axes):
         assert {each[k] for each in few} == set(axis)
+
+
+def test_all_cases_are_there_and_check_takes_some():
+    found = thinned({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5})
+    assert [each.values for each in found] == [("a",), ("b",), ("c",), ("d",), ("e",)]
+    assert [each.values for each in found if not each.marks] == [("a",), ("e",)]

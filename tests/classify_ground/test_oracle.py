@@ -5,6 +5,7 @@ import pytest
 from spatialq.udfs.classify_ground import Options, cpu, discs, method
 
 from ..conftest import real_file
+from ..examples import thinned
 from .cases import CASES, hill, scene
 from .oracle import classify_ground, erode, fill
 
@@ -20,7 +21,7 @@ def by_id(result):
     return {point_id: tuple(rest) for point_id, *rest in zip(*columns, strict=True)}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES))
 def test_every_case_is_as_the_plain_steps_have_it(name):
     points, options = CASES[name]
     found, expected = by_id(run(points, **options)), classify_ground(points, **options)

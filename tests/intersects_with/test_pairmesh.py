@@ -123,6 +123,7 @@ def shrunk(triangle):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [False, True])
 def test_triangles_meet_as_in_fractions(flat):
     """On a coarse grid; a contact of boundaries may be lost to rounding."""
