@@ -48,8 +48,10 @@ def main() -> None:
             names = {name for name in archive.namelist() if ".dist-info/" not in name}
         outside = {name for name in names if not name.startswith("spatialq/")}
         assert not outside, f"the wheel puts more than spatialq into site-packages: {outside}"
-        wanted = set().union(*(tracked(f"*.{end}") for end in ("py", "sql", "cu", "cuh", "json")))
-        assert names >= wanted, f"the wheel lacks {sorted(wanted - names)}"
+        wanted = tracked()
+        assert names == wanted, (
+            f"the wheel lacks {wanted - names}, and has {names - wanted} besides"
+        )
 
         clean = Path(folder) / "clean"
         venv.create(clean, with_pip=True)

@@ -20,7 +20,7 @@ BARE = """
 import sys
 import ifcopenshell
 import ifcopenshell.geom
-from spatialq.io.ifc_worker import SETTINGS
+from spatialq.io.ifc.worker import SETTINGS
 
 settings = ifcopenshell.geom.settings()
 for name, value in SETTINGS.items():

@@ -39,7 +39,7 @@ LAZY = {
     "Meshes": "spatialq.data.meshes",
     "SpatialqError": "spatialq.errors",
     "connect": "spatialq.database.connection",
-    "describe": "spatialq.functions.stubs",
+    "describe": "spatialq.functions.help",
     "install": "spatialq.database.connection",
     "load": "spatialq.database.loading",
     "pops_method": "spatialq.udfs.pops_features.user_methods",

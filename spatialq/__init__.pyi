@@ -14,7 +14,7 @@ from spatialq.errors import DeviceError as DeviceError
 from spatialq.errors import FileError as FileError
 from spatialq.errors import FileWarning as FileWarning
 from spatialq.errors import SpatialqError as SpatialqError
-from spatialq.functions.stubs import describe as describe
+from spatialq.functions.help import describe as describe
 from spatialq.io.grid.source import read_grid as read_grid
 from spatialq.io.las.source import read_las as read_las
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
@@ -68,7 +68,7 @@ def run(
     grid_size: int = 128,
     full_precision: bool = False,
     seed: int = 0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -87,7 +87,7 @@ def run(
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
     unit: float = 1.0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -110,7 +110,7 @@ def run(
     min_points: int | None = None,
     split: bool = False,
     orientation_tolerance: float = 5.0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -133,7 +133,7 @@ def run(
     min_points: int | None = None,
     split: bool = False,
     orientation_tolerance: float = 5.0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -155,7 +155,7 @@ def run(
     neighbours: int = 10,
     extrapolate: bool = False,
     thin: bool = False,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -171,7 +171,7 @@ def run(
     min_points: int | None = None,
     cell_size: float = 20.0,
     ties: Literal["lowest_id", "octree"] = "lowest_id",
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -199,7 +199,7 @@ def run(
     max_offset: float = 0.05,
     min_overlap: float = 0.2,
     unit: float = 1.0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -218,7 +218,7 @@ def run(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -237,19 +237,19 @@ def run(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
 def run(
-    function: list[str],
+    function: list[str] | tuple[str, ...],
     x: Any,
     y: Any,
     z: Any,
     point_id: Any = None,
     *,
     elements: Any = None,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
 
@@ -264,7 +264,7 @@ def run_elements(
     strict: bool = False,
     true_north: float = 0.0,
     tolerance: float = 0.001,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -275,7 +275,7 @@ def run_elements(
     *,
     max_distance: float | None = None,
     k: int | None = None,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -288,8 +288,18 @@ def run_elements(
     method: Literal["exact", "pairmesh"] = "exact",
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
     relations: bool = False,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
+
+@overload
+def run_elements(
+    function: list[str] | tuple[str, ...],
+    a: Any,
+    b: Any = None,
+    *,
+    device: str = "auto",
+    **options: Any,
+) -> dict[str, dict[str, Any]]: ...
 
 @overload
 def run_grid(
@@ -309,7 +319,7 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
@@ -330,18 +340,18 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
 ) -> dict[str, Any]: ...
 
 @overload
 def run_grid(
-    function: list[str],
+    function: list[str] | tuple[str, ...],
     z: Any,
     *,
     dx: float,
     dy: float | None = None,
     x0: float = 0.0,
     y0: float = 0.0,
-    device: Literal["auto", "cpu", "gpu"] = "auto",
+    device: str = "auto",
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...

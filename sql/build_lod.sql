@@ -8,12 +8,12 @@
 -- strategy: How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point
 --     in it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
 --     width, where nearer samples weigh more. ('first' or 'random' or 'average' or 'weighted')
--- max_points: A cell with more points is split; points that coincide cannot be. (points; >= 1 and <
+-- max_points: A cell with more points is split, unless all of them coincide. (points; >= 1 and <
 --     2**63)
 -- grid_size: Voxels along each side of an inner node. (a power of two from 2 to 128)
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
--- seed: Seed of 'random'. (>=0and<2**32)
+-- seed: Seed of 'random'. (>= 0 and < 2**32)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: node level parent xmin ymin zmin size spacing is_leaf points count samples
 -- example: SELECT node, count FROM build_lod(points) WHERE NOT is_leaf

@@ -5,16 +5,16 @@
 -- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
 --     the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
---     units. (>=0and<1)
+--     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
 --     (metres; >= 0 and <= 1000)
--- max_distance: Greatest distance of a ground point from level terrain, up or down. (metres; >= 0)
--- distance_per_slope: How much that distance grows with the slope of the terrain: by so much at 100
---     %. (metres; >= 0)
+-- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
+-- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
+--     100 % slope. (metres; >= 0)
 -- unit: Metres in one unit of x, y and z: 0.3048 for feet. (metres; > 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: point_id height is_ground

@@ -4,8 +4,8 @@
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
 -- broad_phase: How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
@@ -50,8 +50,8 @@ ON r.a = p.a AND r.b = p.b;
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
 --     openings and the like are not considered, unless there is nothing else: see spatial_elements.
 -- b: Another one; NULL stands for all pairs within a.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- method: Triangle by triangle at the tolerance, or by inner and outer meshes as in Schweizer's
 --     thesis. ('exact' or 'pairmesh')
 -- broad_phase: How pairs of elements whose boxes meet are found; the result is the same. ('auto' or
@@ -95,8 +95,8 @@ ON r.a = p.a AND r.b = p.b;
 -- The pairs of which a touches b: they are in contact, and have no common interior.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM touches('walls', 'slabs')
@@ -113,8 +113,8 @@ WHERE p.relation = 'touch';
 -- other. (OVERLAPS is a word of SQL.)
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM overlaps_with('ducts', 'beams')
@@ -131,8 +131,8 @@ WHERE p.relation = 'overlap';
 -- DuckDB.)
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM contains_element('spaces', 'furniture')
@@ -148,8 +148,8 @@ WHERE p.relation = 'contains';
 -- The pairs of which a lies inside b, without contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM inside('furniture', 'spaces')
@@ -165,8 +165,8 @@ WHERE p.relation = 'inside';
 -- The pairs of which b lies inside a, in contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM covers('spaces', 'furniture')
@@ -182,8 +182,8 @@ WHERE p.relation = 'covers';
 -- The pairs of which a lies inside b, in contact with its surface.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM covered_by('furniture', 'spaces')
@@ -199,8 +199,8 @@ WHERE p.relation = 'covered_by';
 -- The pairs of which a and b are the same body.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: the columns of spatial_relations
 -- example: FROM equals('old', 'new')
@@ -216,8 +216,8 @@ WHERE p.relation = 'equals';
 -- The pairs that are disjoint: of all pairs of a and b, those without any other relation.
 -- a: Name of a table or view of elements, with global_id and mesh.
 -- b: Another one, or the same; every pair is given in both orders.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: a b
 -- example: SELECT count(*) FROM disjoint('ducts', 'beams')
@@ -236,8 +236,8 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
 -- equals; NULL where one of them is NULL. For many pairs of one table use spatial_relations.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_relation(w.mesh, s.mesh) FROM walls AS w JOIN slabs AS s USING (storey)
 CREATE OR REPLACE MACRO mesh_relation(
     one,
@@ -257,8 +257,8 @@ CREATE OR REPLACE MACRO mesh_relation(
 -- Whether two meshes have a common interior.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT d.name FROM ducts AS d JOIN beams AS b ON intersects(d.mesh, b.mesh)
 CREATE OR REPLACE MACRO intersects(
     one,
@@ -278,8 +278,8 @@ CREATE OR REPLACE MACRO intersects(
 -- Whether the relation of one mesh to the other is 'disjoint': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_disjoint(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_disjoint(
     one,
@@ -290,8 +290,8 @@ CREATE OR REPLACE MACRO mesh_disjoint(
 -- Whether the relation of one mesh to the other is 'touch': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_touches(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_touches(
     one,
@@ -302,8 +302,8 @@ CREATE OR REPLACE MACRO mesh_touches(
 -- Whether the relation of one mesh to the other is 'overlap': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_overlaps(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_overlaps(
     one,
@@ -314,8 +314,8 @@ CREATE OR REPLACE MACRO mesh_overlaps(
 -- Whether the relation of one mesh to the other is 'contains': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_contains(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_contains(
     one,
@@ -326,8 +326,8 @@ CREATE OR REPLACE MACRO mesh_contains(
 -- Whether the relation of one mesh to the other is 'inside': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_inside(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_inside(
     one,
@@ -338,8 +338,8 @@ CREATE OR REPLACE MACRO mesh_inside(
 -- Whether the relation of one mesh to the other is 'covers': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_covers(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_covers(
     one,
@@ -350,8 +350,8 @@ CREATE OR REPLACE MACRO mesh_covers(
 -- Whether the relation of one mesh to the other is 'covered_by': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_covered_by(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_covered_by(
     one,
@@ -362,8 +362,8 @@ CREATE OR REPLACE MACRO mesh_covered_by(
 -- Whether the relation of one mesh to the other is 'equals': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
 -- other: Another one.
--- tolerance: Surfaces that are nearer to each other than this touch; a common part that is thinner
---     is none. Less than a micrometre counts as a micrometre. (metres; >= 0)
+-- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
+--     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_equals(a.mesh, b.mesh) FROM walls AS a, slabs AS b
 CREATE OR REPLACE MACRO mesh_equals(
     one,

@@ -6,7 +6,7 @@
 -- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
 --     the reference implementation. (units of x and y; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
---     units. (>=0and<1)
+--     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches

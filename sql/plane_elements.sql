@@ -7,33 +7,33 @@
 -- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
 --     are considered.
 -- max_angle: Between the plane and a face of the element. (degrees; >= 0 and <= 45)
--- max_offset: Greatest distance from a face of a point that lies on it. (metres; > 0)
+-- max_offset: Maximum distance from a face of a point that lies on it. (metres; > 0)
 -- min_overlap: Share of the plane that lies on the element, or of the element's face that the plane
---     covers: the greater of the two. (>=0and<=1)
+--     covers: the greater of the two. (>= 0 and <= 1)
 -- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
 -- kernel: How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
 --     normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi and
 --     theta as published, and misses planes through the centroid of the cloud. ('tangent' or
 --     'paper')
--- phi_num: Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees.
---     (>=4and<=180)
--- rho_num: Steps of the distance from the centroid, up to the farthest point.
---     (>=10and<=10000,orNULL)
--- s_level: First level of the octree whose nodes may be planar; the root is level 0.
---     (>=0and<=12,orNULL)
+-- phi_num: Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
+--     180)
+-- rho_num: Steps of the distance from the centroid, up to the farthest point. (>= 10 and <= 10000,
+--     or NULL)
+-- s_level: First level of the octree whose nodes may be planar; the root is level 0. (>= 0 and <=
+--     12, or NULL)
 -- s_ms: Points that a node must have. (points; >= 4 or NULL)
--- s_ps: Points that a node must have, as a share of the cloud; not together with s_ms.
---     (>0and<1,orNULL)
+-- s_ps: Points that a node must have, as a share of the cloud; not together with s_ms. (> 0 and <
+--     1, or NULL)
 -- max_thickness: The smallest variance of a planar node is less than this share of the second one
---     (s_alpha). (>0and<1)
+--     (s_alpha). (> 0 and < 1)
 -- min_isotropy: The second variance of a planar node is more than this share of the largest
---     (s_beta). (>=0and<1)
--- max_distance: Greatest distance of a point from its plane; NULL takes three times the noise of
+--     (s_beta). (>= 0 and < 1)
+-- max_distance: Maximum distance of a point from its plane; NULL takes three times the noise of
 --     each plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.
--- orientation_tolerance: How far a horizontal or vertical plane may be from it. (degrees; >= 0 and
---     <= 45)
+-- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
+--     and <= 45)
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: plane_id rank global_id nearest overlap coverage angle deviation, then the columns of
 --     detect_planes; deviation is in metres, positive outside the element

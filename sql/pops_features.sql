@@ -8,15 +8,15 @@
 --     the result has a column file_name.
 -- scales: Sides of the square patches that features are taken of, each at least two cells and at
 --     most example_scale (fScales). (units of x and y; > 0)
--- steps: From a patch to the next, for each scale (fSteps); NULL is half the scale. (units of x and
---     y; > 0 or NULL)
+-- steps: Distance from a patch to the next, for each scale (fSteps); NULL is half the scale. (units
+--     of x and y; > 0 or NULL)
 -- example_scale: Side of the square examples over which the features of patches are aggregated
 --     (exScale). (units of x and y; > 0)
--- example_step: From an example to the next (exStep); NULL is as far as an example reaches. (units
---     of x and y; > 0 or NULL)
--- methods: What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of
---     spatialq.pops_method.
--- min_valid: Share of the cells of a patch that must have a value. (>=0and<=1)
+-- example_step: Distance from an example to the next (exStep); NULL is the side of an example.
+--     (units of x and y; > 0 or NULL)
+-- methods: Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or
+--     those of a method of spatialq.pops_method.
+-- min_valid: Share of the cells of a patch that must have a value. (>= 0 and <= 1)
 -- min_points: Cells of a patch that must have a value. (cells; >= 1)
 -- min_patches: Patches of an example that must have features for them to be aggregated. (patches;
 --     >= 1)

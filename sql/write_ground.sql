@@ -4,23 +4,27 @@
 -- path: LAS, LAZ or COPC file in a projected CRS.
 -- outputs: List of files, by their endings: .laz and .las the points with their classes, .tif the
 --     terrain, .png its hillshade, .parquet, .csv and .json a table.
--- resolution: Side of a cell of the terrain. (units of the CRS; > 0)
--- method: How the terrain is interpolated: see ground_surface. ('tin' or 'idw')
+-- resolution: Side of a cell. (units of x and y; > 0)
+-- method: 'tin' is linear on the Delaunay triangulation; 'idw' is the mean of the nearest points,
+--     weighted with the inverse square of their distance. ('tin' or 'idw')
 -- ground_only: Whether only ground points go to .laz and .las.
--- crs: CRS of a file that does not say or says wrong, such as 'EPSG:25832'.
+-- crs: CRS of a file that names none or a wrong one, such as 'EPSG:25832'.
 -- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
 --     the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
---     units. (>=0and<1)
+--     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
 --     (metres; >= 0 and <= 1000)
--- max_distance: Greatest distance of a ground point from level terrain, up or down. (metres; >= 0)
--- distance_per_slope: How much that distance grows with the slope of the terrain: by so much at 100
---     %. (metres; >= 0)
+-- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
+-- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
+--     100 % slope. (metres; >= 0)
+-- neighbours: How many nearest points 'idw' takes. (points; >= 1 and <= 100)
+-- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
+--     with 'tin' that of the nearest point, with 'idw' as inside.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: points ground_points noise_points device outputs
 -- example: FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])
@@ -38,6 +42,8 @@ CREATE OR REPLACE MACRO write_ground(
     object_width := 60.0,
     max_distance := 0.4,
     distance_per_slope := 0.85,
+    neighbours := 10,
+    extrapolate := false,
     device := 'auto'
 ) AS TABLE
 SELECT unnest(
@@ -54,6 +60,8 @@ SELECT unnest(
             distance_per_slope: distance_per_slope,
             resolution: resolution,
             method: method,
+            neighbours: neighbours,
+            extrapolate: extrapolate,
             ground_only: ground_only,
             crs: crs,
             device: device

@@ -11,8 +11,9 @@ import spatialq
 from spatialq.database.sql_functions import sql_functions
 from spatialq.functions.catalogue import catalogue, folders
 from spatialq.functions.generator import macros_of, parameter_table
-from spatialq.functions.macros import render
-from spatialq.functions.stubs import describe, stubs
+from spatialq.functions.help import describe
+from spatialq.functions.macros import description, render
+from spatialq.functions.stubs import stubs
 
 ROOT = Path(__file__).parents[1]
 Z = np.array([1.0, 5.0, 7.0, 7.5, -2.0])
@@ -74,3 +75,11 @@ def test_it_is_a_folder_like_the_others():
         path.name for path in (ROOT / "examples/functions/count_above").iterdir() if path.is_file()
     }
     assert files == {"__init__.py", "cpu.py", "gpu.py", "kernels.cu"}
+
+
+def test_ranges_are_written_with_spaces():
+    """In comments, tables and help alike: units and limits, and NULL where it is allowed."""
+    described = {each.name: description(each) for each in catalogue()["detect_planes"].parameters}
+    assert described["phi_num"].endswith("(>= 4 and <= 180)")
+    assert described["rho_num"].endswith("(>= 10 and <= 10000, or NULL)")
+    assert described["orientation_tolerance"].endswith("(degrees; >= 0 and <= 45)")

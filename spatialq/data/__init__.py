@@ -1,1 +1,1 @@
-"""The arrays that kernels get: grids and meshes."""
+"""The data that kernels get and give: points, grids, meshes, columns and their types."""

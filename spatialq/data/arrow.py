@@ -21,6 +21,7 @@ ARROW_TYPES = {
     "USMALLINT": pa.uint16(),
     "UTINYINT": pa.uint8(),
     "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
     MESH: pa.struct([("vertices", pa.list_(pa.float64())), ("faces", pa.list_(pa.int32()))]),
 }
 SQL_TYPES = {arrow: sql for sql, arrow in ARROW_TYPES.items()}

@@ -306,7 +306,7 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
 def _require_room(
     con: duckdb.DuckDBPyConnection, table: str, column: str, kind: str, room: str
 ) -> None:
-    """Refuse a column that would round or cut off values; INSERT does so without a word."""
+    """Reject a column that would round or cut off values; INSERT does so without a word."""
     fits = f"SELECT can_cast_implicitly(NULL::{kind}, NULL::{room})"
     if kind != room and not con.execute(fits).fetchall()[0][0]:
         message = (

@@ -76,7 +76,7 @@ def _said(error: Exception) -> str:
 
 
 def require_table(path: Path) -> None:
-    """Refuse a path that no table can be written to, before work is done for it.
+    """Reject a path that no table can be written to, before work is done for it.
 
     Raises
     ------

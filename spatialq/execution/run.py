@@ -1,6 +1,7 @@
 """Functions on arrays, without a database: `run`, `run_grid` and `run_elements`."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,9 @@ def run(
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
     **options
-        The function's parameters, which `spatialq.help(function)` lists; and its attributes, such
-        as `red` (uint16[n]) of 'build_lod', in the memory where the coordinates are, masked where
-        there is no value.
+        The function's parameters, which `spatialq.describe(function)` lists; and its attributes,
+        such as `red` (uint16[n]) of 'build_lod', in the memory where the coordinates are, masked
+        where there is no value.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def run_grid(
 
 
 def run_elements(
-    function: str, a: Any, b: Any = None, *, device: str = "auto", **options: Any
+    function: str | Sequence[str], a: Any, b: Any = None, *, device: str = "auto", **options: Any
 ) -> dict[str, Any]:
     """Run a spatial function of elements on meshes, without a database.
 
@@ -220,13 +221,13 @@ def run_elements(
     }
     chosen = functions[0].choose(options)
     there = [on_gpu(meshes.faces) for meshes in sets.values() if meshes is not None]
-    if not any(there):
-        return call_outputs(functions, sets, chosen, device)[0][name]
-    if not all(there):
+    if any(there) and not all(there):
         message = f"{name}: a and b must be in one memory"
         raise ValueError(message)
-    with cuda.device().use():
-        return call_outputs(functions, sets, chosen, "gpu")[0][name]
+    with cuda.device().use() if any(there) else nullcontext():
+        device = "gpu" if any(there) else device
+        found, _ = call_outputs(functions, sets, chosen, device)
+    return found[name] if isinstance(function, str) else found
 
 
 def _functions(caller: str, names: str | Sequence[str]) -> list[Function]:

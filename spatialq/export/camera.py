@@ -113,11 +113,7 @@ class Camera(Parameters):
             except TypeError as error:
                 message = f"{place}: {name} must be {error}, got {in_sql(given[name])}"
                 raise ValueError(message) from None
-        try:
-            return cls(**chosen)
-        except ValueError as error:
-            message = f"{place}: {error}"
-            raise ValueError(message) from None
+        return cls(**chosen, caller=place)
 
     @property
     def is_parallel(self) -> bool:

@@ -16,7 +16,6 @@ from spatialq.functions.declaration import (
     Inputs,
     Output,
     Parameter,
-    Parameters,
     parameters_of,
 )
 
@@ -72,17 +71,7 @@ class Function:
             except TypeError as error:
                 message = f"{self.name}: {name} must be {error}, got {value!r}"
                 raise ValueError(message) from None
-        return self.checked(self.declaration.parameters, chosen)
-
-    def checked(self, parameters: type[Parameters], chosen: Mapping[str, Any]) -> Any:
-        """Make the parameters, whose errors have the function's name."""
-        try:
-            options = parameters(**chosen)
-        except ValueError as error:
-            message = f"{self.name}: {error}"
-            raise ValueError(message) from None
-        object.__setattr__(options, "FUNCTION", self.name)
-        return options
+        return self.declaration.parameters(**chosen, caller=self.name)
 
     def no_rows(self) -> dict[str, Any]:
         """Give the columns of a result without a row, but for geometries and lists."""

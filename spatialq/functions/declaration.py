@@ -152,13 +152,20 @@ class Parameters:
     Raises
     ------
     ValueError
-        If a value is out of its range; the message begins with the parameter's name, and
-        `Function.choose` puts the function's name before it.
+        If a value is out of its range.
     """
 
     FUNCTION: ClassVar[str] = ""
-    """Whose error sentences they are; `Function.choose` sets it for the call."""
+    """The function that declares them."""
     LENGTH_UNIT: ClassVar[str] = "units of x and y"
+
+    caller: str = field(default="", kw_only=True, compare=False, repr=False)
+    """The function that is called, where it is another output or a composition."""
+
+    @property
+    def function(self) -> str:
+        """The name that errors begin with."""
+        return self.caller or self.FUNCTION
 
     def __post_init__(self) -> None:
         for each in parameters_of(type(self)):
@@ -173,9 +180,7 @@ class Parameters:
         """Raise the error sentence about a parameter's value."""
         value = getattr(self, name)
         got = list(value) if isinstance(value, tuple) else value
-        is_of_call = "FUNCTION" in vars(self)
-        message = f"{self.FUNCTION}: " if is_of_call else ""
-        message += f"{name} must be {must}, got {got!r}"
+        message = f"{self.function}: {name} must be {must}, got {got!r}"
         raise ValueError(message)
 
     def values(self) -> dict[str, Any]:
@@ -192,7 +197,7 @@ def parameters_of(declared: type[Any]) -> tuple[Parameter, ...]:
 def _read_fields(declared: type[Any]) -> tuple[Parameter, ...]:
     hints = get_type_hints(declared)
     found = []
-    for each in fields(declared):
+    for each in (each for each in fields(declared) if "parameter" in each.metadata):
         hint, known = hints[each.name], dict(each.metadata["parameter"])
         is_optional = type(None) in get_args(hint)
         if is_optional:

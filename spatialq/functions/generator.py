@@ -16,6 +16,7 @@ from spatialq.functions.catalogue import Function, catalogue, folders
 from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     DEVICE,
+    POINTS,
     Argument,
     Macro,
     arguments_of,
@@ -30,9 +31,6 @@ HEAD = (
 )
 TABLE = re.compile(r"(<!-- parameters: (\w+) -->\n).*?(<!-- end of parameters -->)", re.DOTALL)
 
-POINTS = Argument(
-    "points", "Name of a table or view with point_id, x, y and z; point_id must be unique."
-)
 CLOUD = Argument(
     "points",
     "Name of a table or view with point_id, x, y and z, and {attributes} where it has them; or a "

@@ -37,6 +37,9 @@ class Macro:
     is_table: bool = True
 
 
+POINTS = Argument(
+    "points", "Name of a table or view with point_id, x, y and z; point_id must be unique."
+)
 DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
 
 
@@ -58,7 +61,9 @@ def description(each: Parameter) -> str:
 
 def _range(each: Parameter) -> str:
     limited = any(map(each.must.startswith, "<>"))
-    return each.must.replace(f" {each.unit}", "") if limited else ""
+    if not limited:
+        return ""
+    return each.must.replace(f" {each.unit}", "") if each.unit else each.must
 
 
 def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **fixed: Any) -> str:

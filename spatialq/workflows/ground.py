@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 COMMAND = "ground"
 ENDINGS = (*LAS, *RASTER, *PICTURE, *TABLE)
-TERRAIN_OPTIONS = ("resolution", "method", "neighbours", "extrapolate")
-"""Options of `ground_surface`; all others are options of `classify_ground`."""
 UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
 
@@ -85,6 +83,8 @@ def write_ground(
     from spatialq.execution.call import call
     from spatialq.export.las import write_classified
     from spatialq.functions.catalogue import catalogue
+    from spatialq.functions.declaration import parameters_of
+    from spatialq.udfs.ground_surface import TerrainOptions
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     if not targets.paths:
@@ -93,7 +93,8 @@ def write_ground(
     tick = progress or (lambda *_: None)
     (cloud,) = open_clouds([path], targets, ENDINGS)
     # wrong options are rejected before the work is done
-    terrain = {name: options.pop(name) for name in TERRAIN_OPTIONS if name in options}
+    own = {each.name for each in parameters_of(TerrainOptions)}
+    terrain = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
     crs = crs_of(COMMAND, [cloud], crs)
     unit, height_unit = metres_per_unit(COMMAND, path, crs)

@@ -4,17 +4,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.data.arrow import arrow_fields
+from spatialq.functions.declaration import parameters_of
+from spatialq.udfs.write_ground import RESULT, Options
 from spatialq.workflows.ground import write_ground
 
-RESULT = pa.struct(
-    {
-        "points": pa.int64(),
-        "ground_points": pa.int64(),
-        "noise_points": pa.int64(),
-        "device": pa.string(),
-        "outputs": pa.list_(pa.string()),
-    }
-)
+ROW = pa.struct(arrow_fields(RESULT))
+MAY_BE_NULL = {each.name for each in parameters_of(Options) if each.is_optional}
 
 
 def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
@@ -30,9 +26,9 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
     for path, targets, chosen in calls:
         arguments = {"path": path, "outputs": targets, **chosen}
         for name, value in arguments.items():
-            is_null = value is None and name not in ("crs", "min_points")
+            is_null = value is None and name not in MAY_BE_NULL
             if is_null or (name == "outputs" and None in value):
                 message = f"write_ground: {name} must not be NULL"
                 raise ValueError(message)
         rows.append(write_ground(path, targets, **chosen))
-    return pa.array([[row] for row in rows], pa.list_(RESULT))
+    return pa.array([[row] for row in rows], pa.list_(ROW))

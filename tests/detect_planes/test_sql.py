@@ -101,7 +101,7 @@ def test_each_option_reaches_the_kernel(con, monkeypatch, function, option):
     con.sql(f"FROM {function}('pts', {chosen})").fetchall()
     lists = "list(point_id), list(x), list(y), list(z)"
     con.sql(f"SELECT {function}_list({lists}, {chosen}) FROM pts").fetchall()
-    assert [options.FUNCTION for options in reached] == [function] * 2
+    assert [options.function for options in reached] == [function] * 2
     assert {name: getattr(reached[0], name) for name in option} == option
     assert reached[0] == reached[1] == type(reached[0])(**option)
 

@@ -106,7 +106,7 @@ def test_scalar_forms(con):
         ("distance('cubes', NULL, max_distance := -1)", "distance: max_distance must be >= 0 metr"),
         (
             "closer_than('cubes', NULL, -0.5)",
-            "distance: max_distance must be >= 0 metres or NULL, got -0",
+            "closer_than: d must be >= 0 metres, got -0.5",
         ),
         ("closer_than('cubes', NULL, NULL)", "closer_than: d must be >= 0 metres, got NULL"),
         ("farther_than('cubes', 'cubes', NULL)", "closer_than: d must be >= 0 metres, got NULL"),

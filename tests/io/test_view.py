@@ -286,7 +286,7 @@ def test_sources_that_do_not_go_together():
 
 
 def test_filtered_batches_are_whole_row_groups_again(monkeypatch):
-    monkeypatch.setattr("spatialq.io.view.LONGEST_WAIT", 3600.0)  # however slow this machine is
+    monkeypatch.setattr("spatialq.io.view.MAX_WAIT", 3600.0)  # however slow this machine is
     view = View("read_cloud", [Cloud(3 * ROW_GROUP, size=50_000)])
     reader = view.scanner(["point_id"], ds.field("x") <= 7).to_reader()
     sizes = [batch.num_rows for batch in reader if batch.num_rows]

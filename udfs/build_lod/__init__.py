@@ -44,7 +44,7 @@ class Options(Parameters):
     )
     max_points: int = parameter(
         50_000,
-        "A cell with more points is split; points that coincide cannot be.",
+        "A cell with more points is split, unless all of them coincide.",
         unit="points",
         at_least=1,
         below=2**63,

@@ -61,7 +61,7 @@ def run(
     """
     device = cuda.device()
     with device.use():
-        in_one_memory(device, options.FUNCTION, (x, y, z, point_id))
+        in_one_memory(device, options.function, (x, y, z, point_id))
         given = x, y, z, point_id, red, green, blue, intensity, classification
         here = [
             device.download(device.view(each)) if device.is_here(each) else each for each in given

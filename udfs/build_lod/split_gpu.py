@@ -172,7 +172,7 @@ def split(
     """
     if len(cloud) > MAX_POINTS:
         message = (
-            f"{options.FUNCTION}: the GPU takes at most {MAX_POINTS} points at once, "
+            f"{options.function}: the GPU takes at most {MAX_POINTS} points at once, "
             f"got {len(cloud)}"
         )
         raise MemoryError(message)
@@ -260,7 +260,7 @@ class _Splitter:
         start = full.start + full.finest
         if start + (count << 3 * depth) > MAX_CELLS:
             message = (
-                f"{self.options.FUNCTION}: the GPU cannot number as many cells as the points need"
+                f"{self.options.function}: the GPU cannot number as many cells as the points need"
             )
             raise MemoryError(message)
         differs = device.filled(0, 4 * count).view(np.uint32)

@@ -25,13 +25,13 @@ class GroundOptions(WindowOptions):
     )
     max_distance: float = parameter(
         0.4,
-        "Greatest distance of a ground point from level terrain, up or down.",
+        "Maximum distance of a ground point from level terrain, up or down.",
         unit="metres",
         at_least=0,
     )
     distance_per_slope: float = parameter(
         0.85,
-        "How much that distance grows with the slope of the terrain: by so much at 100 %.",
+        "How much that distance grows with the slope of the terrain: by this much at 100 % slope.",
         unit="metres",
         at_least=0,
     )

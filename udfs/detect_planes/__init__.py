@@ -75,7 +75,7 @@ class Options(Parameters):
     )
     max_distance: float | None = parameter(
         None,
-        "Greatest distance of a point from its plane; NULL takes three times the noise of each "
+        "Maximum distance of a point from its plane; NULL takes three times the noise of each "
         "plane.",
         unit=LENGTH,
         above=0,
@@ -88,7 +88,7 @@ class Options(Parameters):
     )
     orientation_tolerance: float = parameter(
         5.0,
-        "How far a horizontal or vertical plane may be from it.",
+        "Angle by which a horizontal or vertical plane may be off.",
         unit="degrees",
         at_least=0,
         at_most=45,

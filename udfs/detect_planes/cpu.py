@@ -90,7 +90,7 @@ def detection(
     points = [read_only(values) for values in (x, y, z)]
     with ThreadPoolExecutor(n_threads()) as pool:
         threads = Threads(pool, n_threads())
-        cube = _cube(threads, points, point_id, options.FUNCTION)
+        cube = _cube(threads, points, point_id, options.function)
         return detect(CpuCloud(threads, points, cube), cube, options, label=label)
 
 

@@ -76,7 +76,7 @@ def detection(
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
-        if in_one_memory(device, options.FUNCTION, (x, y, z, point_id)):
+        if in_one_memory(device, options.function, (x, y, z, point_id)):
             points = [device.xp.ascontiguousarray(device.view(each)) for each in (x, y, z)]
             x, y, z = points
             point_id = None if point_id is None else device.view(point_id)
@@ -84,7 +84,7 @@ def detection(
             points = device.upload([np.ascontiguousarray(each, np.float64) for each in (x, y, z)])
         cube = _cube(device, points)
         if cube is None:
-            raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
+            raise ValueError(not_finite(options.function, x, y, z, point_id))
         return detect(GpuCloud(device, points, cube), cube, options, label=label)
 
 

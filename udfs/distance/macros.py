@@ -56,7 +56,8 @@ MACROS = (
         """SELECT p.*
 FROM distance(
     a, b,
-    max_distance := coalesce(d, error('closer_than: d must be >= 0 metres, got NULL')),
+    max_distance := CASE WHEN isfinite(d::DOUBLE) AND d >= 0 THEN d
+        ELSE error('closer_than: d must be >= 0 metres, got ' || coalesce(d::VARCHAR, 'NULL')) END,
     exclude_related := exclude_related, relations := relations, device := device
 ) AS p""",
         ("FROM closer_than('ducts', 'beams', 0.05)",),

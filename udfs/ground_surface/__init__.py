@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from spatialq.functions.declaration import LENGTH, Declaration, Output, PointsInput, parameter
+from spatialq.functions.declaration import (
+    Declaration,
+    Output,
+    Parameters,
+    PointsInput,
+    parameter,
+)
 
 from ..owm_ground import Options as SeedOptions
 from .cost import work
@@ -15,17 +21,21 @@ MAX_NEIGHBOURS = 100
 
 
 @dataclass(frozen=True)
-class Options(SeedOptions):
-    """Parameters of `ground_surface`; the first five are those of `owm_ground`."""
-
-    FUNCTION = "ground_surface"
+class SourceOptions(SeedOptions):
+    """What the terrain is made of; the first five parameters are those of `owm_ground`."""
 
     source: Source = parameter(
         "seeds",
         "What the terrain is made of: the seeds that owm_ground finds among the points, or the "
         "points themselves where all of them are ground.",
     )
-    resolution: float = parameter(1.0, "Side of a cell.", unit=LENGTH, above=0)
+
+
+@dataclass(frozen=True)
+class TerrainOptions(Parameters):
+    """How a terrain grid is interpolated, also for `write_ground`."""
+
+    resolution: float = parameter(1.0, "Side of a cell.", unit="units of x and y", above=0)
     method: Method = parameter(
         "tin",
         "'tin' is linear on the Delaunay triangulation; 'idw' is the mean of the nearest points, "
@@ -43,6 +53,14 @@ class Options(SeedOptions):
         "Whether cells outside the convex hull of the ground points get a height as well: with "
         "'tin' that of the nearest point, with 'idw' as inside.",
     )
+
+
+@dataclass(frozen=True)
+class Options(TerrainOptions, SourceOptions):
+    """Parameters of `ground_surface`."""
+
+    FUNCTION = "ground_surface"
+
     thin: bool = parameter(
         False, "Whether each cell keeps only the ground point nearest to its centre."
     )

@@ -57,7 +57,7 @@ def run(
     if x.size == 0:
         return {name: np.empty(0) for name in "xyz"}
     if not all_finite(x, y, z):
-        raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
+        raise ValueError(not_finite(options.function, x, y, z, point_id))
     grid = cover(x, y, options)
     if options.source == "seeds":
         seeds = owm_ground.run(x, y, z, point_id, options)

@@ -50,14 +50,14 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
-        there, here = to_device(device, options.FUNCTION, cloud)
+        there, here = to_device(device, options.function, cloud)
         *coordinates, _ = there
         xp = device.xp if here else np
         if x.shape[0] == 0:
             return {name: xp.empty(0) for name in "xyz"}
         if not all_finite(*coordinates):
             x, y, z, point_id = there if here else cloud
-            raise ValueError(not_finite(options.FUNCTION, x, y, z, point_id))
+            raise ValueError(not_finite(options.function, x, y, z, point_id))
         grid = cover(coordinates[0], coordinates[1], options)
         if options.source == "seeds":
             seeds, _, _ = owm_ground.find(device, there, options, None)

@@ -76,14 +76,14 @@ def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:
     largest = max(abs(end) for side in sides for end in side)
     if np.spacing(largest) * MIN_STEP > resolution:
         message = (
-            f"{options.FUNCTION}: x and y must be small enough that double precision tells apart "
+            f"{options.function}: x and y must be small enough that double precision tells apart "
             f"{MIN_STEP} places in a cell of {resolution:g}, got {largest:g}"
         )
         raise ValueError(message)
     (first_column, columns), (first_row, rows) = (_cells(*side, resolution) for side in sides)
     if columns * rows > MAX_CELLS:
         message = (
-            f"{options.FUNCTION}: resolution {resolution:g} cuts the extent of the points into "
+            f"{options.function}: resolution {resolution:g} cuts the extent of the points into "
             f"{columns:,} x {rows:,} cells, more than {MAX_CELLS:,}; take a larger resolution, "
             "tiles, or remove stray points"
         )

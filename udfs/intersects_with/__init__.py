@@ -32,8 +32,8 @@ class Options(Parameters):
 
     tolerance: float = parameter(
         0.001,
-        "Surfaces that are nearer to each other than this touch; a common part that is thinner is "
-        "none. Less than a micrometre counts as a micrometre.",
+        "Surfaces that are nearer to each other than this touch; a thinner common part is "
+        "ignored. Less than a micrometre counts as a micrometre.",
         unit="metres",
         at_least=0,
     )

@@ -73,10 +73,11 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
         each = pool.map if threads > 1 else map  # for a small cloud, starting threads takes longer
-        box = _box(each, arrays, spans(x.size, threads))
+        box = _box(each, arrays, spans(x.size, threads), options.function)
         code = point_id
         if options.ties == "octree":
-            code = _octree_codes(each, arrays, box, spans(x.size, threads))
+            root = octree_root(box, options.function)
+            code = _octree_codes(each, arrays, root, spans(x.size, threads))
 
         def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
@@ -85,10 +86,11 @@ def run(
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window, or none with a point
             if not all_finite(z):
-                raise ValueError(not_finite("owm_ground", x, y, z, point_id))
+                raise ValueError(not_finite(options.function, x, y, z, point_id))
             return result_of(tuple(arrays), none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
-        table = _table(each, (x, y, z, code, point_id), columns, rows, parts)
+        cloud = x, y, z, code, point_id
+        table = _table(each, cloud, columns, rows, parts, options.function)
         windows = _windows(each, (code, point_id), table, columns, rows, threads)
 
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
@@ -103,10 +105,12 @@ def run(
     return result_of(tuple(arrays), seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
-def _box(each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]]) -> Box:
+def _box(
+    each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]], function: str
+) -> Box:
     extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
     if any(bad for *_, bad in extents):
-        raise ValueError(not_finite("owm_ground", *arrays))
+        raise ValueError(not_finite(function, *arrays))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
 
@@ -117,6 +121,7 @@ def _table(
     columns: SlotAxis,
     rows: SlotAxis,
     parts: list[tuple[int, int]],
+    function: str,
 ) -> "NDArray[Any]":
     """Bin the points: each thread fills a table; all are then merged into the first."""
     x, y, z, code, point_id = cloud
@@ -128,7 +133,7 @@ def _table(
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(each(fill, parts, tables)):
-        raise ValueError(not_finite("owm_ground", x, y, z, point_id))
+        raise ValueError(not_finite(function, x, y, z, point_id))
     first, *others = tables
     for other in others:
 
@@ -208,11 +213,10 @@ def _copies(threads: int, shape: tuple[int, int]) -> int:
 def _octree_codes(
     each: Each,
     arrays: "list[NDArray[Any]]",
-    box: Box,
+    root: tuple[float, float, float],
     parts: list[tuple[int, int]],
 ) -> "NDArray[np.int64]":
-    *root, half = octree_root(box)
     codes = np.empty(arrays[0].size, np.int64)
-    list(each(lambda part: cells.octree_codes(*arrays[:3], *root, half, *part, codes), parts))
+    list(each(lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), parts))
     codes.flags.writeable = False
     return codes

@@ -55,14 +55,14 @@ def run(
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
-        there, here = to_device(device, "owm_ground", cloud)
+        there, here = to_device(device, options.function, cloud)
         if x.shape[0] == 0:
             none = np.empty(0, np.int64)
             return result_of((x, y, z, none), none, none, none, none)
         try:
             positions, hits, n_seeds = find(device, there, options, box)
         except NotFiniteError:
-            raise ValueError(not_finite("owm_ground", *cloud)) from None
+            raise ValueError(not_finite(options.function, *cloud)) from None
         if here:
             cloud = there
         else:
@@ -96,7 +96,9 @@ def find(
     """
     x, y, z, _ = cloud
     if x.size > MAX_POINTS:
-        message = f"owm_ground: the GPU takes at most {MAX_POINTS} points at once, got {x.size}"
+        message = (
+            f"{options.function}: the GPU takes at most {MAX_POINTS} points at once, got {x.size}"
+        )
         raise ValueError(message)
     extent = _extent(device, x, y) if box is None else box
     grid = _grid(device, x, y, options, extent)
@@ -109,7 +111,7 @@ def find(
     n_bad, _, n_seeds, n_points = device.download(found.totals).tolist()
     if n_bad:
         if all_finite(x, y, z):
-            message = f"owm_ground: box must hold all points, got some outside of {box}"
+            message = f"{options.function}: box must hold all points, got some outside of {box}"
             raise ValueError(message)
         raise NotFiniteError
     return found.positions[:n_points], found.hits[:n_points], n_seeds

@@ -64,7 +64,7 @@ def lay_out(
         record[key] = getattr(box, key)
     if options.ties == "octree":
         record["octree"] = 1
-        record["root_x"], record["root_y"], record["root_half"] = octree_root(box)
+        record["root_x"], record["root_y"], record["root_half"] = octree_root(box, options.function)
     record["min_points"] = options.min_points or default_min_points(
         n_points, box, options.window_size
     )

@@ -153,7 +153,7 @@ def default_min_points(n_points: int, box: Box, window_size: float) -> int:
     return max(1, int(0.5 * (n_points / area) * window_size * window_size))
 
 
-def octree_root(box: Box) -> tuple[float, float, float]:
+def octree_root(box: Box, function: str) -> tuple[float, float, float]:
     """Centre and half side of the reference's octree.
 
     Raises
@@ -164,7 +164,7 @@ def octree_root(box: Box) -> tuple[float, float, float]:
     half = max(box.width, box.height) / 2
     if half > MAX_OCTREE:
         message = (
-            f"owm_ground: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
+            f"{function}: ties 'octree' must have an extent of at most {2 * MAX_OCTREE:g}, "
             f"got {2 * half:g}; take ties 'lowest_id'"
         )
         raise ValueError(message)
@@ -207,7 +207,7 @@ def cut_axes(box: Box, n_points: int, options: "Options", used: Used) -> tuple[S
     n_cells = columns.n_slots * rows.n_slots
     if n_cells > MAX_CELLS:
         message = (
-            f"owm_ground: {_sizes(options)} cut {n_points} points over {box.width:g} x "
+            f"{options.function}: {_sizes(options)} cut {n_points} points over {box.width:g} x "
             f"{box.height:g} into {n_cells:.2g} cells, more than {MAX_CELLS:.2g}; {CURE}"
         )
         raise ValueError(message)
@@ -227,15 +227,15 @@ def _sides(box: Box, options: "Options") -> Iterator[tuple[float, float]]:
         largest = max(abs(low), abs(high))
         if np.spacing(largest) * MIN_STEP > step:
             message = (
-                f"owm_ground: x and y must be small enough that double precision tells apart "
-                f"{MIN_STEP} places in a step of {step:g}, got {largest:g}"
+                f"{options.function}: x and y must be small enough that double precision tells "
+                f"apart {MIN_STEP} places in a step of {step:g}, got {largest:g}"
             )
             raise ValueError(message)
         n = max_borders(high - low, options.window_size, options.overlap, options.cell_size)
         if n > MAX_BORDERS:
             message = (
-                f"owm_ground: {_sizes(options)} give {n:.2g} window borders along an extent of "
-                f"{high - low:g}, more than {MAX_BORDERS:.2g}; {CURE}"
+                f"{options.function}: {_sizes(options)} give {n:.2g} window borders along an "
+                f"extent of {high - low:g}, more than {MAX_BORDERS:.2g}; {CURE}"
             )
             raise ValueError(message)
         yield low, high

@@ -30,7 +30,7 @@ class Options(detect_planes.Options):
         at_most=45,
     )
     max_offset: float = parameter(
-        0.05, "Greatest distance from a face of a point that lies on it.", unit="metres", above=0
+        0.05, "Maximum distance from a face of a point that lies on it.", unit="metres", above=0
     )
     min_overlap: float = parameter(
         0.2,

@@ -1,8 +1,7 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.generator import POINTS
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import DEVICE, POINTS, Argument, Macro, arguments_of, indent, struct
 
 from .. import detect_planes
 from . import DECLARATION, Options

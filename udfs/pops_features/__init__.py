@@ -1,11 +1,29 @@
 """Declaration of `pops_features` and `pops_patches`: multi-scale terrain features (POPS)."""
 
+from typing import TYPE_CHECKING
+
 from spatialq.functions.declaration import Declaration, GridInput, Output
 
-from .bands import feature_windows, patch_windows
 from .cost import work, work_of_patches
 from .methods import STATISTICS
 from .options import Options
+
+if TYPE_CHECKING:
+    from spatialq.data.grid import Grid, Windows
+
+
+def feature_windows(grid: "Grid", options: Options) -> "Windows":
+    """Say what a band must hold, and how many rows of features it gives."""
+    from . import bands  # NumPy, which connecting to a database should not wait for
+
+    return bands.feature_windows(grid, options)
+
+
+def patch_windows(grid: "Grid", options: Options) -> "Windows":
+    """Say what a band must hold, and how many rows of patches it gives."""
+    from . import bands
+
+    return bands.patch_windows(grid, options)
 
 
 def cpu_only(options: Options) -> str:

@@ -90,7 +90,7 @@ def divide(grid: "Grid", options: "Options") -> Division:
     """
     if min(grid.rows, grid.columns) < 2:
         must = "the grid must have two rows and two columns or more"
-        message = f"{options.FUNCTION}: {must}, got {grid.rows} x {grid.columns}"
+        message = f"{options.function}: {must}, got {grid.rows} x {grid.columns}"
         raise ValueError(message)
     spacings = (("x", grid.dx, grid.columns), ("y", grid.dy, grid.rows))
     coarse, wide, _ = max(spacings, key=lambda each: each[1])

@@ -27,7 +27,7 @@ class Options(Parameters):
     )
     steps: tuple[float, ...] | None = parameter(
         None,
-        "From a patch to the next, for each scale (fSteps); NULL is half the scale.",
+        "Distance from a patch to the next, for each scale (fSteps); NULL is half the scale.",
         unit=LENGTH,
         above=0,
     )
@@ -39,14 +39,14 @@ class Options(Parameters):
     )
     example_step: float | None = parameter(
         None,
-        "From an example to the next (exStep); NULL is as far as an example reaches.",
+        "Distance from an example to the next (exStep); NULL is the side of an example.",
         unit=LENGTH,
         above=0,
     )
     methods: tuple[str, ...] = parameter(
         ("pca", "stat"),
-        "What is taken of a patch: 'pca', 'stat', 'pca_ternary', 'stat_centred', or a method of "
-        "spatialq.pops_method.",
+        "Which features of a patch are computed: 'pca', 'stat', 'pca_ternary', 'stat_centred', or "
+        "those of a method of spatialq.pops_method.",
     )
     min_valid: float = parameter(
         0.5, "Share of the cells of a patch that must have a value.", at_least=0, at_most=1
@@ -75,7 +75,11 @@ class Options(Parameters):
         if self.steps is not None and len(self.steps) != len(self.scales):
             self.reject("steps", f"as many as scales ({len(self.scales)}), or NULL")
         for method in self.methods:
-            features_of(method, self.user_methods)
+            try:
+                features_of(method, self.user_methods)
+            except ValueError as error:
+                message = f"{self.function}: {error}"
+                raise ValueError(message) from None
 
     @cached_property
     def features(self) -> Mapping[str, Sequence[str]]:

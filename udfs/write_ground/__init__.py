@@ -5,25 +5,19 @@ from dataclasses import dataclass
 from spatialq.functions.declaration import parameter, parameters_of
 from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
 
-from .. import ground_surface
 from ..classify_ground import GroundOptions
+from ..ground_surface import TerrainOptions
 
 
 @dataclass(frozen=True)
-class Options(GroundOptions):
+class Options(TerrainOptions, GroundOptions):
     """Parameters of `write_ground`: those of `classify_ground`, and of the terrain."""
 
     FUNCTION = "write_ground"
 
-    resolution: float = parameter(
-        1.0, "Side of a cell of the terrain.", unit="units of the CRS", above=0
-    )
-    method: ground_surface.Method = parameter(
-        "tin", "How the terrain is interpolated: see ground_surface."
-    )
     ground_only: bool = parameter(False, "Whether only ground points go to .laz and .las.")
     crs: str | None = parameter(
-        None, "CRS of a file that does not say or says wrong, such as 'EPSG:25832'."
+        None, "CRS of a file that names none or a wrong one, such as 'EPSG:25832'."
     )
 
 

@@ -6,7 +6,7 @@ from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, ind
 from . import RESULT, Options
 
 PARAMETERS = parameters_of(Options)
-OWN = ("resolution", "method", "ground_only", "crs")
+OWN = ("resolution", "method", "ground_only", "crs")  # which were there first
 
 MACROS = (
     Macro(

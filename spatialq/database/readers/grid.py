@@ -16,7 +16,7 @@ from spatialq.io.view import check_bounds, inside
 
 
 def read_grid_sql(path: Any, nodata: Any, band: Any, bounds: Any) -> pa.Array:
-    """Write the query that reads the grids, one text a row.
+    """Write the query that reads the grids.
 
     Raises
     ------

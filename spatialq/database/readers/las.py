@@ -25,7 +25,7 @@ from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
 def read_las_sql(path: Any, bounds: Any, columns: Any) -> pa.Array:
-    """Write the query that reads the files, one text a row.
+    """Write the query that reads the files.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _read(
 
 
 def _struct(plan: dict[str, Any], arrays: dict[str, pa.Array], rows: int) -> pa.StructArray:
-    """Build the one row of `RETURNS`: NULL for what is not asked for."""
+    """Build the one row of the declared type: NULL for what is not asked for."""
     fields: dict[str, pa.Array] = {}
     for name, kind in LAS_COLUMNS.items():
         if name in arrays and name not in plan["places"]:

@@ -1,4 +1,4 @@
-"""From a table of points that carry colours, or from files of them, to a kernel and back.
+"""From a table of points with attributes, or from files of them, to a kernel and back.
 
 As for `read_las`: the query is written while it is bound. A table's columns come as lists, NULL
 where it has none of that name; files go straight into arrays, without one row per point.
