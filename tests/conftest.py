@@ -29,6 +29,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test of the demo world as slow: the first one has to make it."""
+    for item in items:
+        if "world" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 def real_file(relative: str) -> Path:
     """A file of the collection of real data beside the checkout; absent: skip, but fail in CI."""
     path = SHARED / relative

@@ -114,6 +114,7 @@ def test_the_input_is_not_overwritten(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_ctrl_c_leaves_no_half_written_table(tmp_path):
     database = tmp_path / "db.duckdb"
@@ -200,6 +201,7 @@ def test_a_table_shows_the_start_of_nested_values_and_all_of_plain_ones():
     assert row["s"] == {"a": "[b]", "c": list(range(99))}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGTERM")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_what_stops_the_writing_leaves_no_file(tmp_path, number, code):
@@ -227,6 +229,7 @@ def endless(z, dx, dy, out):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_what_does_not_end(tmp_path, number):

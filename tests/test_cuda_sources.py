@@ -50,6 +50,7 @@ def test_the_compiler_is_one(nvrtc):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_every_source_compiles(nvrtc, path, arch):

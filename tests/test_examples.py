@@ -25,6 +25,7 @@ def kappas(text):
     return {(method, scales): float(kappa) for method, scales, kappa in rows}
 
 
+@pytest.mark.slow
 def test_planets_tells_made_terrain_apart(tmp_path):
     result = run("--folder", tmp_path, "--made", 3, "--cells", 138, "--repeats", 1)
     assert result.returncode == 0, result.stderr
@@ -42,6 +43,7 @@ def test_planets_tells_made_terrain_apart(tmp_path):
         assert picture.width == 1200
 
 
+@pytest.mark.slow
 def test_planets_takes_grids(tmp_path):
     """Of one grid a class, examples are left out instead of grids."""
     volcano, ranges = (

@@ -345,6 +345,7 @@ def test_the_device_is_that_of_its_own_calls(tmp_path):
     log._entries.remove(one)
 
 
+@pytest.mark.slow
 def test_a_real_grid(tmp_path):
     """St. Helens: the crater and the cone are rougher than the valleys."""
     source = real_file("data/dem/SainteHelens.dem")

@@ -276,6 +276,7 @@ def test_a_building_model_fills_its_tables(con, world):
         assert con.sql(query).fetchall() == [(True,)], query
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_kill_in_the_middle_leaves_a_database_without_the_half_file(tmp_path):
     database = tmp_path / "db.duckdb"

@@ -65,6 +65,7 @@ def package(tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp_path):
     """Each change is on top of those before; what was compiled before it is overwritten."""
     assert package() == (26, 0)
@@ -82,6 +83,7 @@ def test_a_kernel_is_compiled_anew_when_something_of_it_has_changed(package, tmp
     assert len(kept) == 4, kept  # an index and the code, for each function
 
 
+@pytest.mark.slow
 def test_damaged_files_are_written_again(package, tmp_path):
     assert package() == (26, 0)
     for ending, length in (("nbi", 0), ("nbi", 30), ("nbc", 300)):
@@ -128,6 +130,7 @@ def test_kernels_without_a_folder_for_the_cache():
     assert int(result.stdout) > 0
 
 
+@pytest.mark.slow
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
     query = "WITH p AS (SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 5.0 AS z) FROM owm_ground('p')"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

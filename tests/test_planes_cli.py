@@ -119,6 +119,7 @@ def test_the_axis_that_points_up(tmp_path):
     assert picture.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["copc", "laz"])
 def test_real_files(tmp_path, kind):
     name = {"copc": "rgb/lion_takanawa.copc.laz", "laz": "indoor/pcl_office1.laz"}[kind]

@@ -284,6 +284,7 @@ def test_a_file_that_cannot_be_finished_leaves_none(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [source]
 
 
+@pytest.mark.slow
 def test_a_real_cloud(tmp_path):
     source = real_file("data/rgb/lion_takanawa.copc.laz")
     done = spatialq.write_lod(source, tmp_path / "n.parquet", strategy="average")
@@ -333,6 +334,7 @@ def test_little_memory_does_not_change_the_rows(strategy, tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([*sources, *tables])
 
 
+@pytest.mark.slow
 def test_little_memory_is_enough_for_a_real_cloud(tmp_path):
     source = real_file("data/rgb/qcompass_outcrop.laz")
     tables = [tmp_path / "one.parquet", tmp_path / "tiles.parquet"]

@@ -11,7 +11,7 @@ from spatialq.udfs.build_lod.tree import Points
 from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
-from ..examples import examples
+from ..examples import combinations, examples
 from . import oracle
 from .cases import CASES, CHANNELS, STRATEGIES, cloud, cube_of, points_of
 
@@ -41,8 +41,7 @@ def assert_same_tree(tree, expected):
         )
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "strategy"), combinations(CASES, STRATEGIES))
 def test_trees_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]
     points, options = points_of(columns), Options(strategy=strategy, **chosen)
@@ -59,8 +58,7 @@ def within(found, expected, columns):
     np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.spacing(2 * largest))
 
 
-@pytest.mark.parametrize("strategy", ["random", "weighted"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "strategy"), combinations(CASES, ["random", "weighted"]))
 def test_tables_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]
     options = Options(strategy=strategy, **chosen)
@@ -144,6 +142,7 @@ def read(path):
     return Points(*places, colour, np.arange(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("relative", REAL)
 def test_real_clouds(relative, strategy):
@@ -153,6 +152,7 @@ def test_real_clouds(relative, strategy):
     oracle.check(points.x, points.y, points.z, points.colour, options, tree)
 
 
+@pytest.mark.slow
 def test_a_large_real_cloud():
     points = read(real_file("data/rgb/autzen_2010_rgb_west.laz"))
     some = Points(*(np.ascontiguousarray(each[::4]) for each in vars(points).values()))

@@ -295,6 +295,7 @@ def within(nodes, camera, limit, max_samples):
     return best
 
 
+@pytest.mark.slow
 def test_random_cameras_with_a_budget(con):
     rng = np.random.default_rng(5)
     clump = rng.uniform(30, 34, (300, 3))

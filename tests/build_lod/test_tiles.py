@@ -13,6 +13,7 @@ from spatialq.udfs.build_lod.validation import validate
 from spatialq.data.columns import Lists, Text
 from spatialq.functions.catalogue import catalogue
 
+from ..examples import combinations
 from .cases import (
     CASES,
     STRATEGIES,
@@ -95,9 +96,9 @@ DEEP = (
 """Also built of tiles that are leaves."""
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
-    ("case", "budget"), [*((case, 100) for case in CASES), *((case, 1) for case in DEEP)]
+    ("case", "budget", "strategy"),
+    [*combinations(CASES, [100], STRATEGIES), *combinations(DEEP, [1], STRATEGIES)],
 )
 def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
     columns, chosen = CASES[case]
@@ -113,6 +114,7 @@ def test_tiles_are_joined_to_the_tree_of_one_build(case, budget, strategy):
 LARGE = joined(surface(30_000), moved(teapot_in_a_stadium(), scale=5.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [700, 5000, 40_000])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_and_memory_give_the_same(strategy, budget, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import pytest
 from spatialq.udfs.classify_ground import Options, cpu, discs, method
 
 from ..conftest import real_file
+from ..examples import thinned
 from .cases import CASES, hill, scene
 from .oracle import classify_ground, erode, fill
 
@@ -20,7 +21,7 @@ def by_id(result):
     return {point_id: tuple(rest) for point_id, *rest in zip(*columns, strict=True)}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES))
 def test_every_case_is_as_the_plain_steps_have_it(name):
     points, options = CASES[name]
     found, expected = by_id(run(points, **options)), classify_ground(points, **options)
@@ -161,6 +162,7 @@ def test_the_isprs_samples_are_classified_as_well_as_documented():
     assert max(error for error, _ in found) < 8.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("site", "samples", "total_error", "kappa"),
     [
@@ -185,6 +187,7 @@ def test_whole_sites_with_their_outliers(site, samples, total_error, kappa):
 
 
 # Total errors of SMRF with its usual parameters on the same points, plus 0.2.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tile", "total_error"),
     [

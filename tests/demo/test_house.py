@@ -8,6 +8,8 @@ import pytest
 from spatialq.demo import World, write_house
 from spatialq.demo.house_plan import PAIRS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model(world: World):

@@ -4,6 +4,8 @@ from PIL import Image
 
 from spatialq.demo.picture import DOT, hillshade, write_ground_picture
 
+pytestmark = pytest.mark.slow
+
 
 def test_flat_ground_is_180():
     assert (hillshade(np.full((4, 5), 7.0), 1.0) == 180).all()

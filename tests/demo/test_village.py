@@ -9,6 +9,8 @@ from spatialq.demo import World, write_village
 from spatialq.demo.scan import MAX_RETURNS, STRIPS
 from spatialq.demo.terrain import ORIGIN, POND, SIZE, stream_distance
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def las(world: World):

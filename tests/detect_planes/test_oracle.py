@@ -10,6 +10,7 @@ from spatialq.udfs.detect_planes import accumulator, cpu, octree, votes
 from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
+from ..examples import thinned
 from . import oracle
 from .cases import CASES, rooms
 
@@ -168,7 +169,7 @@ def test_a_plane_is_that_of_its_true_points():
 # What a plane and a point of it are.
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES))
 def test_planes_and_their_points_agree(case):
     points, options = CASES[case]
     ids = np.array([p[0] for p in points], np.int64)
@@ -324,6 +325,7 @@ def test_the_order_of_the_points_does_not_matter(case):
         np.testing.assert_array_equal(again[name], points[name][order], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_threads_do_not_matter(case, monkeypatch):
     points, options = CASES[case]
@@ -525,6 +527,7 @@ def is_far_from_poles(node):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1.0, 5.3])
 @pytest.mark.parametrize(("phi_num", "rho_num"), [(30, 300), (47, 120)])
 def test_votes_of_the_papers_kernel_are_those_of_all_nodes_for_all_cells(phi_num, rho_num, unit):

@@ -251,6 +251,7 @@ def test_nothing_at_all():
         assert run([], blocks(1), model=model, strict=strict) == []
 
 
+@pytest.mark.slow
 def test_the_roof_of_a_house_is_above_its_floors():
     table = read_model(real_file("data/ifc/AC20-FZK-Haus.ifc")).elements
     rows = [row for row in table.to_pylist() if row["ifc_class"] == "IfcSlab"]

@@ -35,7 +35,17 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[name], values, err_msg=name)
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("a lattice", "tetrahedra")
+"""How cases begin of which the brute force takes seconds."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if case.startswith(SLOW) else [])
+        for case in CASES
+    ],
+)
 def test_every_case_is_as_exact_fractions_have_it(case):
     a, b, options = CASES[case]
     found, expected = rows(run(a, b, **options)), oracle.rows(a, b, **options)

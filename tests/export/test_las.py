@@ -143,6 +143,7 @@ def test_later_versions_stay(tmp_path):
     assert described(target) == described(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(tmp_path, name):
     source = real_file(f"data/{name}")
@@ -243,6 +244,7 @@ def test_a_full_disk(tmp_path):
         assert list(tmp_path.iterdir()) == [source]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """10 million points are 340 MB of records."""
     source = write(tmp_path / "a.las", 3, 2_500_000)

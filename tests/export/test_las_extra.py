@@ -63,6 +63,7 @@ def test_every_point_format(tmp_path, point_format, ending, extra):
     assert dimensions == [*(each.name for each in extra), "plane_id", "plane_distance"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(tmp_path, name):
     source = real_file(f"data/{name}")

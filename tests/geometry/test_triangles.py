@@ -46,6 +46,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", MAKERS)
 def test_random_triangles(name, seed):

@@ -197,6 +197,7 @@ def sample():
     return cloud, [column[is_ground] for column in cloud]
 
 
+@pytest.mark.slow
 def test_real_ground_is_interpolated_as_scipy_does_it(sample):
     _, (x, y, z, point_id) = sample
     result = cpu.run(x, y, z, point_id, Options(source="points", resolution=3.0))

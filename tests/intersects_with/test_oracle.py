@@ -56,6 +56,7 @@ def same(one, other):
 # the cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_oracle_agrees_with_the_cases(name):
     a, b, expected, depth = CASES[name]
@@ -147,6 +148,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_must_not_matter(change):
     change_a, change_b = CHANGES[change]
@@ -167,6 +169,7 @@ def test_the_other_way_round():
     assert wrong == {}
 
 
+@pytest.mark.slow
 def test_a_larger_tolerance_never_makes_a_common_interior():
     tolerances = [1e-5, 1e-4, 0.0005, 0.001, 0.002, 0.005, 0.01]
     for name, (a, b, _, _) in CASES.items():
@@ -555,6 +558,7 @@ def readable(pairs):
     return sorted(map(sorted, pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "pairmesh"])
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_with_a_common_interior(name, method):
@@ -567,6 +571,7 @@ def test_golden_pairs_with_a_common_interior(name, method):
     assert readable(pair for pair in found if labels.get(pair, "apart") in apart) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs_that_touch(name):
     labels = golden(name)

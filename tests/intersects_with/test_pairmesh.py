@@ -123,6 +123,7 @@ def shrunk(triangle):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [False, True])
 def test_triangles_meet_as_in_fractions(flat):
     """On a coarse grid; a contact of boundaries may be lost to rounding."""
@@ -139,6 +140,7 @@ def test_triangles_meet_as_in_fractions(flat):
     assert 0.1 < np.mean(answers) < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs(name, monkeypatch):
     model, hard, touch = MODELS[name]

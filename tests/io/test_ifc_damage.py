@@ -15,6 +15,8 @@ from spatialq.io.ifc import process as ifc_process
 
 from .ifc_models import Builder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def walls(tmp_path):

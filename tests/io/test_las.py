@@ -131,6 +131,7 @@ def assert_like_laspy(table: pa.Table, path: Path) -> None:
         assert same, f"{path.name}: column {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::spatialq.errors.FileWarning")
 @pytest.mark.parametrize("name", [*GOOD, *(f"bad/{name}" for name in ODD_BUT_GOOD)])
 def test_every_readable_file_gives_what_laspy_gives(con, name):

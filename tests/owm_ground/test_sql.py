@@ -97,6 +97,7 @@ def test_group_by_runs_each_group_by_itself(con):
         assert [seed["point_id"] for seed in seeds] == expected["point_id"].tolist()
 
 
+@pytest.mark.slow
 def test_many_groups_on_many_threads(con):
     con.execute("SET threads = 4")
     query = (

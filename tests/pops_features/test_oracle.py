@@ -15,7 +15,7 @@ from spatialq.data.grid import Grid
 from spatialq.functions.catalogue import catalogue
 
 from ..conftest import real_file
-from ..examples import examples
+from ..examples import examples, thinned
 from . import oracle
 from .cases import ALL, CASES, SMALL, TERRAIN, holed, plane, single
 
@@ -156,13 +156,13 @@ def assert_aggregated(values, grid, options, examples):
             assert right, (example_id, method, scale, name, statistic, value, true)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES))
 def test_the_patches_of_every_case_are_as_brute_force_has_them(name):
     _, options = CASES[name]
     assert_as_brute_force(patches_of(name), options, expected(name))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES))
 def test_the_features_of_every_case_are_statistics_of_its_patches(name):
     assert_aggregated(patches_of(name), *CASES[name], expected(name))
 
@@ -335,6 +335,7 @@ def test_threads_and_runs_do_not_matter(name, threads, monkeypatch):
             assert_same(run(function, GRIDS[name], OPTIONS), columns_before)
 
 
+@pytest.mark.slow
 @every_grid
 def test_the_order_of_scales_and_methods_does_not_matter(name):
     turned = OPTIONS | {"scales": (6.0, 8.0, 5.0), "methods": (*ALL[2:], *ALL[:2])}
@@ -357,6 +358,7 @@ def test_a_method_is_the_same_beside_others(name, method):
     assert_same(alone, {key: row for key, row in beside.items() if key[1] == method})
 
 
+@pytest.mark.slow
 @every_grid
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_bands_of_rows_are_the_whole(name, rows):
@@ -426,6 +428,7 @@ def test_the_place_of_the_grid_does_not_matter(name):
         np.testing.assert_array_equal(rest_there, rest)
 
 
+@pytest.mark.slow
 @every_grid
 @pytest.mark.parametrize("power", [-40, 3])
 def test_another_unit_changes_nothing(name, power):

@@ -295,6 +295,7 @@ def tif(tmp_path):
     return write(tmp_path / "it's a dem.tif", z, NORTH_UP, nodata=-9999)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(
     ("limit", "size"), [("CELLS", 1), ("CELLS", 30 * COLUMNS), ("CELLS", 1 << 24), ("RESULTS", 1)]
@@ -327,6 +328,7 @@ def test_a_band_is_a_call_and_a_limit_stops_early(con, tif, monkeypatch):
     assert calls_of(f"{query} LIMIT 1") < 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int16", "uint8", "float32", "int32", "float64"])
 @pytest.mark.parametrize("direction", [(1, -1), (1, 1), (-1, -1), (-1, 1)], ids=str)
 def test_files_of_any_type_and_direction(con, tmp_path, kind, direction):
@@ -381,6 +383,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*x and y are degrees")
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_file_is_what_the_table_of_its_cells_is(con, name, monkeypatch):
