@@ -9,7 +9,7 @@ from spatialq.udfs.build_lod import CHANNELS, SAMPLE, Options, colours, cpu
 
 import spatialq
 from spatialq.data.columns import Lists, Text
-from spatialq.execution import call
+from spatialq.execution import run, validation
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.io.las.source import open_las
 from spatialq.planner import devices, log
@@ -306,7 +306,8 @@ def test_arrays_of_the_gpu_give_what_those_of_the_host_give(device, monkeypatch)
     put = partial(on_device, device)
     if isinstance(device, HostDevice):
         monkeypatch.setattr(devices, "gpu", lambda: devices.DeviceInfo("gpu", "host", 2, 2**33, ""))
-        monkeypatch.setattr(call, "on_gpu", device.is_here)
+        for module in (run, validation):
+            monkeypatch.setattr(module, "on_gpu", device.is_here)
     expected = arrays_in(spatialq.run("build_lod", **CLOUD, **SMALL, device="cpu"))
     there = {name: put(values) for name, values in CLOUD.items()}
     for red in (there["red"], put(CLOUD["red"].astype(np.int64)), CLOUD["red"]):

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from spatialq.udfs.detect_planes import ORIENTATIONS, Options, cpu
+from spatialq.udfs.detect_planes import ORIENTATIONS, Options
 
 import spatialq
-from spatialq.functions.catalogue import Function
+from spatialq.functions.catalogue import Function, catalogue
 
 from ..plane_points.cases import ROOF, ROOM, surfaces
 
@@ -33,7 +33,8 @@ def con():
 
 def kernel(con, where="true", **options):
     columns = con.sql(f"SELECT point_id, x, y, z FROM pts WHERE {where}").fetchnumpy()
-    found = cpu.run(*(columns[c] for c in "xyz"), columns["point_id"], Options(**options))
+    run = catalogue()["detect_planes"].kernel("cpu")
+    found = run(*(columns[c] for c in "xyz"), columns["point_id"], Options(**options))
     found["orientation"] = np.array(ORIENTATIONS)[found["orientation"]]
     return list(zip(*(found[name].tolist() for name in COLUMNS), strict=True))
 

@@ -182,7 +182,7 @@ def test_null_among_the_values_of_a_mesh(con):
         ("'elements', device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu', got 'tpu'"),
         ("'nowhere'", "Table with name nowhere does not exist"),
         ("'walls', exclude_related := true", "walls_relations does not exist"),
-        ("'relations'", 'Column "global_id" in REPLACE list not found'),
+        ("'relations'", 'Column "(global_id|mesh)" in REPLACE list not found'),
     ],
 )
 def test_wrong_arguments_are_one_sentence(con, call, message):

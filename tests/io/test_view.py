@@ -350,10 +350,13 @@ import duckdb, sys
 sys.path.insert(0, sys.argv[1])
 from tests.io.test_view import Endless
 from spatialq.io.files import register
+class Source(Endless):
+    def batches(self, columns, hint=None):
+        print("ready", flush=True)
+        yield from super().batches(columns, hint)
 con = duckdb.connect()
-source = Endless(100)
+source = Source(100)
 register(con, "read_cloud", [source], name="cloud")
-print("ready", flush=True)
 try:
     con.sql("SELECT sum(x) FROM cloud").fetchall()
 except (KeyboardInterrupt, duckdb.InterruptException):

@@ -39,7 +39,7 @@ def con():
             "elements has 1 mesh with vertices that are not finite, the first is global_id wall",
         ),
         ("'one', 'nowhere'", "nowhere"),
-        ("'one', 'points'", "global_id"),
+        ("'one', 'points'", "(global_id|mesh)"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(con, call, message):

@@ -1,7 +1,6 @@
 """`plane_elements` through DuckDB, from points to elements."""
 
 import re
-from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,12 +12,14 @@ from spatialq.udfs.plane_elements import Options
 import spatialq
 from spatialq.database.connection import macros
 from spatialq.demo.house import write_house
+from spatialq.functions.declaration import parameters_of
 
 from ..element_tables import box, put
 from .cases import ROOM, patch
 
 PAGE = Path(__file__).parents[2] / "docs/plane_elements.md"
-QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+(SCAN,) = re.findall(r"```sql\n(CREATE OR REPLACE VIEW scan .*?;)\n", PAGE.read_text(), re.DOTALL)
+"""The view that the page makes of points in map coordinates; tests/test_docs.py runs the page."""
 NAMES = ["south", "north", "west", "east", "floor", "ceiling"]
 SCANNED = [
     patch((0, 0, 0), (4, 0, 0), (0, 0, 2.5), n=3000, noise=0.003, seed=1),
@@ -93,7 +94,7 @@ def test_the_arguments_of_the_macro_are_the_options(con):
     (statement,) = (macro.statement for macro in macros() if macro.name == "plane_elements")
     given = dict(re.findall(r"^    (\w+) := (.*?),?$", statement, re.MULTILINE))
     assert given.pop("device") == "'auto'"
-    defaults = {field.name: field.default for field in fields(Options)}
+    defaults = {each.name: each.default for each in parameters_of(Options)}
     assert set(given) == set(defaults)
     for name, text in given.items():
         ((value,),) = con.execute(f"SELECT {text}").fetchall()
@@ -208,7 +209,7 @@ def house(tmp_path_factory):
         turn = np.array([(c, -s, 0), (s, c, 0), (0, 0, 1)])
         points = points @ turn.T + (truth.eastings, truth.northings, truth.height)
         put_points(con, points, owner=pa.array(owners))
-        con.execute(QUERIES[-1])
+        con.execute(SCAN)
         yield con
 
 
@@ -237,10 +238,3 @@ def test_the_walls_slabs_and_roofs_of_a_house(house):
         "WHERE f.rank = 1 AND (t.share IS NULL OR t.share < 0.2 OR abs(f.deviation) > 0.002)"
     ).fetchall()
     assert wrong == []
-
-
-def test_the_queries_of_the_page(house):
-    assert len(QUERIES) == 3
-    for block in QUERIES[:-1]:  # the last made the view
-        for statement in house.extract_statements(block):
-            house.execute(statement.query).fetchall()
