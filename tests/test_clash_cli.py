@@ -11,6 +11,8 @@ from spatialq.workflows.clash import find_clashes
 from .command_line import rows, spatialq_command
 from .io.ifc_models import Builder
 
+pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+
 
 def read(path):
     with spatialq.connect() as con:

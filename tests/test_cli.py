@@ -33,6 +33,7 @@ def test_info_of_a_model(world):
     assert described["georeference"]["crs_name"] == "EPSG:25832"
 
 
+@pytest.mark.slow
 def test_load_and_sql(tmp_path):
     database = tmp_path / "db.duckdb"
     paths = [write_las(tmp_path / f"{i}.laz", 100, first=100.0 * i) for i in range(2)]
@@ -174,6 +175,7 @@ def test_columns_of_equal_name_are_all_there():
     assert rows("sql", "SELECT 1 AS a, 2 AS a, 3 AS b") == [{"a": 1, "a_1": 2, "b": 3}]
 
 
+@pytest.mark.slow
 def test_a_table_shows_the_start_of_nested_values_and_all_of_plain_ones():
     text = "a long text that goes on and on and on, for more than eighty characters, if you let it"
     query = (

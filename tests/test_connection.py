@@ -52,6 +52,7 @@ def test_another_database_after_use():
         assert con.sql(CALL).fetchall() == [(2,)]
 
 
+@pytest.mark.slow
 def test_several_databases_in_one_process(tmp_path):
     connections = [spatialq.connect(str(tmp_path / f"{i}.duckdb")) for i in range(3)]
     assert [con.sql(CALL).fetchall() for con in connections] == [[(2,)]] * 3

@@ -22,6 +22,8 @@ from spatialq.workflows.feature_choice import choose_features, default_features,
 
 from .conftest import real_file
 
+pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+
 SMALL = {"scales": (4.0, 6.0), "example_scale": 20.0}
 FLAGS = ("--scales", "4,6", "--example-scale", "20")
 

@@ -141,6 +141,7 @@ def test_a_truth_value_that_is_true_by_default_can_be_switched_off():
     assert given == [True, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "is_imported"),
     [(["--help"], False), (["info", "--help"], False), (["lod", "--help"], True)],

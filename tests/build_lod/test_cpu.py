@@ -27,6 +27,7 @@ def assert_same(found, expected, without=()):
             np.testing.assert_array_equal(getattr(found, field.name), values, err_msg=field.name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("max_points", [100, 15_000])
 def test_threads_do_not_matter(strategy, max_points, monkeypatch):

@@ -58,6 +58,7 @@ def within(found, expected, columns):
     np.testing.assert_allclose(found, expected, rtol=0, atol=4 * np.spacing(2 * largest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "strategy"), combinations(CASES, ["random", "weighted"]))
 def test_tables_are_as_by_brute_force(case, strategy):
     columns, chosen = CASES[case]

@@ -171,6 +171,7 @@ def ask(con, nodes, camera, **options):
     return {name: (size, octants) for name, size, octants in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0.5, 4.0, 40.0])
 @pytest.mark.parametrize("name", CAMERAS)
 def test_it_is_the_definition(con, name, limit):
@@ -191,6 +192,7 @@ def test_the_cameras_are_of_all_kinds():
     assert len(levels) > 2
 
 
+@pytest.mark.slow
 def test_random_cameras(con):
     rng = np.random.default_rng(3)
     for _ in range(25):
@@ -204,6 +206,7 @@ def test_random_cameras(con):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_samples", ["NULL", 900, 3000])
 @pytest.mark.parametrize("name", CAMERAS)
 def test_what_is_seen_is_drawn_exactly_once(con, name, max_samples):

@@ -81,6 +81,7 @@ def test_columns_and_types(con):
     assert dict(zip(fields.columns, map(str, fields.types), strict=True)) == SAMPLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "written",
     [
@@ -209,6 +210,7 @@ def test_an_empty_table_gives_an_empty_result(con):
 # What a table has not
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [
@@ -361,6 +363,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["tile 0.laz", "tile 1.laz", "tile*.laz", "*[0-1].laz"])
 def test_files_are_what_a_table_of_their_points_is(con, folder, names):
     path = str(folder / names)
@@ -391,6 +394,7 @@ def test_a_file_without_points_gives_no_rows(con, tmp_path):
     assert con.sql(f"FROM build_lod('{path}')").fetchall() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "relative",
     [

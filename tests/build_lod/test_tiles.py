@@ -27,6 +27,8 @@ from .cases import (
     teapot_in_a_stadium,
 )
 
+pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+
 ATTRIBUTES = ("red", "green", "blue", "intensity", "classification")
 
 

@@ -21,6 +21,7 @@ def by_id(result):
     return {point_id: tuple(rest) for point_id, *rest in zip(*columns, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(CASES))
 def test_every_case_is_as_the_plain_steps_have_it(name):
     points, options = CASES[name]
@@ -31,6 +32,7 @@ def test_every_case_is_as_the_plain_steps_have_it(name):
     assert [height for height, _ in found.values()] == pytest.approx(heights, rel=1e-6, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_threads_and_order_do_not_matter(name, monkeypatch):
     points, options = CASES[name]
@@ -151,6 +153,7 @@ def ground_of(cloud):
 SAMPLES = ["11", "12", "21", "22", "23", "31", "41", "51", "53", "61"]
 
 
+@pytest.mark.slow
 def test_the_isprs_samples_are_classified_as_well_as_documented():
     found = []
     for name in SAMPLES:

@@ -35,6 +35,7 @@ def test_options(con, function, arguments, message):
     assert f"{function}: {message}" in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -77,6 +77,7 @@ MOVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", MOVES)
 def test_a_room_is_found_wherever_it_is(move):
     _, matched = assert_all_found(rooms.room(100_000).moved(**MOVES[move]))
@@ -84,6 +85,7 @@ def test_a_room_is_found_wherever_it_is(move):
     assert max(offset for _, _, _, offset in matched) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100_000, 300_000, 1_000_000])
 @pytest.mark.parametrize("seed", [2, 3])
 def test_a_room_of_any_number_of_points_is_found(n, seed):
@@ -117,6 +119,7 @@ def test_the_room_of_the_reference_is_found_and_its_points():
     assert right.sum() > 0.953 * (plane_id > 0).sum()  # 0.941
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", ["as it is", "turned", "UTM"])
 @pytest.mark.parametrize(
     "make", [rooms.box, rooms.flat, rooms.crossing, rooms.partitions, rooms.thin_wall, rooms.tables]
@@ -169,6 +172,7 @@ def test_a_plane_is_that_of_its_true_points():
 # What a plane and a point of it are.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", thinned(CASES))
 def test_planes_and_their_points_agree(case):
     points, options = CASES[case]
@@ -446,6 +450,7 @@ def test_the_octree_has_the_nodes_of_the_reference(reference):
     assert_nodes_equal(kernel_nodes(points, cube, s_level=3, s_ps=0.002), expected, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("s_level", "s_ms"), [(0, 100), (2, 30), (3, 30), (4, 12), (6, 5)])
 @pytest.mark.parametrize("scene", ["room", "roofs", "thin_wall"])
 def test_the_octree_has_the_nodes_of_recursion(scene, s_level, s_ms):

@@ -65,6 +65,7 @@ def test_cases(name):
     assert run([a], [b], **options) == ([(0, 0)] if expected else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "kind"), list(enumerate(KINDS)))
 def test_golden_boxes(column, kind):
     with np.load(real_file("golden/clash/boxes.npz")) as golden:
@@ -91,6 +92,7 @@ def test_sheared_cubes_are_as_their_cells(seed, strict):
     assert 10 < len(expected) < 0.8 * len(chosen) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_convex_bodies_are_as_lines_through_them_have_it(seed):
     """A body a little larger, or smaller, stands for what lies between the lines."""
@@ -154,6 +156,7 @@ def test_west_is_at_minus_x_and_south_at_minus_y():
             assert found == [(0, k)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", [0.0, 17.0, 90.0, 200.0, -45.0, 725.0])
 @pytest.mark.parametrize(("model", "strict"), KINDS)
 def test_true_north_is_counted_clockwise(degrees, model, strict):

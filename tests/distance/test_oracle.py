@@ -184,6 +184,7 @@ def golden(name):
             yield row["guid_a"], row["guid_b"], float(row["distance"])
 
 
+@pytest.mark.slow
 def test_boxes_are_as_far_apart_as_their_intervals():
     meshes, ids = meshes_of_boxes()
     expected = {(a, b): distance for a, b, distance in golden("boxes.tsv")}

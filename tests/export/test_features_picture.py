@@ -20,6 +20,8 @@ from spatialq.export.features_picture import (
     write_features_picture,
 )
 
+pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
+
 BOX = (0.0, 0.0, -np.inf, 100.0, 100.0, np.inf)
 HILL = np.add.outer(np.linspace(0, 5, 50), np.linspace(0, 9, 50))
 X, Y = (each.ravel() for each in np.meshgrid([10.0, 30.0, 50.0, 70.0], [10.0, 30.0, 50.0, 70.0]))

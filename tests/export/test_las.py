@@ -101,6 +101,7 @@ def check_counts(path):
     assert legacy == (len(las.points) if las.header.point_format.id <= 5 else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [[], EXTRA], ids=["plain", "extra bytes"])
 @pytest.mark.parametrize("ending", ["las", "laz"])
 @pytest.mark.parametrize("point_format", range(11))

@@ -45,6 +45,7 @@ def assert_extended(source, target, added):
     check_counts(target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [[], EXTRA], ids=["plain", "extra bytes"])
 @pytest.mark.parametrize("ending", ["las", "laz"])
 @pytest.mark.parametrize("point_format", range(11))
@@ -132,6 +133,7 @@ def test_bytes_that_nothing_describes_keep_their_place(tmp_path, left):
     np.testing.assert_array_equal(copy["height"], laspy.read(source)["height"])
 
 
+@pytest.mark.slow
 def test_a_file_without_room_is_refused(tmp_path):
     most = [laspy.ExtraBytesParams(f"e{k}", "uint8") for k in range(341)]
     source = write(tmp_path / "a.las", 0, 3, extra=most)

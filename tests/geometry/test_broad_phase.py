@@ -113,6 +113,7 @@ def test_every_case_is_as_by_brute_force(case, pairs):
     assert_pairs(pairs(a, b, distance), meeting(a, b, distance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3, 1000])
 @pytest.mark.parametrize("case", CASES)
 def test_candidates_of_the_nearest_are_as_by_brute_force(case, k):
@@ -174,6 +175,7 @@ def test_the_order_of_boxes_does_not_matter(pairs):
     assert_pairs(pairs(MANY, None, 0.1), found[np.lexsort(found.T[::-1])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", METHODS)
 def test_many_boxes_are_the_same_with_any_number_of_threads(pairs, monkeypatch):
     many = scattered(20_000, side=30.0)

@@ -59,6 +59,7 @@ def test_random_triangles(name, seed):
         check(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_triangles_in_one_slanted_plane(seed):
     draw = random.Random(seed)
@@ -71,6 +72,7 @@ def test_triangles_in_one_slanted_plane(seed):
     check([corner() for _ in range(3)], [corner() for _ in range(3)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.0, 1e-16, 1e-12, 1e-9, 1e-8, 1e-7, 1e-4])
 @pytest.mark.parametrize("gap", [0.0, 1e-9, 0.001])
 def test_edges_that_are_nearly_parallel(angle, gap):

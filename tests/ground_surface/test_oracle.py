@@ -33,6 +33,7 @@ def places(result):
     return list(zip(result["x"].tolist(), result["y"].tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_triangulation_is_as_brute_force_has_it(name):
     points, options = CASES[name]
@@ -229,6 +230,7 @@ def test_real_ground_is_weighted_as_scipys_tree_finds_it(sample):
     assert np.abs(result["z"][clear] - expected).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_seeds_are_those_of_owm_ground_over_the_box_of_all_points(sample):
     cloud, _ = sample
     result = cpu.run(*cloud, Options(window_size=12.0))

@@ -160,6 +160,7 @@ def test_what_must_not_matter(change):
     assert wrong == {}
 
 
+@pytest.mark.slow
 def test_the_other_way_round():
     wrong = {}
     for name, (a, b, expected, _) in CASES.items():
@@ -270,6 +271,7 @@ def test_threads_do_not_matter(monkeypatch):
     assert same(results[0], results[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broad_phase", ["rtree", "grid"])
 def test_the_broad_phase_does_not_matter(broad_phase):
     meshes, others = scattered(60, 6), scattered(30, 7)
@@ -364,6 +366,7 @@ def test_the_depth_of_random_blocks(a, b):
         assert 0 < result["depth"][0] <= 1.2 * least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_bodies_that_just_meet(seed):
     """Bodies slid apart until they only touch, then by some millimetres one way or the other."""
@@ -481,6 +484,7 @@ def test_any_triangles_at_all(soups):
 # files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["millimetre", "metre", "foot"])
 def test_the_unit_of_the_file_does_not_matter(unit, tmp_path):
     builder = Builder(unit=unit)
@@ -582,6 +586,7 @@ def test_golden_pairs_that_touch(name):
     assert readable(found - touching - free) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_containment(name):
     """A pair one of which is wholly in the other is no overlap, and the right one is inside."""
@@ -601,6 +606,7 @@ def test_golden_containment(name):
 INSIDE = {"b_contains_a": ("inside", "covered_by"), "a_contains_b": ("contains", "covers")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_real_pairs_depend_on_nothing_else(name, monkeypatch):
     _, meshes = model(name)

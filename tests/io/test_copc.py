@@ -81,6 +81,7 @@ def test_bounds_away_from_everything_give_no_rows(con, copc, decoded):
     assert sum(decoded) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["lidar/lone-star.copc.laz", "rgb/lion_takanawa.copc.laz", "rgb/ellipsoid.copc.laz"]
 )

@@ -189,6 +189,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_grids(con, name):
     path = real_file(f"data/dem/{name}")

@@ -24,6 +24,7 @@ def by_name(model):
     return {row["name"]: row for row in model.elements.to_pylist()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["millimetre", "metre", "foot"])
 @pytest.mark.parametrize("schema", ["IFC2X3", "IFC4", "IFC4X3"])
 def test_a_wall_with_a_hole_has_the_volume_of_the_rest_in_cubic_metres(tmp_path, schema, unit):
@@ -120,6 +121,7 @@ def property_model(schema="IFC4"):
     return builder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", ["IFC2X3", "IFC4", "IFC4X3"])
 def test_properties_of_the_instance_hide_those_of_the_type(tmp_path, schema):
     model = read_model(property_model(schema).write(tmp_path / "p.ifc"))
@@ -238,6 +240,7 @@ def test_sql_gives_the_documented_columns(tmp_path, ifc_con):
     assert hosts == [("Hole", "Wall")]
 
 
+@pytest.mark.slow
 def test_a_pattern_reads_several_files(tmp_path, ifc_con):
     for count in (1, 2, 3):
         builder = Builder()
@@ -251,6 +254,7 @@ def test_a_pattern_reads_several_files(tmp_path, ifc_con):
     assert models == [("IFC4",)] * 3
 
 
+@pytest.mark.slow
 def test_geometry_runs_once_a_file_and_only_when_asked(tmp_path, ifc_con, monkeypatch):
     path = property_model().write(tmp_path / "house.ifc")
     asked = []

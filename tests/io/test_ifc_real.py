@@ -132,6 +132,7 @@ def test_products_that_take_too_long_are_at_most_errors(name):
         assert row["stage"] == "file" or re.search("longer than 2 s|not tried", row["message"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_unreadable_files_are_refused(name):
     with pytest.raises(FileError, match=re.escape(REFUSED[name])):

@@ -144,6 +144,7 @@ def test_every_readable_file_gives_what_laspy_gives(con, name):
         assert_like_laspy(macro, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["las", "laz"])
 @pytest.mark.parametrize("point_format", range(11))
 def test_every_point_format_has_every_field(con, tmp_path, point_format, suffix):
@@ -152,6 +153,7 @@ def test_every_point_format_has_every_field(con, tmp_path, point_format, suffix)
     assert_like_laspy(con.sql(f"FROM read_las('{path}')").to_arrow_table(), path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point_format", [3, 8])
 def test_each_column_alone_is_the_same_as_with_all_others(con, tmp_path, point_format):
     """Layers that are not decoded leave no trace in those that are."""
@@ -236,6 +238,7 @@ def test_an_extra_name_that_is_taken_gets_a_number_and_a_warning(con, tmp_path):
     assert macro == con.sql("FROM cloud").fetchall()
 
 
+@pytest.mark.slow
 def test_batches_are_whole_row_groups_and_spans_give_the_same(tmp_path):
     source = LasSource(write(tmp_path / "cloud.laz", 1, 400_000))
     batches = list(source.batches(source.schema.names))
@@ -273,6 +276,7 @@ def test_count_decodes_nothing_and_xyz_decodes_less(con, tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_limit_stops_the_reading(con, tmp_path, monkeypatch):
     path = write(tmp_path / "cloud.laz", 0, 1_000_000)
     decoded = []
@@ -291,6 +295,7 @@ def test_limit_stops_the_reading(con, tmp_path, monkeypatch):
     assert sum(decoded) <= 200_000
 
 
+@pytest.mark.slow
 def test_a_glob_is_one_table(con, tmp_path):
     write(tmp_path / "a.laz", 1, 70_000, seed=1)
     write(tmp_path / "b.las", 3, 10, seed=2)
@@ -408,6 +413,7 @@ def test_a_file_that_changes_under_a_plan_is_an_error(con, tmp_path):
         con.sql(text).fetchall()
 
 
+@pytest.mark.slow
 def test_threads_with_their_own_cursors(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 7, 120_000)
     read_las(con, path)

@@ -235,6 +235,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(tmp_path):
         list(source.batches(["x"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_mutated_files_never_kill_the_process(tmp_path, seed):
     random = np.random.default_rng(seed)

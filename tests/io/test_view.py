@@ -181,6 +181,7 @@ def test_a_condition_means_the_same_as_on_a_table(con, cloud, condition):
     assert n == [(len(expected),)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_hint_holds_every_row_that_passes(con, cloud, condition):
     rows = con.sql(f"SELECT x, y, z FROM cloud WHERE {condition}").fetchall()
@@ -317,6 +318,7 @@ class Endless(Cloud):
             self.open -= 1
 
 
+@pytest.mark.slow
 def test_a_dropped_result_closes_the_source(con):
     source = Endless(100)
     register(con, "read_cloud", [source], name="cloud")
@@ -329,6 +331,7 @@ def test_a_dropped_result_closes_the_source(con):
     assert source.open == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["true", "point_id = 77"])
 def test_an_interrupt_ends_a_query_soon(con, condition):
     """Also where few rows pass."""
@@ -365,6 +368,7 @@ con.close()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process on Windows")
 def test_ctrl_c_ends_a_query_and_the_process_goes_on():
     root = str(Path(__file__).parents[2])

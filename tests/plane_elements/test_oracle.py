@@ -55,6 +55,7 @@ def sampled(given, options):
     return [(points, normal) for points, (_, normal) in zip(parts, given, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_is_as_brute_force_has_it(case):
     given, elements, options = CASES[case]

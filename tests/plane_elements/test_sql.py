@@ -213,6 +213,7 @@ def house(tmp_path_factory):
         yield con
 
 
+@pytest.mark.slow
 def test_the_walls_slabs_and_roofs_of_a_house(house):
     """Every element that a plane's points came from has that share of it, and no other is best."""
     house.execute(

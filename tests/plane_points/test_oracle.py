@@ -32,6 +32,7 @@ def plane_of(found):
     return dict(zip(found["point_id"].tolist(), found["plane_id"].tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONVEX)
 def test_every_point_is_of_the_nearest_plane_that_covers_it(name):
     points, options = CASES[name]
@@ -48,6 +49,7 @@ def test_every_point_is_of_the_nearest_plane_that_covers_it(name):
     assert np.mean(sure) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_distances_are_those_from_the_planes(name):
     points, options = CASES[name]
@@ -84,6 +86,7 @@ def test_it_has_the_points_that_detect_planes_counts(name):
         assert planes["rmse"][k] == pytest.approx(rms, abs=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_order_of_the_points_does_not_matter(name):
     points, options = CASES[name]

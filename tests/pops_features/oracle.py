@@ -22,9 +22,19 @@ class Example(NamedTuple):
     valid: dict  # scale -> [px, py], whether it has enough
 
 
+ROUNDED = Fraction(2, 100)
+"""Cells by which a length may miss a whole or half number of them, as the documentation says."""
+
+
 def in_cells(length, spacing):
     """How many cells a length is, to a millionth of one."""
     return round(Fraction(repr(float(length))) / Fraction(repr(float(spacing))), 6)
+
+
+def to_halves(cells):
+    """A number of cells without what coordinates are rounded by."""
+    halves = round(2 * cells)
+    return Fraction(halves, 2) if abs(2 * cells - halves) < ROUNDED else cells
 
 
 def starts(n, size, step):
@@ -34,8 +44,8 @@ def starts(n, size, step):
 
 def windows(n, length, step, spacing):
     """Cells in a window along an axis, and the first of each."""
-    size = floor(in_cells(length, spacing))
-    cells = size if step is None else max(1, round(in_cells(step, spacing)))
+    size = floor(in_cells(length, spacing) + ROUNDED)
+    cells = size if step is None else max(1, round(to_halves(in_cells(step, spacing))))
     return size, starts(n, size, cells)
 
 

@@ -156,12 +156,14 @@ def assert_aggregated(values, grid, options, examples):
             assert right, (example_id, method, scale, name, statistic, value, true)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(CASES))
 def test_the_patches_of_every_case_are_as_brute_force_has_them(name):
     _, options = CASES[name]
     assert_as_brute_force(patches_of(name), options, expected(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(CASES))
 def test_the_features_of_every_case_are_statistics_of_its_patches(name):
     assert_aggregated(patches_of(name), *CASES[name], expected(name))
@@ -170,6 +172,7 @@ def test_the_features_of_every_case_are_statistics_of_its_patches(name):
 SIZES = [*range(1, 70), 81, 100, 121, 128, 169, 225, 256, 324, 400, 511, 512]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["median_unbiased", "linear"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_quartiles_of_any_number_of_values_are_exact(kind, missing):
@@ -323,6 +326,7 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[key], values, err_msg=str(key))
 
 
+@pytest.mark.slow
 @every_grid
 @pytest.mark.parametrize("threads", ["1", "3", "16"])
 def test_threads_and_runs_do_not_matter(name, threads, monkeypatch):
@@ -411,6 +415,7 @@ def test_the_grid_is_left_as_it_is(name):
     assert_same(features(replace(grid, z=z), OPTIONS), features(grid, OPTIONS))
 
 
+@pytest.mark.slow
 def test_heights_of_single_precision_are_the_same_in_double():
     for grid in (GRIDS["terrain"], GRIDS["holes"]):
         double = replace(grid, z=grid.z.astype(np.float64))
@@ -450,6 +455,7 @@ def test_another_unit_changes_nothing(name, power):
         np.testing.assert_array_equal(found, value * factor, err_msg=str((method, rest)))
 
 
+@pytest.mark.slow
 @every_grid
 def test_a_lift_moves_what_is_a_height_and_nothing_else(name):
     # on a lattice of 1/64 m, so that heights stay exact
@@ -463,6 +469,7 @@ def test_a_lift_moves_what_is_a_height_and_nothing_else(name):
         assert high[key] == pytest.approx(lifted, rel=1e-11, abs=1e-11, nan_ok=True), key
 
 
+@pytest.mark.slow
 @every_grid
 def test_a_transposed_grid_has_its_patches_transposed(name):
     grid = GRIDS[name]

@@ -77,6 +77,7 @@ def test_columns_and_types(con, function):
     assert dict(zip(relation.columns, map(str, relation.types), strict=True)) == returns
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize(
     "call",

@@ -82,6 +82,7 @@ def terrain(holes=0.1, dtype=np.float64):
     return Grid(z, dx=DX, dy=DY)
 
 
+@pytest.mark.slow
 @uses_slope
 @pytest.mark.parametrize(("dtype", "columns"), [(np.float32, 1), (np.float64, 30)])
 def test_a_method_gets_each_patch_with_enough_values(monkeypatch, dtype, columns):
@@ -108,6 +109,7 @@ def test_a_method_gets_each_patch_with_enough_values(monkeypatch, dtype, columns
     assert min(known.values()) > 100
 
 
+@pytest.mark.slow
 def test_rows_run_north_and_columns_east():
     pops_method("corners", features=["south_west", "south_east", "north_west", "dx", "dy"])(corners)
     z = np.arange(36.0).reshape(6, 6)
@@ -144,6 +146,7 @@ def test_features_are_aggregated_beside_those_of_other_methods():
             assert patch_count == 0
 
 
+@pytest.mark.slow
 def test_what_is_no_number_is_null():
     @pops_method("height", features=["height", "one"])
     def height(z, dx, dy, out):
@@ -168,6 +171,7 @@ def test_what_is_no_number_is_null():
     assert {99, 100, 101, 102} <= seen
 
 
+@pytest.mark.slow
 def test_a_better_function_takes_the_name():
     def constant(number):
         def method(z, dx, dy, out):
@@ -213,6 +217,7 @@ def test_it_is_a_name_in_sql():
     assert found == [("max_slope", 3.0, 3.0), ("mean_slope", 3.0, 3.0)]
 
 
+@pytest.mark.slow
 def test_the_methods_of_the_page():
     page = (Path(__file__).parents[2] / "docs/pops_method.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -359,6 +364,7 @@ def test_a_name_that_is_given_again_during_a_call():
     )  # corners would be heights of about 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beyond", ["row", "column", "out"])
 def test_an_index_beyond_is_null(beyond):
     def reads(z, dx, dy, out):

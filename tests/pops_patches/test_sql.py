@@ -28,6 +28,7 @@ def sql_of(options):
     return ", ".join(f"{name} := {value!r}" for name, value in values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_rows_are_those_of_brute_force(name):
     grid, options = CASES[name]
