@@ -349,7 +349,9 @@ def test_an_interrupt_ends_a_query_soon(con, condition):
 
 
 CTRL_C = """
-import duckdb, sys
+import duckdb, signal, sys
+# a suite that a script starts in the background ignores SIGINT, and so would its children
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from tests.io.test_view import Endless
 from spatialq.io.files import register
@@ -378,10 +380,13 @@ def test_ctrl_c_ends_a_query_and_the_process_goes_on():
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert (process.returncode, out) == (0, "interrupted [(1,)] 0\n"), err
 
 
