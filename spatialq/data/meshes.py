@@ -34,6 +34,11 @@ class Meshes:
         return len(self.face_starts) - 1
 
     @property
+    def arrays(self) -> tuple[Any, Any, Any, Any]:
+        """The arrays, in the order in which kernels take them."""
+        return self.vertices, self.faces, self.vertex_starts, self.face_starts
+
+    @property
     def face_mesh(self) -> "NDArray[np.int64]":
         """Which mesh each face belongs to; of meshes in the memory of the host."""
         return np.repeat(np.arange(len(self)), np.diff(self.face_starts))

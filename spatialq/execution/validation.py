@@ -97,13 +97,12 @@ def as_meshes(place: str, given: Any) -> Meshes:
         If arrays have another shape or type or are in different memories, or a mesh is broken.
     """
     if isinstance(given, Meshes):
-        parts = (given.vertices, given.faces, given.vertex_starts, given.face_starts)
-        there = [on_gpu(part) for part in parts]
+        there = [on_gpu(array) for array in given.arrays]
         if any(there) and not all(there):
             message = f"{place}: all arrays of the meshes must be in one memory"
             raise ValueError(message)
         view = cuda.device().view if any(there) else np.asarray
-        given = Meshes(*(view(part) for part in parts))
+        given = Meshes(*(view(array) for array in given.arrays))
     else:
         pairs = [(np.asarray(vertices), np.asarray(faces)) for vertices, faces in given]
         for k, pair in enumerate(pairs):

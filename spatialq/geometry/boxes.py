@@ -24,7 +24,7 @@ def of(meshes: Meshes) -> Boxes:
         without faces. Vertices that no face uses do not count.
     """
     found = np.empty((len(meshes), 6))
-    _boxes(meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts, found)
+    _boxes(*meshes.arrays, found)
     return found
 
 

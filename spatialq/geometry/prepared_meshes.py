@@ -1,7 +1,5 @@
 """Meshes with what is computed once for each of them, before pairs are compared."""
 
-from typing import Any
-
 import numpy as np
 
 from spatialq.data.meshes import Meshes
@@ -45,8 +43,8 @@ class PreparedMeshes:
         bits = meshes.vertices.view(np.uint64)
 
         def prepare(span: tuple[int, int]) -> None:
-            cluster_boxes(*self.arrays, self.cluster_starts, *span, self.clusters)
-            vertices, *rest = self.arrays
+            cluster_boxes(*meshes.arrays, self.cluster_starts, *span, self.clusters)
+            vertices, *rest = meshes.arrays
             describe(vertices, bits, *rest, boxes, *span, self.side, self.label, self.parts)
 
         in_threads(prepare, k)
@@ -55,12 +53,6 @@ class PreparedMeshes:
     def solids(self) -> Solids:
         """All arrays, as kernels take them."""
         return Solids(
-            *self.arrays, self.boxes, self.side, self.label, self.parts,
+            *self.meshes.arrays, self.boxes, self.side, self.label, self.parts,
             self.cluster_starts, self.clusters,
         )  # fmt: skip
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any, Any]:
-        """The arrays of the meshes, in the order in which kernels take them."""
-        m = self.meshes
-        return m.vertices, m.faces, m.vertex_starts, m.face_starts

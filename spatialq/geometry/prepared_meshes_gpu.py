@@ -15,10 +15,9 @@ WARPS = 4  # of a block
 
 def to_device(device: Any, meshes: Meshes) -> Meshes:
     """Bring meshes to the device, if they are not there."""
-    arrays = meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts
     if device.is_here(meshes.vertices):
-        return Meshes(*(device.view(array) for array in arrays))
-    return Meshes(*device.upload([np.ascontiguousarray(array) for array in arrays]))
+        return Meshes(*(device.view(array) for array in meshes.arrays))
+    return Meshes(*device.upload([np.ascontiguousarray(array) for array in meshes.arrays]))
 
 
 class PreparedMeshes:
@@ -58,24 +57,18 @@ class PreparedMeshes:
         if k:
             device.launch(
                 SOURCE, "describe", (-(-k // WARPS),), 32 * WARPS,
-                *self.arrays, boxes, k, self.side, self.label, self.parts,
+                *meshes.arrays, boxes, k, self.side, self.label, self.parts,
             )  # fmt: skip
         if count:
             device.launch(
                 SOURCE, "cluster_boxes", (-(-count // 128),), 128,
-                *self.arrays, self.cluster_starts, k, count, self.clusters,
+                *meshes.arrays, self.cluster_starts, k, count, self.clusters,
             )  # fmt: skip
 
     @property
     def solids(self) -> Solids:
         """All arrays, in the order of `Solids` in the sources."""
         return Solids(
-            *self.arrays, self.boxes, self.side, self.label, self.parts,
+            *self.meshes.arrays, self.boxes, self.side, self.label, self.parts,
             self.cluster_starts, self.clusters,
         )  # fmt: skip
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any, Any]:
-        """The arrays of the meshes, in the order in which kernels take them."""
-        m = self.meshes
-        return m.vertices, m.faces, m.vertex_starts, m.face_starts

@@ -196,6 +196,19 @@ def _onward(starts, level, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _is_near(boxes, node, west, south, bottom, east, north, top, distance):  # type: ignore[no-untyped-def]
+    """Whether a node's box is within a distance of another on each axis; NaN is near nothing."""
+    return (
+        (boxes[node, 0] - east <= distance)
+        & (west - boxes[node, 3] <= distance)
+        & (boxes[node, 1] - north <= distance)
+        & (south - boxes[node, 4] <= distance)
+        & (boxes[node, 2] - top <= distance)
+        & (bottom - boxes[node, 5] <= distance)
+    )
+
+
+@njit(cache=True, nogil=True)
 def _within(boxes, starts, rows, distance, start, stop, i, j):  # type: ignore[no-untyped-def]
     """Find the pairs of elements; each is compared only with those after it in the tree."""
     n, levels = 0, starts.size - 1
@@ -205,14 +218,7 @@ def _within(boxes, starts, rows, distance, start, stop, i, j):  # type: ignore[n
         level, place = _onward(starts, 0, query)
         while level < levels:
             node = starts[level] + place
-            if (
-                (boxes[node, 0] - east <= distance)
-                & (west - boxes[node, 3] <= distance)
-                & (boxes[node, 1] - north <= distance)
-                & (south - boxes[node, 4] <= distance)
-                & (boxes[node, 2] - top <= distance)
-                & (bottom - boxes[node, 5] <= distance)
-            ):
+            if _is_near(boxes, node, west, south, bottom, east, north, top, distance):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
                     continue
@@ -234,14 +240,7 @@ def _between(boxes, starts, rows, queries, distance, start, stop, i, j):  # type
         level, place = levels - 1, 0
         while level < levels:
             node = starts[level] + place
-            if (
-                (boxes[node, 0] - east <= distance)
-                & (west - boxes[node, 3] <= distance)
-                & (boxes[node, 1] - north <= distance)
-                & (south - boxes[node, 4] <= distance)
-                & (boxes[node, 2] - top <= distance)
-                & (bottom - boxes[node, 5] <= distance)
-            ):
+            if _is_near(boxes, node, west, south, bottom, east, north, top, distance):
                 if level > 0:
                     level, place = level - 1, place * FAN_OUT
                     continue

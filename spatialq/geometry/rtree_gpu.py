@@ -33,7 +33,7 @@ def boxes(device: Any, meshes: Meshes) -> Any:
     found = device.xp.empty((n, 6))
     _launch(
         device, "boxes", 32 * n,
-        meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts, n, found,
+        *meshes.arrays, n, found,
     )  # fmt: skip
     return found
 

@@ -44,8 +44,7 @@ def run(
         here = device.is_here(a.vertices)
 
         def fetch(meshes: Meshes) -> Meshes:
-            arrays = meshes.vertices, meshes.faces, meshes.vertex_starts, meshes.face_starts
-            return Meshes(*(device.download(device.view(each)) for each in arrays))
+            return Meshes(*(device.download(device.view(each)) for each in meshes.arrays))
 
         def some(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
             return _some_lie_over(device, view, rows_a, rows_b, t)

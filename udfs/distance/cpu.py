@@ -50,7 +50,7 @@ def run(
         rows_a, rows_b = pairs[0], pairs[1] + shift
     meshes = PreparedMeshes(both, limits)
     arrays = (
-        *meshes.arrays, limits, meshes.cluster_starts, meshes.clusters, meshes.side, meshes.label,
+        *both.arrays, limits, meshes.cluster_starts, meshes.clusters, meshes.side, meshes.label,
         meshes.max_faces,
     )  # fmt: skip
     measures = np.empty((len(rows_a), 7))

@@ -61,7 +61,7 @@ def run(
                 SOURCE, "distance_measure", (-(-len(rows_a) // WARPS),), 32 * WARPS,
                 *device.upload([rows_a, rows_b]), len(rows_a),
                 np.float64(limit), np.float64(ROUNDING), np.float64(BEYOND),
-                *meshes.arrays, limits, meshes.cluster_starts, meshes.clusters,
+                *both.arrays, limits, meshes.cluster_starts, meshes.clusters,
                 meshes.side, meshes.label, measures,
             )  # fmt: skip
         columns = table(rows_a, rows_b - shift, device.download(measures), options)

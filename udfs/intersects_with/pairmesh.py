@@ -68,7 +68,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     side = np.empty(k, np.int8)
     label = np.empty(len(welded.vertices), np.int32)
     parts = np.empty(k, np.int32)
-    arrays = (welded.vertices, welded.faces, welded.vertex_starts, welded.face_starts)
+    arrays = welded.arrays
     bits = welded.vertices.view(np.uint64)
     limits = boxes.of(welded)
     normals = np.zeros_like(welded.vertices)

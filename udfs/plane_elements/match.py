@@ -125,7 +125,7 @@ def _measure(
     if not len(plane):
         _require_one_system(around, limits)
     side = np.empty(len(elements), np.int8)
-    meshes = (elements.vertices, elements.faces, elements.vertex_starts, elements.face_starts)
+    meshes = elements.arrays
     bits = elements.vertices.view(np.uint64)
     label = np.empty(len(elements.vertices), np.int32)
     parts = np.empty(len(elements), np.int32)
