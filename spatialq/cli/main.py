@@ -40,7 +40,7 @@ def main() -> None:
     """
     import duckdb
 
-    from spatialq.runtime.threads import STOPPED
+    from spatialq.runtime.progress import cancel_all
 
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", FileWarning)
@@ -50,7 +50,7 @@ def main() -> None:
     def end(number: int, _: Any) -> None:
         nonlocal stopped_by
         stopped_by = signal.Signals(number)
-        STOPPED.set()
+        cancel_all()
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, signal.SIG_DFL)
         raise KeyboardInterrupt

@@ -3,18 +3,24 @@
 Kernels run Numba code that releases the GIL in plain Python threads. Numba's own parallel layers
 are not used: DuckDB calls a function from several threads at once, on which one of these layers
 aborts the process, and the others need a library that is not installed on every machine.
+
+Work is done in parts, between which the current task (`spatialq.runtime.progress`) is checked and
+told how much is done. Code that Numba compiled cannot be stopped: a part should take less than a
+third of a second.
 """
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any
+
+from spatialq.runtime import progress
 
 CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
-STOPPED = Event()
-"""Set when the process is to end: no more chunks are started."""
+CHUNK = 1 << 20
+"""Items of a chunk at most, where an item is a point, a cell or a pair."""
 
 
 def n_threads() -> int:
@@ -32,20 +38,125 @@ def spans(size: int, parts: int) -> list[tuple[int, int]]:
     return [(i * size // parts, (i + 1) * size // parts) for i in range(parts)]
 
 
-def in_threads(work: Callable[[tuple[int, int]], Any], size: int) -> None:
+def chunks(size: int, most: int = CHUNK) -> list[tuple[int, int]]:
+    """Divide range(size) into runs of nearly equal length, none longer than `most`."""
+    return spans(size, -(-size // most))
+
+
+class Workers:
+    """The threads of one call, which stop when its task is cancelled; see `workers`.
+
+    Attributes
+    ----------
+    threads : int
+    """
+
+    def __init__(self, threads: int, pool: ThreadPoolExecutor, task: progress.Task) -> None:
+        self.threads = threads
+        self._pool = pool
+        self._task = task
+
+    def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Call work once for each of the arguments, and report how many calls are done.
+
+        Parameters
+        ----------
+        work : callable
+            Called in this thread if there is one thread, or one call.
+        *arguments : iterables of one length
+
+        Returns
+        -------
+        list
+            The results, in the order of the arguments.
+
+        Raises
+        ------
+        Cancelled
+            If the task was cancelled before the last call began. No call is under way any more.
+        """
+        calls = list(zip(*arguments, strict=True))
+        if len(calls) == 1:
+            self._task.check()
+            results = [work(*calls[0])]
+        elif self.threads == 1:
+            results = []
+            for each in calls:
+                results.append(self._call(work, *each))
+                progress.report(len(results), len(calls))
+        else:
+            results = self._in_pool(work, calls)
+        progress.report(1, 1)
+        return results
+
+    def _call(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        with progress.working_for(self._task):
+            self._task.check()
+            return work(*arguments)
+
+    def _in_pool(self, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+        futures: list[Future[Any]] = []
+        results = []
+        try:
+            futures.extend(self._pool.submit(self._call, work, *each) for each in calls)
+            for future in futures:
+                results.append(future.result())
+                progress.report(len(results), len(calls))
+        except BaseException as stop:
+            if isinstance(stop, KeyboardInterrupt):  # Ctrl-C reaches this thread alone
+                self._task.cancel()
+            for future in futures:
+                future.cancel()
+            wait(futures)
+            raise
+        return results
+
+
+@contextmanager
+def workers(threads: int | None = None) -> Iterator[Workers]:
+    """Make threads for the current task, and end them with the block.
+
+    Parameters
+    ----------
+    threads : int, optional
+        By default `n_threads()`.
+    """
+    threads = threads or n_threads()
+    task = progress.current() or progress.Task()
+    with progress.running(task), ThreadPoolExecutor(threads) as pool:
+        yield Workers(threads, pool, task)
+
+
+def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CHUNK) -> None:
     """Call work with chunks of range(size), in several threads; chunks may take unequal time.
+
+    Parameters
+    ----------
+    work : callable
+        Called with the first item of a chunk and the first one behind it.
+    size : int
+    most : int
+        Items of a chunk at most.
 
     Raises
     ------
-    KeyboardInterrupt
-        If the process is to end.
+    Cancelled
+        If the current task was cancelled before the last chunk began.
     """
-    threads = n_threads()
+    with workers() as pool:
+        parts = max(min(size, CHUNKS_PER_THREAD * pool.threads), -(-size // most))
+        pool.map(work, spans(size, parts))
 
-    def run(span: tuple[int, int]) -> None:
-        if STOPPED.is_set():  # signals do not reach the threads of DuckDB
-            raise KeyboardInterrupt
-        work(span)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, spans(size, min(size, CHUNKS_PER_THREAD * threads))))
+def in_chunks(work: Callable[[int, int], Any], size: int, most: int = CHUNK) -> None:
+    """Call work with chunks of range(size), one after the other in this thread.
+
+    Raises
+    ------
+    Cancelled
+        If the current task was cancelled before the last chunk began.
+    """
+    for first, stop in chunks(size, most):
+        progress.check()
+        work(first, stop)
+        progress.report(stop, size)

@@ -1,0 +1,202 @@
+"""How far a call is, and whether it is to stop: the task of a call.
+
+A call of a function runs in a task. Its kernel says which stage it has reached and asks, between
+parts of its work, whether it is to go on: by `stage`, `report` and `check` of this module, which
+find the task without it being an argument of every function, and do nothing where there is none.
+`spatialq.runtime.threads` does it for work in threads. Whoever waits for the call sees how far it
+is, and may cancel it from any thread.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from threading import RLock
+from weakref import WeakSet
+
+Listener = Callable[[float, str], object]
+"""Called with the fraction that is done, from 0 to 1, and the name of the stage."""
+
+INTERVAL = 0.1
+"""Seconds between two calls of a listener, at least."""
+
+
+class Cancelled(KeyboardInterrupt):
+    """The call was told to stop.
+
+    Like KeyboardInterrupt it is no `Exception`: code that handles errors does not handle it, and to
+    a caller it is what Ctrl-C is.
+    """
+
+
+class Task:
+    """One call: how far it is, and whether it was told to stop.
+
+    `cancel`, `cancelled`, `check` and `position` are for any thread; `stage`, `report`, `nested`
+    and `finish` for that of the kernel.
+
+    Parameters
+    ----------
+    listener : Listener, optional
+        Called in the kernel's thread while it reports, ten times a second at most, and by `finish`.
+        What it raises stops the call and is raised there.
+    """
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._told_at = float("-inf")
+        self._window = 0.0, 1.0
+        self._part = 0.0, 0.0
+        self._position = 0.0, ""
+        with _lock:
+            self._is_cancelled = _is_ending
+            _tasks.add(self)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call was told to stop."""
+        return self._is_cancelled
+
+    def cancel(self) -> None:
+        """Tell the call to stop: it raises `Cancelled` at its next check."""
+        self._is_cancelled = True
+
+    def check(self) -> None:
+        """Go on, unless the call was told to stop.
+
+        Raises
+        ------
+        Cancelled
+            If it was.
+        """
+        if self._is_cancelled:
+            raise Cancelled
+
+    @property
+    def position(self) -> tuple[float, str]:
+        """The fraction that is done, from 0 to 1 and never less than before, and the stage."""
+        return self._position
+
+    def stage(self, name: str, stop: float) -> None:
+        """Begin a stage, where the one before ends: what is reported from now on is about it.
+
+        Parameters
+        ----------
+        name : str
+            What is done in it, such as 'binning points'.
+        stop : float
+            Which fraction is done when it ends.
+
+        Raises
+        ------
+        Cancelled
+            If the call was told to stop.
+        """
+        low, high = self._window
+        self._part = self._part[1], low + stop * (high - low)
+        self._move(self._part[0], name)
+
+    def report(self, done: float, total: float) -> None:
+        """Say how much of the stage is done.
+
+        Raises
+        ------
+        Cancelled
+            If the call was told to stop.
+        """
+        start, stop = self._part
+        self._move(start + (stop - start) * (done / total if total else 1.0), self._position[1])
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Make the stages in the block parts of the current one: a kernel calls another there."""
+        outer = self._window, self._part
+        self._window, self._part = self._part, (self._part[0], self._part[0])
+        try:
+            yield
+        finally:
+            self._window, self._part = outer
+
+    def finish(self) -> None:
+        """Say that all is done."""
+        self._told_at = float("-inf")
+        self._move(1.0, self._position[1])
+
+    def _move(self, fraction: float, stage: str) -> None:
+        self.check()
+        self._position = max(self._position[0], min(fraction, 1.0)), stage
+        if self._listener is not None and time.monotonic() >= self._told_at + INTERVAL:
+            self._told_at = time.monotonic()
+            self._listener(*self._position)
+
+
+_lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
+_tasks: WeakSet[Task] = WeakSet()
+_is_ending = False
+_current: ContextVar[Task | None] = ContextVar("spatialq_task", default=None)
+_reports: ContextVar[bool] = ContextVar("spatialq_task_reports", default=True)
+
+
+def cancel_all() -> None:
+    """Cancel all tasks, and those that are begun later: the process is to end."""
+    global _is_ending
+    with _lock:
+        _is_ending = True
+        for task in list(_tasks):
+            task.cancel()
+
+
+def current() -> Task | None:
+    """Give the task of the call that this thread works for."""
+    return _current.get()
+
+
+@contextmanager
+def running(task: Task) -> Iterator[Task]:
+    """Make a task the current one within the block."""
+    token = _current.set(task)
+    try:
+        yield task
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def working_for(task: Task) -> Iterator[None]:
+    """Make a task the current one within the block, which checks it and reports nothing.
+
+    For a part of the work: how far the call is says the thread that divided it.
+    """
+    tokens = _current.set(task), _reports.set(False)
+    try:
+        yield
+    finally:
+        _current.reset(tokens[0])
+        _reports.reset(tokens[1])
+
+
+def check() -> None:
+    """Go on, unless the current task was cancelled; see `Task.check`."""
+    task = _current.get()
+    if task is not None:
+        task.check()
+
+
+def stage(name: str, stop: float) -> None:
+    """Begin a stage of the current task; see `Task.stage`."""
+    task = _current.get()
+    if task is not None and _reports.get():
+        task.stage(name, stop)
+
+
+def report(done: float, total: float) -> None:
+    """Say how much of the current task's stage is done; see `Task.report`."""
+    task = _current.get()
+    if task is not None and _reports.get():
+        task.report(done, total)
+
+
+def nested() -> AbstractContextManager[None]:
+    """Make the stages in the block parts of the current one; see `Task.nested`."""
+    task = _current.get()
+    return task.nested() if task is not None and _reports.get() else nullcontext()
