@@ -41,42 +41,59 @@ FROM query(
     )
 );
 
--- build_lod over lists, to run tile by tile: a list of structs. All parameters are those of
--- build_lod.
--- point_ids: List of BIGINT.
--- xs: List of DOUBLE of the same length.
--- ys: List of DOUBLE of the same length.
--- zs: List of DOUBLE of the same length.
--- reds: USMALLINT[] of the same length, or NULL.
--- greens: USMALLINT[] of the same length, or NULL.
--- blues: USMALLINT[] of the same length, or NULL.
--- intensities: USMALLINT[] of the same length, or NULL.
--- classifications: UTINYINT[] of the same length, or NULL.
--- example: SELECT tile, unnest(build_lod_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
+-- build_lod as an aggregate, to run tile by tile with GROUP BY: a list of structs, the rows of
+-- build_lod. All parameters are those of build_lod.
+-- point_id: A column of type BIGINT.
+-- x: A column of type DOUBLE.
+-- y: A column of type DOUBLE.
+-- z: A column of type DOUBLE.
+-- red: A column of type USMALLINT, or NULL.
+-- green: A column of type USMALLINT, or NULL.
+-- blue: A column of type USMALLINT, or NULL.
+-- intensity: A column of type USMALLINT, or NULL.
+-- classification: A column of type UTINYINT, or NULL.
+-- example: SELECT tile, unnest(build_lod_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO build_lod_list(
-    point_ids,
-    xs,
-    ys,
-    zs,
-    reds := NULL,
-    greens := NULL,
-    blues := NULL,
-    intensities := NULL,
-    classifications := NULL,
+    point_id,
+    x,
+    y,
+    z,
+    red := NULL,
+    green := NULL,
+    blue := NULL,
+    intensity := NULL,
+    classification := NULL,
     strategy := 'weighted',
     max_points := 50000,
     grid_size := 128,
     full_precision := false,
     seed := 0,
     device := 'auto'
-) AS build_lod_udf(
-    point_ids, xs, ys, zs, reds, greens, blues, intensities, classifications,
-    {
+) AS build_lod_aggregate(
+    to_json({
         strategy: strategy,
         max_points: max_points,
         grid_size: grid_size,
         full_precision: full_precision,
         seed: seed,
         device: device
-    }
+    })::VARCHAR,
+    0::UTINYINT,
+    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE, red::USMALLINT, green::USMALLINT, blue::USMALLINT, intensity::USMALLINT, classification::UTINYINT
 );
+
+-- What build_lod_list calls, where the extension that has an aggregate of this name is not loaded.
+-- example: SELECT tile, unnest(build_lod_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
+CREATE OR REPLACE MACRO build_lod_aggregate(
+    request,
+    part,
+    point_id,
+    x,
+    y,
+    z,
+    red,
+    green,
+    blue,
+    intensity,
+    classification
+) AS build_lod_udf(list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), list(intensity), list(classification), any_value(request));

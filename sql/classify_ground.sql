@@ -31,10 +31,10 @@ CREATE OR REPLACE MACRO classify_ground(
     unit := 1.0,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    classify_ground_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    classify_ground_sql(
+        points::VARCHAR,
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -44,24 +44,22 @@ SELECT unnest(
             distance_per_slope: distance_per_slope,
             unit: unit,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
--- classify_ground over lists, to run tile by tile: a list of structs. All parameters are those of
--- classify_ground.
--- point_ids: List of BIGINT.
--- xs: List of DOUBLE of the same length.
--- ys: List of DOUBLE of the same length.
--- zs: List of DOUBLE of the same length.
--- example: SELECT tile, unnest(classify_ground_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
+-- classify_ground as an aggregate, to run tile by tile with GROUP BY: a list of structs, the rows
+-- of classify_ground. All parameters are those of classify_ground.
+-- point_id: A column of type BIGINT.
+-- x: A column of type DOUBLE.
+-- y: A column of type DOUBLE.
+-- z: A column of type DOUBLE.
+-- example: SELECT tile, unnest(classify_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO classify_ground_list(
-    point_ids,
-    xs,
-    ys,
-    zs,
+    point_id,
+    x,
+    y,
+    z,
     window_size := 10.0,
     overlap := 0.8,
     min_points := NULL,
@@ -71,9 +69,8 @@ CREATE OR REPLACE MACRO classify_ground_list(
     distance_per_slope := 0.85,
     unit := 1.0,
     device := 'auto'
-) AS classify_ground_udf(
-    point_ids, xs, ys, zs,
-    {
+) AS classify_ground_aggregate(
+    to_json({
         window_size: window_size,
         overlap: overlap,
         min_points: min_points,
@@ -83,5 +80,19 @@ CREATE OR REPLACE MACRO classify_ground_list(
         distance_per_slope: distance_per_slope,
         unit: unit,
         device: device
-    }
+    })::VARCHAR,
+    0::UTINYINT,
+    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
 );
+
+-- What classify_ground_list calls, where the extension that has an aggregate of this name is not
+-- loaded.
+-- example: SELECT tile, unnest(classify_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
+CREATE OR REPLACE MACRO classify_ground_aggregate(
+    request,
+    part,
+    point_id,
+    x,
+    y,
+    z
+) AS classify_ground_udf(list(point_id), list(x), list(y), list(z), any_value(request));

@@ -45,10 +45,10 @@ CREATE OR REPLACE MACRO detect_planes(
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    detect_planes_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    detect_planes_sql(
+        points::VARCHAR,
+        to_json({
             kernel: kernel,
             phi_num: phi_num,
             rho_num: rho_num,
@@ -62,24 +62,22 @@ SELECT unnest(
             split: split,
             orientation_tolerance: orientation_tolerance,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
--- detect_planes over lists, to run tile by tile: a list of structs. All parameters are those of
--- detect_planes.
--- point_ids: List of BIGINT.
--- xs: List of DOUBLE of the same length.
--- ys: List of DOUBLE of the same length.
--- zs: List of DOUBLE of the same length.
--- example: SELECT tile, unnest(detect_planes_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
+-- detect_planes as an aggregate, to run tile by tile with GROUP BY: a list of structs, the rows of
+-- detect_planes. All parameters are those of detect_planes.
+-- point_id: A column of type BIGINT.
+-- x: A column of type DOUBLE.
+-- y: A column of type DOUBLE.
+-- z: A column of type DOUBLE.
+-- example: SELECT tile, unnest(detect_planes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO detect_planes_list(
-    point_ids,
-    xs,
-    ys,
-    zs,
+    point_id,
+    x,
+    y,
+    z,
     kernel := 'tangent',
     phi_num := 30,
     rho_num := NULL,
@@ -93,9 +91,8 @@ CREATE OR REPLACE MACRO detect_planes_list(
     split := false,
     orientation_tolerance := 5.0,
     device := 'auto'
-) AS detect_planes_udf(
-    point_ids, xs, ys, zs,
-    {
+) AS detect_planes_aggregate(
+    to_json({
         kernel: kernel,
         phi_num: phi_num,
         rho_num: rho_num,
@@ -109,5 +106,19 @@ CREATE OR REPLACE MACRO detect_planes_list(
         split: split,
         orientation_tolerance: orientation_tolerance,
         device: device
-    }
+    })::VARCHAR,
+    0::UTINYINT,
+    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
 );
+
+-- What detect_planes_list calls, where the extension that has an aggregate of this name is not
+-- loaded.
+-- example: SELECT tile, unnest(detect_planes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
+CREATE OR REPLACE MACRO detect_planes_aggregate(
+    request,
+    part,
+    point_id,
+    x,
+    y,
+    z
+) AS detect_planes_udf(list(point_id), list(x), list(y), list(z), any_value(request));

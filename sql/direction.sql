@@ -23,21 +23,19 @@ CREATE OR REPLACE MACRO above(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'above', a, b,
+        to_json({
             direction: 'above',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('above', a, b)) AS s;
+        })
+    )
+);
 
 -- The pairs of which b lies below a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -62,21 +60,19 @@ CREATE OR REPLACE MACRO below(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'below', a, b,
+        to_json({
             direction: 'below',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('below', a, b)) AS s;
+        })
+    )
+);
 
 -- The pairs of which b lies north of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -101,21 +97,19 @@ CREATE OR REPLACE MACRO north_of(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'north_of', a, b,
+        to_json({
             direction: 'north',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('north_of', a, b)) AS s;
+        })
+    )
+);
 
 -- The pairs of which b lies south of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -140,21 +134,19 @@ CREATE OR REPLACE MACRO south_of(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'south_of', a, b,
+        to_json({
             direction: 'south',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('south_of', a, b)) AS s;
+        })
+    )
+);
 
 -- The pairs of which b lies east of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -179,21 +171,19 @@ CREATE OR REPLACE MACRO east_of(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'east_of', a, b,
+        to_json({
             direction: 'east',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('east_of', a, b)) AS s;
+        })
+    )
+);
 
 -- The pairs of which b lies west of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -218,21 +208,19 @@ CREATE OR REPLACE MACRO west_of(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {
+FROM query(
+    direction_sql(
+        'west_of', a, b,
+        to_json({
             direction: 'west',
             model: model,
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
             device: device
-        }
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('west_of', a, b)) AS s;
+        })
+    )
+);
 
 -- Whether the second of two meshes lies above the first; NULL where one of them is NULL.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.

@@ -19,19 +19,15 @@ CREATE OR REPLACE MACRO distance(
     device := 'auto'
 ) AS TABLE
 SELECT p.*
-FROM (
-    SELECT unnest(
-        distance_udf(
-            s.a, s.b, s.within,
-            {
-                max_distance: max_distance,
-                k: NULL,
-                device: device
-            }
-        ),
-        max_depth := 2
+FROM query(
+    distance_sql(
+        'distance', a, b,
+        to_json({
+            max_distance: max_distance,
+            k: NULL,
+            device: device
+        })
     )
-    FROM query(spatialq_sets_sql('distance', a, b)) AS s
 ) AS p
 ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
 ON r.a = p.a AND r.b = p.b;
@@ -95,20 +91,16 @@ CREATE OR REPLACE MACRO nearest(
     device := 'auto'
 ) AS TABLE
 SELECT p.*
-FROM (
-    SELECT unnest(
-        distance_udf(
-            s.a, s.b, s.within,
-            {
-                max_distance: NULL,
-                k: CASE WHEN k >= 1 THEN k + 1
-                    ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END,
-                device: device
-            }
-        ),
-        max_depth := 2
+FROM query(
+    distance_sql(
+        'nearest', a, b,
+        to_json({
+            max_distance: NULL,
+            k: CASE WHEN k >= 1 THEN k + 1
+                ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END,
+            device: device
+        })
     )
-    FROM query(spatialq_sets_sql('nearest', a, b)) AS s
 ) AS p
 QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesce(k, 0);
 

@@ -41,10 +41,10 @@ CREATE OR REPLACE MACRO ground_surface(
     thin := false,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    ground_surface_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    ground_surface_sql(
+        points::VARCHAR,
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -57,24 +57,22 @@ SELECT unnest(
             extrapolate: extrapolate,
             thin: thin,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
--- ground_surface over lists, to run tile by tile: a list of structs. All parameters are those of
--- ground_surface.
--- point_ids: List of BIGINT.
--- xs: List of DOUBLE of the same length.
--- ys: List of DOUBLE of the same length.
--- zs: List of DOUBLE of the same length.
--- example: SELECT tile, unnest(ground_surface_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
+-- ground_surface as an aggregate, to run tile by tile with GROUP BY: a list of structs, the rows of
+-- ground_surface. All parameters are those of ground_surface.
+-- point_id: A column of type BIGINT.
+-- x: A column of type DOUBLE.
+-- y: A column of type DOUBLE.
+-- z: A column of type DOUBLE.
+-- example: SELECT tile, unnest(ground_surface_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO ground_surface_list(
-    point_ids,
-    xs,
-    ys,
-    zs,
+    point_id,
+    x,
+    y,
+    z,
     window_size := 10.0,
     overlap := 0.8,
     min_points := NULL,
@@ -87,9 +85,8 @@ CREATE OR REPLACE MACRO ground_surface_list(
     extrapolate := false,
     thin := false,
     device := 'auto'
-) AS ground_surface_udf(
-    point_ids, xs, ys, zs,
-    {
+) AS ground_surface_aggregate(
+    to_json({
         window_size: window_size,
         overlap: overlap,
         min_points: min_points,
@@ -102,5 +99,19 @@ CREATE OR REPLACE MACRO ground_surface_list(
         extrapolate: extrapolate,
         thin: thin,
         device: device
-    }
+    })::VARCHAR,
+    0::UTINYINT,
+    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
 );
+
+-- What ground_surface_list calls, where the extension that has an aggregate of this name is not
+-- loaded.
+-- example: SELECT tile, unnest(ground_surface_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
+CREATE OR REPLACE MACRO ground_surface_aggregate(
+    request,
+    part,
+    point_id,
+    x,
+    y,
+    z
+) AS ground_surface_udf(list(point_id), list(x), list(y), list(z), any_value(request));

@@ -27,21 +27,17 @@ CREATE OR REPLACE MACRO intersects_with(
     device := 'auto'
 ) AS TABLE
 SELECT p.* EXCLUDE (distance)
-FROM (
-    SELECT unnest(
-        intersects_with_udf(
-            s.a, s.b, s.within,
-            {
-                tolerance: tolerance,
-                method: method,
-                broad_phase: broad_phase,
-                relations: false,
-                device: device
-            }
-        ),
-        max_depth := 2
+FROM query(
+    intersects_with_sql(
+        'intersects_with', a, b,
+        to_json({
+            tolerance: tolerance,
+            method: method,
+            broad_phase: broad_phase,
+            relations: false,
+            device: device
+        })
     )
-    FROM query(spatialq_sets_sql('intersects_with', a, b)) AS s
 ) AS p
 ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
 ON r.a = p.a AND r.b = p.b;
@@ -73,21 +69,17 @@ CREATE OR REPLACE MACRO spatial_relations(
     device := 'auto'
 ) AS TABLE
 SELECT p.*
-FROM (
-    SELECT unnest(
-        intersects_with_udf(
-            s.a, s.b, s.within,
-            {
-                tolerance: tolerance,
-                method: method,
-                broad_phase: broad_phase,
-                relations: true,
-                device: device
-            }
-        ),
-        max_depth := 2
+FROM query(
+    intersects_with_sql(
+        'spatial_relations', a, b,
+        to_json({
+            tolerance: tolerance,
+            method: method,
+            broad_phase: broad_phase,
+            relations: true,
+            device: device
+        })
     )
-    FROM query(spatialq_sets_sql('spatial_relations', a, b)) AS s
 ) AS p
 ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
 ON r.a = p.a AND r.b = p.b;

@@ -66,41 +66,28 @@ SELECT
         ORDER BY m.nearest DESC, m.overlap DESC, abs(m.deviation), m.global_id
     ) AS "rank",
     m.* EXCLUDE (plane_id)
-FROM (
-    SELECT unnest(
-        plane_elements_udf(
-            p.ids, p.xs, p.ys, p.zs, e.members,
-            {
-                kernel: kernel,
-                phi_num: phi_num,
-                rho_num: rho_num,
-                s_level: s_level,
-                s_ms: s_ms,
-                s_ps: s_ps,
-                max_thickness: max_thickness,
-                min_isotropy: min_isotropy,
-                max_distance: max_distance,
-                min_points: min_points,
-                split: split,
-                orientation_tolerance: orientation_tolerance,
-                max_angle: max_angle,
-                max_offset: max_offset,
-                min_overlap: min_overlap,
-                unit: unit,
-                device: device
-            }
-        ),
-        max_depth := 2
+FROM query(
+    plane_elements_sql(
+        points, elements,
+        to_json({
+            kernel: kernel,
+            phi_num: phi_num,
+            rho_num: rho_num,
+            s_level: s_level,
+            s_ms: s_ms,
+            s_ps: s_ps,
+            max_thickness: max_thickness,
+            min_isotropy: min_isotropy,
+            max_distance: max_distance,
+            min_points: min_points,
+            split: split,
+            orientation_tolerance: orientation_tolerance,
+            max_angle: max_angle,
+            max_offset: max_offset,
+            min_overlap: min_overlap,
+            unit: unit,
+            device: device
+        })
     )
-    FROM (
-        SELECT
-            list(point_id::BIGINT) AS ids,
-            list(x::DOUBLE) AS xs, list(y::DOUBLE) AS ys, list(z::DOUBLE) AS zs
-        FROM query_table(points)
-    ) AS p,
-    (
-        SELECT list({global_id: global_id, identity: identity, mesh: mesh}) AS members
-        FROM spatial_elements(elements)
-    ) AS e
 ) AS m
 ORDER BY m.plane_id, "rank";

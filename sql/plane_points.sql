@@ -45,10 +45,10 @@ CREATE OR REPLACE MACRO plane_points(
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    plane_points_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    plane_points_sql(
+        points::VARCHAR,
+        to_json({
             kernel: kernel,
             phi_num: phi_num,
             rho_num: rho_num,
@@ -62,24 +62,22 @@ SELECT unnest(
             split: split,
             orientation_tolerance: orientation_tolerance,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
--- plane_points over lists, to run tile by tile: a list of structs. All parameters are those of
--- plane_points.
--- point_ids: List of BIGINT.
--- xs: List of DOUBLE of the same length.
--- ys: List of DOUBLE of the same length.
--- zs: List of DOUBLE of the same length.
--- example: SELECT tile, unnest(plane_points_list(list(point_id), list(x), list(y), list(z)), max_depth := 2) FROM points GROUP BY tile
+-- plane_points as an aggregate, to run tile by tile with GROUP BY: a list of structs, the rows of
+-- plane_points. All parameters are those of plane_points.
+-- point_id: A column of type BIGINT.
+-- x: A column of type DOUBLE.
+-- y: A column of type DOUBLE.
+-- z: A column of type DOUBLE.
+-- example: SELECT tile, unnest(plane_points_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
 CREATE OR REPLACE MACRO plane_points_list(
-    point_ids,
-    xs,
-    ys,
-    zs,
+    point_id,
+    x,
+    y,
+    z,
     kernel := 'tangent',
     phi_num := 30,
     rho_num := NULL,
@@ -93,9 +91,8 @@ CREATE OR REPLACE MACRO plane_points_list(
     split := false,
     orientation_tolerance := 5.0,
     device := 'auto'
-) AS plane_points_udf(
-    point_ids, xs, ys, zs,
-    {
+) AS plane_points_aggregate(
+    to_json({
         kernel: kernel,
         phi_num: phi_num,
         rho_num: rho_num,
@@ -109,5 +106,19 @@ CREATE OR REPLACE MACRO plane_points_list(
         split: split,
         orientation_tolerance: orientation_tolerance,
         device: device
-    }
+    })::VARCHAR,
+    0::UTINYINT,
+    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
 );
+
+-- What plane_points_list calls, where the extension that has an aggregate of this name is not
+-- loaded.
+-- example: SELECT tile, unnest(plane_points_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
+CREATE OR REPLACE MACRO plane_points_aggregate(
+    request,
+    part,
+    point_id,
+    x,
+    y,
+    z
+) AS plane_points_udf(list(point_id), list(x), list(y), list(z), any_value(request));

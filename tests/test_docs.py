@@ -179,7 +179,7 @@ def test_what_a_page_shows(con, page):
 
 def test_pages_quote_errors_in_blocks_only():
     """So that no page quotes a sentence that nobody checks."""
-    names = "|".join([*catalogue(), *(macro.name for macro in macros())])
+    names = "|".join([*catalogue(), *(macro.name for macro in macros("native"))])
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
@@ -240,7 +240,7 @@ def test_the_examples_of_the_macros(con):
     for path in sorted((ROOT / "sql").glob("*.sql")):
         if path.stem in ("read_las", "read_grid", "read_ifc", "spatialq_planner", "write_ground"):
             continue
-        for macro in macros():
+        for macro in macros("native"):
             if macro.statement not in path.read_text():
                 continue
             for example in re.findall("^example: (.*)", macro.comment, re.MULTILINE):

@@ -46,8 +46,8 @@ def test_in_sql(example):
                     "FROM range(100)")  # fmt: skip
         assert con.sql("FROM count_above('pts', height := 90)").fetchall() == [(9,)]
         groups = con.sql(
-            "SELECT point_id % 2, unnest(count_above_list(list(point_id), list(x), list(y), "
-            "list(z), height := 50), max_depth := 2) FROM pts GROUP BY 1 ORDER BY 1"
+            "SELECT point_id % 2, unnest(count_above_list(point_id, x, y, "
+            "z, height := 50), max_depth := 2) FROM pts GROUP BY 1 ORDER BY 1"
         ).fetchall()
         assert groups == [(0, 24), (1, 25)]
         with pytest.raises(Exception, match="count_above: height must be a finite number, got nan"):
@@ -60,7 +60,7 @@ def test_in_python_and_its_help(example):
         "count_above"
     )
     assert 'function: Literal["count_above"]' in stubs()["spatialq/__init__.pyi"]
-    (macro, _) = macros_of("count_above")
+    macro, *_ = macros_of("count_above")
     table = parameter_table(macro)
     assert "| `height` | number | `0.0` | Points count that are higher. (units of z) |" in table
 

@@ -1,5 +1,6 @@
 """The one map of types: what SQL and Arrow call the columns of tables."""
 
+import re
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -30,3 +31,17 @@ SQL_TYPES = {arrow: sql for sql, arrow in ARROW_TYPES.items()}
 def arrow_fields(columns: Mapping[str, str]) -> list[tuple[str, pa.DataType]]:
     """Give the fields of an Arrow schema or struct for columns and their SQL types."""
     return [(name, ARROW_TYPES[kind]) for name, kind in columns.items()]
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Give the Arrow type of a SQL type: a plain one, a struct of plain ones, or a list of them."""
+    if kind in ARROW_TYPES:
+        return ARROW_TYPES[kind]
+    if kind.endswith("[]"):
+        return pa.list_(arrow_type(kind.removesuffix("[]")))
+    found = re.fullmatch(r"STRUCT\((.*)\)", kind)
+    if found is None:
+        message = f"no Arrow type is known for {kind}"
+        raise KeyError(message)
+    fields = (field.rsplit(" ", 1) for field in found[1].split(", "))
+    return pa.struct([(name.strip('"'), arrow_type(inner)) for name, inner in fields])

@@ -11,6 +11,7 @@ NUMPY_TYPES = {
     "BOOLEAN": np.bool_,
     "DOUBLE": np.float64,
     "INTEGER": np.int32,
+    "UBIGINT": np.uint64,
     "USMALLINT": np.uint16,
     "UTINYINT": np.uint8,
     "VARCHAR": np.str_,

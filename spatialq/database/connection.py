@@ -14,11 +14,14 @@ from typing import Any
 import duckdb
 
 from spatialq.database.macros import macros
+from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
-from spatialq.functions.sql_text import literal
+from spatialq.database.transport.request import Road
+from spatialq.functions.sql_text import identifier, literal
 from spatialq.runtime import user_cache
 
 MEMORY = ":memory:"
+ALLOW = "allow_unsigned_extensions"
 
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
@@ -47,16 +50,45 @@ def connect(
     >>> con = spatialq.connect()
     >>> con.sql("FROM spatialq_devices()").fetchall()
     """
-    con = duckdb.connect(str(path), read_only=read_only, config=config or {})
+    con, road = _open(str(path), read_only=read_only, config=config or {})
     try:
         if str(path) == MEMORY:
-            _install_in_memory(con)
+            _install_in_memory(con, road)
         else:
             install(con)
     except BaseException:
         con.close()
         raise
     return con
+
+
+def _open(
+    path: str, *, read_only: bool, config: dict[str, Any]
+) -> tuple[duckdb.DuckDBPyConnection, Road]:
+    """Open a database with the extension, or without it where that cannot be.
+
+    DuckDB loads an extension that is not signed by its makers only if that was allowed when the
+    database was opened. It is allowed for ours, and then forbidden again.
+    """
+    if ALLOW in config or loading.problem():
+        con = duckdb.connect(path, read_only=read_only, config=config)
+        return con, _load(con) if ALLOW in config else "lists"
+    try:
+        con = duckdb.connect(path, read_only=read_only, config={**config, ALLOW: "true"})
+    except duckdb.ConnectionException:  # the process has the file open with other settings
+        return duckdb.connect(path, read_only=read_only, config=config), "lists"
+    road = _load(con)
+    con.execute(f"SET {ALLOW} = false")
+    return con, road
+
+
+def _load(con: duckdb.DuckDBPyConnection) -> Road:
+    """Load the extension; a DuckDB that refuses it has the lists."""
+    try:
+        loading.load(con)
+    except duckdb.Error:
+        return "lists"
+    return "native"
 
 
 def connect_quietly(path: str = MEMORY) -> duckdb.DuckDBPyConnection:
@@ -80,41 +112,45 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
         If DuckDB is older than 2.0.
     """
     _require_version()
+    with (
+        con.cursor() as cursor
+    ):  # a transaction of the caller's must not begin before the functions
+        road: Road = "native" if loading.is_loaded(cursor) else "lists"
     with _lock:  # two threads that create the same entry get a catalog conflict
-        _install_functions(con)
-        _install_macros(con)
+        _install_functions(con, road)
+        _install_macros(con, road)
         _connections.add(con)
 
 
-def _install_in_memory(con: duckdb.DuckDBPyConnection) -> None:
+def _install_in_memory(con: duckdb.DuckDBPyConnection, road: Road) -> None:
     """Install on a database that is new and nobody else's: nothing to look for, one transaction."""
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
         with con.cursor() as cursor:
-            _create_functions(cursor)
-        if not _copy_macros(con):
-            con.execute(f"BEGIN; {_statements('memory')} COMMIT")
+            _create_functions(cursor, road)
+        if not _copy_macros(con, road):
+            con.execute(f"BEGIN; {_statements('memory', road)} COMMIT")
         _connections.add(con)
 
 
-def _statements(database: str) -> str:
-    return "".join(macro.statements(database) for macro in macros())
+def _statements(database: str, road: Road) -> str:
+    return "".join(macro.statements(database) for macro in macros(road))
 
 
-def _copy_macros(con: duckdb.DuckDBPyConnection) -> bool:
+def _copy_macros(con: duckdb.DuckDBPyConnection, road: Road) -> bool:
     """Copy the macros from a file that has them, which is ten times as fast as to create them.
 
     The file is in the user's cache folder, and made at the first time. False where there is none,
     it is damaged, or the database may open no files: then nothing is copied.
     """
-    made_by = f"{duckdb.__version__} {_statements('memory')}"
+    made_by = f"{duckdb.__version__} {_statements('memory', road)}"
     try:
         folder = user_cache.folder()
         if folder is None:
             return False
         path = folder / f"macros-{sha256(made_by.encode()).hexdigest()[:32]}.duckdb"
         if not path.exists():
-            _write_macros(path)
+            _write_macros(path, road)
         con.execute(f"ATTACH {literal(str(path))} AS spatialq_macros (READ_ONLY)")
         con.execute("COPY FROM DATABASE spatialq_macros TO memory (SCHEMA)")
         con.execute("DETACH spatialq_macros")
@@ -125,13 +161,14 @@ def _copy_macros(con: duckdb.DuckDBPyConnection) -> bool:
     return True
 
 
-def _write_macros(path: Path) -> None:
+def _write_macros(path: Path, road: Road) -> None:
     """Write the file of macros; it appears whole, however many processes write it at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         part = Path(folder) / "macros.duckdb"
-        with duckdb.connect(part) as con:
-            _create_functions(con)
-            con.execute(_statements("macros"))
+        con, road_there = _open(str(part), read_only=False, config={})
+        with con:
+            _create_functions(con, road_there)
+            con.execute(_statements("macros", road))
         part.replace(path)
 
 
@@ -141,10 +178,12 @@ def _require_version() -> None:
         raise RuntimeError(message)
 
 
-def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] = ()) -> None:
+def _create_functions(
+    con: duckdb.DuckDBPyConnection, road: Road, present: Collection[str] = ()
+) -> None:
     type_of = cache(con.sqltype)  # which takes DuckDB a while, and many are alike
 
-    for function in sql_functions():
+    for function in sql_functions(road):
         if function.name not in present:
             con.create_function(  # type: ignore[call-overload]  # it takes the strings, too
                 function.name,
@@ -157,17 +196,17 @@ def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] =
             )
 
 
-def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
+def _install_functions(con: duckdb.DuckDBPyConnection, road: Road) -> None:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
     with con.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        _create_functions(cursor, {name for (name,) in rows})
+        _create_functions(cursor, road, {name for (name,) in rows})
 
 
-def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
+def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
     (database, read_only) = con.execute(
         "SELECT database_name, readonly FROM duckdb_databases() "
         "WHERE database_name = current_database()"
@@ -179,7 +218,11 @@ def _install_macros(con: duckdb.DuckDBPyConnection) -> None:
         [home],
     ).fetchall()
     present = {(name, is_table): comment for name, is_table, comment in rows}
-    for macro in macros():
+    wanted = macros(road)
+    for macro in macros("lists"):  # one that stands in for an aggregate of the extension hides it
+        if macro not in wanted and (macro.name, macro.is_table) in present:
+            con.execute(f"DROP MACRO {identifier(home)}.main.{macro.name}")
+    for macro in wanted:
         if present.get((macro.name, macro.is_table)) != macro.comment:
             con.execute(macro.statements(home))
 

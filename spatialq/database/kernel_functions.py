@@ -3,6 +3,9 @@
 Users call the macros of `sql/*.sql`, which call these. `spatialq.database.transport` answers.
 """
 
+from spatialq.data.arrow import MESH
+from spatialq.database.transport.columns import ELEMENT, attributes_of, given_by, points_of
+from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
     ElementsInput,
@@ -12,122 +15,67 @@ from spatialq.functions.declaration import (
 )
 from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
 
-MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
-ELEMENT = f"STRUCT(global_id VARCHAR, identity UBIGINT, mesh {MESH})"
 TRANSPORT = "spatialq.database.transport"
 
 
-def kernel_functions(function: Function) -> tuple[SqlFunction, ...]:
+def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
     """Give the SQL functions of a spatial function.
 
-    `<name>_udf` gets a list for each column and a struct of the parameters and the device, and
-    gives a list of structs. One row is one call of the kernel, so that it serves a whole table (one
-    row) and GROUP BY (one row per group). Functions that take files, too, have `<name>_sql`, which
-    writes the query while it is bound, and one more that works on files.
+    `<name>_sql` writes the query of a call while it is bound. On the road of lists that query calls
+    `<name>_udf`, which gets a list for each column and the request as JSON, and gives a list of
+    structs: one row is one call of the kernel, so that it serves a whole table (one row) and GROUP
+    BY (one row per group). What reads files on that road has a function of its own.
     """
+    rows = f"{struct_type(given_by(function))}[]"
+
+    def writes_query(module: str, *parameters: str) -> SqlFunction:
+        return SqlFunction(
+            f"{function.name}_sql", (*parameters, "VARCHAR"), "VARCHAR",
+            f"{TRANSPORT}.{module}:query", (function, road), volatile=False,
+        )  # fmt: skip
+
+    def runs(name: str, implementation: str, *parameters: str, returns: str = rows) -> SqlFunction:
+        # What gets only constants would run while DuckDB plans, and in EXPLAIN. What gets lists is
+        # not volatile: in a correlated subquery DuckDB would run it for each outer row.
+        return SqlFunction(
+            f"{function.name}_{name}", parameters, returns,
+            f"{TRANSPORT}.{implementation}", (function,), volatile=name != "udf",
+        )  # fmt: skip
+
     match function.inputs:
-        case PointsInput(attributes=attributes):
-            return _of_points(function, dict(attributes))
-        case GridInput():
-            return _of_grid(function)
-        case ElementsInput():
-            return _of_elements(function)
-        case PointsAndElementsInput():
+        case PointsInput():
+            lists = (f"{kind}[]" for kind in points_of(function).values())
+            of_files = runs("files", "points:of_files", "VARCHAR")
             return (
+                writes_query("points", "VARCHAR"),
+                runs("udf", "points:of_lists", *lists, "VARCHAR"),
+                *((of_files,) if attributes_of(function) else ()),
+            )
+        case GridInput():
+            band = struct_type({"rows": rows, "valued": "BIGINT"})
+            return (
+                writes_query("grid", "VARCHAR", "DOUBLE", "BIGINT"),
+                runs("udf", "grid:of_lists", *["DOUBLE[]"] * 3, "VARCHAR"),
+                runs("band", "grid:of_band", "VARCHAR", "BIGINT", "BIGINT", returns=band),
+            )
+        case ElementsInput():
+            columns = function.output.columns.items()
+            pair = {name: kind for name, kind in columns if name not in ("a", "b")}
+            return (
+                writes_query("elements", "VARCHAR", "VARCHAR", "VARCHAR"),
+                runs("udf", "elements:of_sets", f"{ELEMENT}[]", f"{ELEMENT}[]", "VARCHAR"),
                 SqlFunction(
-                    f"{function.name}_udf",
-                    (*_point_lists(function), f"{ELEMENT}[]", parameters_type(function.parameters)),
-                    _rows(function),
-                    f"{TRANSPORT}.points_and_elements:of_lists",
+                    f"{function.name}_of_meshes",
+                    (MESH, MESH, parameters_type(function.parameters)),
+                    struct_type({"found": "BOOLEAN", **pair}),
+                    f"{TRANSPORT}.elements:of_meshes",
                     (function,),
+                    volatile=False,  # so that a result that a query names is not computed twice
                 ),
             )
-
-
-def _rows(function: Function) -> str:
-    return f"{struct_type(function.output.columns)}[]"
-
-
-def _point_lists(function: Function) -> tuple[str, ...]:
-    return ("BIGINT[]", *("DOUBLE[]" for _ in function.inputs.columns))
-
-
-def _of_points(function: Function, attributes: dict[str, str]) -> tuple[SqlFunction, ...]:
-    lists = (f"{kind}[]" for kind in attributes.values())
-    of_lists = SqlFunction(
-        f"{function.name}_udf",
-        (*_point_lists(function), *lists, parameters_type(function.parameters)),
-        _rows(function),
-        f"{TRANSPORT}.points:of_lists",
-        (function,),
-    )
-    if not attributes:
-        return (of_lists,)
-    return (
-        of_lists,
-        SqlFunction(
-            f"{function.name}_sql",
-            ("VARCHAR", "VARCHAR"),
-            "VARCHAR",
-            f"{TRANSPORT}.clouds:query",
-            (function,),
-            volatile=False,
-        ),
-        SqlFunction(
-            f"{function.name}_files",
-            ("VARCHAR",),
-            _rows(function),
-            f"{TRANSPORT}.clouds:of_files",
-            (function,),
-        ),
-    )
-
-
-def _of_grid(function: Function) -> tuple[SqlFunction, ...]:
-    lists = tuple("DOUBLE[]" for _ in function.inputs.columns)
-    return (
-        SqlFunction(
-            f"{function.name}_sql",
-            ("VARCHAR", "DOUBLE", "BIGINT", "VARCHAR"),
-            "VARCHAR",
-            f"{TRANSPORT}.grid:query",
-            (function,),
-            volatile=False,
-        ),
-        SqlFunction(
-            f"{function.name}_udf",
-            (*lists, "VARCHAR"),
-            _rows(function),
-            f"{TRANSPORT}.grid:of_lists",
-            (function,),
-        ),
-        SqlFunction(
-            f"{function.name}_band",
-            ("VARCHAR", "BIGINT", "BIGINT"),
-            struct_type({"rows": _rows(function), "valued": "BIGINT"}),
-            f"{TRANSPORT}.grid:of_band",
-            (function,),
-        ),
-    )
-
-
-def _of_elements(function: Function) -> tuple[SqlFunction, ...]:
-    columns, options = function.output.columns, parameters_type(function.parameters)
-    pair = {name: kind for name, kind in columns.items() if name not in ("a", "b")}
-    return (
-        SqlFunction(
-            f"{function.name}_udf",
-            (f"{ELEMENT}[]", f"{ELEMENT}[]", "BOOLEAN", options),
-            f"{struct_type({**columns, 'flags': 'VARCHAR[]'})}[]",
-            f"{TRANSPORT}.elements:of_sets",
-            (function,),
-        ),
-        SqlFunction(
-            f"{function.name}_of_meshes",
-            (MESH, MESH, options),
-            struct_type({"found": "BOOLEAN", **pair}),
-            f"{TRANSPORT}.elements:of_meshes",
-            (function,),
-            volatile=False,  # so that a query may name a result, and it is not computed twice
-        ),
-    )
+        case PointsAndElementsInput():
+            lists = (f"{kind}[]" for kind in points_of(function).values())
+            return (
+                writes_query("points_and_elements", "VARCHAR", "VARCHAR"),
+                runs("udf", "points_and_elements:of_lists", *lists, f"{ELEMENT}[]", "VARCHAR"),
+            )

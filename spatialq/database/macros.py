@@ -6,6 +6,8 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
 
+from spatialq.database.transport.request import Road
+from spatialq.functions.macros import AGGREGATE
 from spatialq.functions.sql_text import identifier, literal
 
 STATEMENT = re.compile(
@@ -34,8 +36,8 @@ class Macro(NamedTuple):
 
 
 @cache
-def macros() -> tuple[Macro, ...]:
-    """All macros, each after those that it calls."""
+def macros(road: Road) -> tuple[Macro, ...]:
+    """All macros for a road, each after those that it calls."""
     found: dict[str, Macro] = {}
     end = f"\n\nspatialq {version('spatialq')}"
     for file in sorted(files("spatialq.sql").iterdir(), key=lambda file: file.name):
@@ -55,4 +57,6 @@ def macros() -> tuple[Macro, ...]:
     for macro in found.values():
         if macro.name not in ordered:
             add(macro)
-    return tuple(ordered.values())
+    return tuple(
+        macro for macro in ordered.values() if road == "lists" or not macro.name.endswith(AGGREGATE)
+    )

@@ -6,6 +6,7 @@ Only names and types are here; what answers is imported at the first call.
 from functools import cache
 
 from spatialq.database.kernel_functions import kernel_functions
+from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import catalogue, helpers
 from spatialq.functions.sql_function import SqlFunction, struct_type
 from spatialq.io.ifc import columns as ifc
@@ -79,6 +80,7 @@ PLAN = {
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 PLANNER_TABLES = "spatialq.database.planner_tables"
+TRANSPORT = "spatialq.database.transport"
 
 
 def _list_of(columns: dict[str, str]) -> str:
@@ -141,17 +143,17 @@ ENGINE = (
         )
     ),
     SqlFunction(
-        "spatialq_sets_sql",
-        ("VARCHAR",) * 3,
-        "VARCHAR",
-        f"{ELEMENT_SETS}:sets_sql",
-        volatile=False,
-    ),
-    SqlFunction(
         "spatialq_related_sql",
         ("BOOLEAN", "VARCHAR", "VARCHAR"),
         "VARCHAR",
         f"{ELEMENT_SETS}:related_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_refuse",
+        ("VARCHAR", "VARCHAR"),
+        "BIGINT",
+        f"{TRANSPORT}.refusal:refuse",
         volatile=False,
     ),
     SqlFunction(
@@ -171,7 +173,7 @@ ENGINE = (
 
 
 @cache
-def sql_functions() -> tuple[SqlFunction, ...]:
+def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
-    kernels = (made for each in catalogue().values() for made in kernel_functions(each))
+    kernels = (made for each in catalogue().values() for made in kernel_functions(each, road))
     return (*kernels, *helpers(), *ENGINE)

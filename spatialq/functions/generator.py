@@ -15,6 +15,7 @@ from pathlib import Path
 from spatialq.functions.catalogue import Function, catalogue, folders
 from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
+    AGGREGATE,
     DEVICE,
     POINTS,
     Argument,
@@ -66,7 +67,11 @@ def macros_of(folder: str) -> tuple[Macro, ...]:
 def _derived(function: Function) -> tuple[Macro, ...]:
     match function.inputs:
         case PointsInput(attributes=attributes):
-            return (_of_table(function, attributes), _of_lists(function, attributes))
+            return (
+                _of_table(function, attributes),
+                _of_groups(function, attributes),
+                _aggregate(function, attributes),
+            )
         case GridInput():
             return (_of_grid(function),)
     return ()
@@ -74,61 +79,70 @@ def _derived(function: Function) -> tuple[Macro, ...]:
 
 def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
     """Write the table macro of a function of points."""
-    if attributes:
-        doc = CLOUD.doc.format(attributes=" ".join(attributes))
-        points = Argument("points", doc)
-        body = (
-            f"FROM query(\n    {function.name}_sql(\n        points::VARCHAR,\n"
-            f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)"
-        )
-    else:
-        points = POINTS
-        lists = ["list(point_id::BIGINT)"]
-        lists += [f"list({name}::DOUBLE)" for name in function.inputs.columns]
-        body = (
-            f"SELECT unnest(\n    {function.name}_udf(\n        {', '.join(lists)},\n"
-            f"        {indent(struct(function.parameters), 2)}\n    ),\n    recursive := true\n)\n"
-            "FROM query_table(points)"
-        )
+    doc = CLOUD.doc.format(attributes=" ".join(attributes))
     return Macro(
         function.name,
         function.output.summary,
-        (points, *arguments_of(function.parameters), DEVICE),
-        body,
+        (
+            Argument("points", doc) if attributes else POINTS,
+            *arguments_of(function.parameters),
+            DEVICE,
+        ),
+        f"FROM query(\n    {function.name}_sql(\n        points::VARCHAR,\n"
+        f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),
     )
 
 
-def _of_lists(function: Function, attributes: Mapping[str, str]) -> Macro:
-    """Write the scalar macro that serves GROUP BY."""
-    lists = [f"{name}s" for name in ("point_id", *function.inputs.columns)]
-    more = [(_plural(name), kind) for name, kind in attributes.items()]
+def _columns(function: Function, attributes: Mapping[str, str]) -> dict[str, str]:
+    return {"point_id": "BIGINT", **dict.fromkeys(function.inputs.columns, "DOUBLE"), **attributes}
+
+
+def _group_by(function: Function) -> str:
+    call = f"{function.name}_list(point_id, x, y, z)"
+    return f"SELECT tile, unnest({call}, max_depth := 2) FROM points GROUP BY tile"
+
+
+def _of_groups(function: Function, attributes: Mapping[str, str]) -> Macro:
+    """Write the macro that serves GROUP BY."""
+    columns = _columns(function, attributes)
     arguments = [
-        Argument(lists[0], "List of BIGINT."),
-        *(Argument(name, "List of DOUBLE of the same length.") for name in lists[1:]),
-        *(Argument(each, f"{kind}[] of the same length, or NULL.", "NULL") for each, kind in more),
-    ]
-    call = f"{function.name}_list(list(point_id), list(x), list(y), list(z))"
-    example = f"SELECT tile, unnest({call}, max_depth := 2) FROM points GROUP BY tile"
+        Argument(name, f"A column of type {kind}{', or NULL' * (name in attributes)}.",
+                 "NULL" if name in attributes else None, kind)
+        for name, kind in columns.items()
+    ]  # fmt: skip
+    casts = ", ".join(f"{name}::{kind}" for name, kind in columns.items())
     return Macro(
         f"{function.name}_list",
-        f"{function.name} over lists, to run tile by tile: a list of structs. All parameters are "
-        f"those of {function.name}.",
+        f"{function.name} as an aggregate, to run tile by tile with GROUP BY: a list of structs, "
+        f"the rows of {function.name}. All parameters are those of {function.name}.",
         (*arguments, *map(_undocumented, (*arguments_of(function.parameters), DEVICE))),
-        f"{function.name}_udf(\n    {', '.join([*lists, *(each for each, _ in more)])},\n"
-        f"    {indent(struct(function.parameters))}\n)",
-        (example,),
+        f"{function.name}{AGGREGATE}(\n    to_json({indent(struct(function.parameters))})"
+        f"::VARCHAR,\n    0::UTINYINT,\n    {casts}\n)",
+        (_group_by(function),),
+        is_table=False,
+    )
+
+
+def _aggregate(function: Function, attributes: Mapping[str, str]) -> Macro:
+    """Write the aggregate for connections without the extension, which has one of this name."""
+    names = tuple(_columns(function, attributes))
+    arguments = (Argument(name, "") for name in ("request", "part", *names))
+    lists = ", ".join(f"list({name})" for name in names)
+    return Macro(
+        f"{function.name}{AGGREGATE}",
+        f"What {function.name}_list calls, where the extension that has an aggregate of this name "
+        "is not loaded.",
+        tuple(arguments),
+        f"{function.name}_udf({lists}, any_value(request))",
+        (_group_by(function),),
         is_table=False,
     )
 
 
 def _undocumented(argument: Argument) -> Argument:
     return replace(argument, doc="")
-
-
-def _plural(name: str) -> str:
-    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def _of_grid(function: Function) -> Macro:
@@ -152,7 +166,7 @@ def sql_files() -> dict[str, str]:
     owners = {}
     for folder in folders():
         for macro in macros_of(folder):
-            base = macro.name.removesuffix("_list")
+            base = macro.name.removesuffix("_list").removesuffix(AGGREGATE)
             file = base if base in catalogue() and catalogue()[base].folder == folder else folder
             files.setdefault(file, []).append(macro)
             owners[file] = folder

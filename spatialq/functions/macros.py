@@ -37,6 +37,9 @@ class Macro:
     is_table: bool = True
 
 
+AGGREGATE = "_aggregate"
+"""Ends the names of macros that stand in for aggregates of the extension."""
+
 POINTS = Argument(
     "points", "Name of a table or view with point_id, x, y and z; point_id must be unique."
 )

@@ -362,7 +362,7 @@ def test_all_columns_come_along_and_files_are_tables(con, tmp_path):
 
 
 def test_no_name_of_the_macro_is_in_the_way(con):
-    (macro,) = (macro for macro in macros() if macro.name == "lod_select")
+    (macro,) = (macro for macro in macros("native") if macro.name == "lod_select")
     names = re.findall(r"^(?:WITH )?(\w+) AS .*\(", macro.statement, re.MULTILINE)
     assert len(names) == 10
     camera = CAMERAS["from above"]

@@ -138,10 +138,7 @@ def test_each_option_reaches_the_kernel(con, option):
     expected = kernel(**option)
     assert con.sql(f"FROM build_lod(pts, {named})").fetchall() == expected
     assert expected != kernel()
-    lists = (
-        "list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), "
-        "list(intensity), list(classification)"
-    )
+    lists = "point_id, x, y, z, red, green, blue, intensity, classification"
     ((nodes,),) = con.sql(f"SELECT build_lod_list({lists}, {named}) FROM pts").fetchall()
     assert [tuple(node.values()) for node in nodes] == expected
     assert spatialq.run("build_lod", **CLOUD, **chosen)["count"].tolist() == [
@@ -161,14 +158,14 @@ def test_the_defaults(con, monkeypatch):
 
     monkeypatch.setattr(Function, "kernel", note)
     con.sql("FROM build_lod(pts)").fetchall()
-    con.sql("SELECT build_lod_list(list(point_id), list(x), list(y), list(z)) FROM pts").fetchall()
+    con.sql("SELECT build_lod_list(point_id, x, y, z) FROM pts").fetchall()
     assert reached == [Options()] * 2
 
 
 def test_group_by_runs_each_group_by_itself(con):
     rows = con.sql(
-        "SELECT tile, unnest(build_lod_list(list(point_id), list(x), list(y), list(z), "
-        f"reds := list(red), {SIZES}), max_depth := 2) "
+        "SELECT tile, unnest(build_lod_list(point_id, x, y, z, "
+        f"red := red, {SIZES}), max_depth := 2) "
         "FROM (SELECT *, x > 500020 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     for tile in (False, True):

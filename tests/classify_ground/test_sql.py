@@ -71,7 +71,7 @@ def test_each_option_reaches_the_kernel(con, option):
 
 def test_group_by_runs_each_group_by_itself(con):
     rows = con.sql(
-        "SELECT tile, classify_ground_list(list(point_id), list(x), list(y), list(z), "
+        "SELECT tile, classify_ground_list(point_id, x, y, z, "
         "object_width := 20) FROM (SELECT *, x > 50 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     assert len(rows) == 2

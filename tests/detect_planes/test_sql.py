@@ -86,7 +86,7 @@ def test_all_ways_to_call_it_give_what_the_kernel_gives(con, call):
     ],
 )
 def test_each_option_reaches_the_kernel(con, monkeypatch, function, option):
-    """From the table macro and from the one over lists."""
+    """From the table macro and from the aggregate."""
     reached = []
 
     def note(udf, _):
@@ -100,8 +100,8 @@ def test_each_option_reaches_the_kernel(con, monkeypatch, function, option):
     ((name, value),) = option.items()
     chosen = f"{name} := {value!r}"
     con.sql(f"FROM {function}('pts', {chosen})").fetchall()
-    lists = "list(point_id), list(x), list(y), list(z)"
-    con.sql(f"SELECT {function}_list({lists}, {chosen}) FROM pts").fetchall()
+    columns = "point_id, x, y, z"
+    con.sql(f"SELECT {function}_list({columns}, {chosen}) FROM pts").fetchall()
     assert [options.function for options in reached] == [function] * 2
     assert {name: getattr(reached[0], name) for name in option} == option
     assert reached[0] == reached[1] == type(reached[0])(**option)
@@ -109,7 +109,7 @@ def test_each_option_reaches_the_kernel(con, monkeypatch, function, option):
 
 def test_group_by_runs_each_group_by_itself(con):
     rows = con.sql(
-        "SELECT tile, detect_planes_list(list(point_id), list(x), list(y), list(z), "
+        "SELECT tile, detect_planes_list(point_id, x, y, z, "
         "max_distance := 0.02) FROM (SELECT *, x > 3 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     assert len(rows) == 2

@@ -77,7 +77,7 @@ def test_ground_of_a_view(con):
 
 def test_group_by_makes_a_grid_a_tile(con):
     rows = con.sql(
-        "SELECT tile, ground_surface_list(list(point_id), list(x), list(y), list(z)) "
+        "SELECT tile, ground_surface_list(point_id, x, y, z) "
         "FROM (SELECT *, y > 20 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     assert len(rows) == 2

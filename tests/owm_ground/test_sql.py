@@ -88,7 +88,7 @@ def test_a_common_table_expression_and_an_open_transaction(con):
 
 def test_group_by_runs_each_group_by_itself(con):
     rows = con.sql(
-        "SELECT tile, owm_ground_list(list(point_id), list(x), list(y), list(z), cell_size := 0) "
+        "SELECT tile, owm_ground_list(point_id, x, y, z, cell_size := 0) "
         "FROM (SELECT *, x > 50 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     assert len(rows) == 2
@@ -101,7 +101,7 @@ def test_group_by_runs_each_group_by_itself(con):
 def test_many_groups_on_many_threads(con):
     con.execute("SET threads = 4")
     query = (
-        "SELECT tile, len(owm_ground_list(list(point_id), list(x), list(y), list(z), "
+        "SELECT tile, len(owm_ground_list(point_id, x, y, z, "
         "window_size := 2, overlap := 0.5)) FROM (SELECT *, point_id % 997 AS tile FROM pts) "
         "GROUP BY tile ORDER BY tile"
     )

@@ -91,7 +91,7 @@ def test_the_planes_are_those_of_detect_planes(con):
 
 
 def test_the_arguments_of_the_macro_are_the_options(con):
-    (statement,) = (macro.statement for macro in macros() if macro.name == "plane_elements")
+    (statement,) = (macro.statement for macro in macros("native") if macro.name == "plane_elements")
     given = dict(re.findall(r"^    (\w+) := (.*?),?$", statement, re.MULTILINE))
     assert given.pop("device") == "'auto'"
     defaults = {each.name: each.default for each in parameters_of(Options)}
@@ -102,7 +102,7 @@ def test_the_arguments_of_the_macro_are_the_options(con):
 
 
 def test_the_example_of_the_macro(con):
-    (comment,) = (macro.comment for macro in macros() if macro.name == "plane_elements")
+    (comment,) = (macro.comment for macro in macros("native") if macro.name == "plane_elements")
     (example,) = re.findall("example: (.*)", comment)
     assert con.sql(f"SELECT global_id FROM ({example})").fetchall() == [("east",)]
 

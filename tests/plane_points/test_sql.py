@@ -52,7 +52,7 @@ def test_all_ways_to_call_it_give_what_the_kernel_gives(con, call):
 
 def test_group_by_runs_each_group_by_itself(con):
     rows = con.sql(
-        "SELECT tile, plane_points_list(list(point_id), list(x), list(y), list(z), "
+        "SELECT tile, plane_points_list(point_id, x, y, z, "
         "max_distance := 0.02) FROM (SELECT *, x > 3 AS tile FROM pts) GROUP BY tile"
     ).fetchall()
     assert len(rows) == 2

@@ -57,7 +57,7 @@ def test_options(con, function, arguments, sentence):
     sizes = {"scales": "[2, 3]", "example_scale": "5"}
     rest = "".join(f", {name} := {value}" for name, value in sizes.items() if name not in given)
     query = f"FROM {function}(cells, {arguments}{rest})"
-    assert f"ValueError: {function}: {sentence}" in refused(con, query)
+    assert f"{function}: {sentence}" in refused(con, query)
 
 
 def test_the_grid_must_be_named(con):
@@ -98,7 +98,7 @@ def test_cells(con, columns, sentence):
         f"WITH bad AS (SELECT * REPLACE ({columns}) FROM cells) FROM pops_features(bad, {SIZES})"
     )
     message = refused(con, query)
-    assert "ValueError: pops_features: " in message
+    assert "pops_features: " in message
     assert sentence in message
 
 

@@ -27,14 +27,12 @@ def _of_sets(direction: str) -> Macro:
         name,
         f"The pairs of which b lies {WORDS[direction]} a.",
         (*SETS, *CHOSEN, DEVICE),
-        f"""SELECT unnest(
-    direction_udf(
-        s.a, s.b, s.within,
-        {options}
-    ),
-    max_depth := 2
-)
-FROM query(spatialq_sets_sql('{name}', a, b)) AS s""",
+        f"""FROM query(
+    direction_sql(
+        '{name}', a, b,
+        to_json({options})
+    )
+)""",
         (f"FROM {name}('slabs', 'walls', model := 'halfspace', strict := true)",),
         "a b flags",
     )

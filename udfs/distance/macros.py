@@ -23,17 +23,13 @@ NEAREST = """CASE WHEN k >= 1 THEN k + 1
 
 def of_sets(name: str, **fixed: object) -> str:
     """Write the query that runs the kernel on two tables."""
-    options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 3)
+    options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 2)
     return f"""SELECT p.*
-FROM (
-    SELECT unnest(
-        distance_udf(
-            s.a, s.b, s.within,
-            {options}
-        ),
-        max_depth := 2
+FROM query(
+    distance_sql(
+        '{name}', a, b,
+        to_json({options})
     )
-    FROM query(spatialq_sets_sql('{name}', a, b)) AS s
 ) AS p"""
 
 

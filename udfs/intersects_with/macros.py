@@ -14,17 +14,13 @@ TOLERANCE = arguments_of(PARAMETERS, "tolerance")
 
 def of_sets(name: str, columns: str, **fixed: object) -> str:
     """Write the query that runs the kernel on two tables."""
-    options = indent(struct(PARAMETERS, OWN, **fixed), 3)
+    options = indent(struct(PARAMETERS, OWN, **fixed), 2)
     return f"""SELECT {columns}
-FROM (
-    SELECT unnest(
-        intersects_with_udf(
-            s.a, s.b, s.within,
-            {options}
-        ),
-        max_depth := 2
+FROM query(
+    intersects_with_sql(
+        '{name}', a, b,
+        to_json({options})
     )
-    FROM query(spatialq_sets_sql('{name}', a, b)) AS s
 ) AS p
 {WITHOUT_RELATED}"""
 

@@ -33,24 +33,11 @@ MACROS = (
         ORDER BY m.nearest DESC, m.overlap DESC, abs(m.deviation), m.global_id
     ) AS "rank",
     m.* EXCLUDE (plane_id)
-FROM (
-    SELECT unnest(
-        plane_elements_udf(
-            p.ids, p.xs, p.ys, p.zs, e.members,
-            {indent(struct(PARAMETERS), 3)}
-        ),
-        max_depth := 2
+FROM query(
+    plane_elements_sql(
+        points, elements,
+        to_json({indent(struct(PARAMETERS), 2)})
     )
-    FROM (
-        SELECT
-            list(point_id::BIGINT) AS ids,
-            list(x::DOUBLE) AS xs, list(y::DOUBLE) AS ys, list(z::DOUBLE) AS zs
-        FROM query_table(points)
-    ) AS p,
-    (
-        SELECT list({{global_id: global_id, identity: identity, mesh: mesh}}) AS members
-        FROM spatial_elements(elements)
-    ) AS e
 ) AS m
 ORDER BY m.plane_id, "rank\"""",
         tuple(OUTPUT.examples),

@@ -1,4 +1,4 @@
-"""What all transports share: lists in, parameters of a call, lists of structs out."""
+"""What all transports share: lists in, lists of structs out."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,26 +20,26 @@ def each_list(column: Any) -> Iterator[Any]:
             yield chunk.values.slice(offsets[k], stop - offsets[k])
 
 
-def choose(function: Function, given: Mapping[str, Any]) -> tuple[Any, str]:
-    """Make the parameters of a call in SQL, and the requested device.
-
-    Raises
-    ------
-    ValueError
-        As `Function.choose`; also if a parameter is NULL that must have a value.
-    """
-    named = {name: value for name, value in given.items() if name != "device"}
-    for each in function.parameters:
-        if not each.is_optional and named.get(each.name, 0) is None:
-            message = f"{function.name}: {each.name} must not be NULL"
-            raise ValueError(message)
-    return function.choose(named), given["device"]
-
-
 def structs(
-    function: Function, result: Mapping[str, Any], columns: Mapping[str, str] | None = None
+    function: Function,
+    result: Mapping[str, Any],
+    columns: Mapping[str, str] | None = None,
+    *,
+    as_it_is: bool = False,
 ) -> Any:
-    """Make an Arrow array of structs of what a kernel gave."""
+    """Make an Arrow array of structs of what a kernel gave.
+
+    Parameters
+    ----------
+    function : Function
+    result : mapping
+        The columns that its kernel gave.
+    columns : mapping, optional
+        Columns and their SQL types, by default those of the function's output.
+    as_it_is : bool
+        Whether NaN stays NaN and a truth value a byte, so that nothing is copied: the extension
+        makes NULL and BOOLEAN of them.
+    """
     output = function.output
     columns = output.columns if columns is None else columns
     arrays = []
@@ -54,8 +54,11 @@ def structs(
         elif name in output.codes:
             values = pa.array(output.codes[name], pa.string()).take(pa.array(values))
         mask = values == output.nulls[name] if name in output.nulls else None
+        if as_it_is and kind == "BOOLEAN":
+            arrays.append(pa.array(np.asarray(values, np.bool_).view(np.uint8), mask=mask))
+            continue
         # from_pandas: a kernel says "no value" with NaN, SQL with NULL
-        arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=True))
+        arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=not as_it_is))
     return pa.StructArray.from_arrays(arrays, names=list(columns))
 
 

@@ -1,5 +1,6 @@
 """From tables of elements to a kernel and back: meshes in, plan, run, log, pairs out."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,30 +10,91 @@ import pyarrow.compute as pc
 
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.meshes import Meshes
-from spatialq.database.transport.arrow import choose, list_of_structs, structs
+from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.columns import given_by
+from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 
 FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 """What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
 
 
-def of_sets(function: Function, firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
-    """Run the kernel once a row, on two lists of elements, and give a list of pairs.
+def query(
+    function: Function, road: Road, callers: Any, firsts: Any, seconds: Any, options: Any
+) -> Any:
+    """Write the query that calls a function of elements; parameters travel as JSON."""
+    columns = (callers, firsts, seconds, options)
+    calls = zip(*(column.to_pylist() for column in columns), strict=True)
+    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
 
-    `within` says that all pairs within the first are asked for instead.
+
+def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any:
+    """Run the kernel once a row, on two lists of elements, and give a list of pairs."""
+    rows = zip(each_table(firsts), each_table(seconds), requests.to_pylist(), strict=True)
+    return list_of_structs([
+        pairs
+        for a, b, text in rows
+        for pairs in answers(function, Request.of(text), [a, b], as_it_is=False)
+    ])  # fmt: skip
+
+
+def answers(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+) -> Iterator[Any]:
+    """Run the kernel and give its pairs as an Arrow array of structs.
+
+    Parameters
+    ----------
+    function : Function
+    request : Request
+        Whose `source` says whether all pairs `within` the first table are asked for.
+    parts : sequence of mapping of str to Arrow array
+        The elements of the first and the second table.
+    as_it_is : bool
+        As for `structs`.
     """
-    rows = zip(
-        each_set(function, "a", firsts),
-        each_set(function, "b", seconds),
-        within.to_pylist(),
-        options.to_pylist(),
-        strict=True,
+    a = set_of(function, "a", parts[0])
+    b = None if request.source["within"] else set_of(function, "b", parts[1])
+    yield _pairs(function, a, b, request, as_it_is=as_it_is)
+
+
+def source_of(elements: str, part: int) -> Source:
+    """Say how a function gets the elements of a table."""
+    columns = {
+        "global_id": "global_id",
+        "identity": "identity",
+        "vertices": "mesh.vertices",
+        "faces": "mesh.faces",
+    }
+    return Source(columns, f"spatial_elements({literal(elements)})", part)
+
+
+def list_of(elements: str) -> str:
+    """Write the query for the list of a table's elements."""
+    row = "{global_id: global_id, identity: identity, mesh: mesh}"
+    return f"(SELECT list({row}) FROM spatial_elements({literal(elements)}))"
+
+
+def _query(
+    function: Function, road: Road, caller: str, a: str | None, b: str | None, text: str
+) -> str:
+    if a is None:
+        message = f"{caller}: a must be the name of a table of elements, got NULL"
+        raise ValueError(message)
+    request = Request.new(text, within=b is None)
+    request.choose(function)  # wrong ones are rejected while the query is bound
+    second = "NULL" if b is None else list_of(b)
+    lists = (
+        f"SELECT unnest({function.name}_udf({list_of(a)}, {second}, {literal(request.text)}), "
+        "max_depth := 2)"
     )
-    return list_of_structs(
-        [_pairs(function, a, None if alone else b, chosen) for a, b, alone, chosen in rows]
-    )
+    tables = [a] if b is None else [a, b]
+    sources = [source_of(table, part) for part, table in enumerate(tables)]
+    return call_of(function, road, request, sources, lists)
 
 
 def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
@@ -42,7 +104,7 @@ def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> An
 
 
 @dataclass(frozen=True)
-class _Set:
+class ElementSet:
     """The elements of one argument, and what names them in the result."""
 
     global_id: pa.Array
@@ -53,37 +115,50 @@ class _Set:
     meshes: Meshes
 
 
-def each_set(function: Function, argument: str, column: Any) -> Any:
-    """Give the set of each row; NULL, as list() gives for no rows at all, has no elements."""
-    for chunk in column.chunks:
-        offsets = chunk.offsets.to_pylist()
-        for k, valid in enumerate(chunk.is_valid().to_pylist()):
-            stop = offsets[k + 1] if valid else offsets[k]
-            rows = chunk.values.slice(offsets[k], stop - offsets[k])
-            global_id = rows.field("global_id")
-            codes = global_id.dictionary_encode().indices.fill_null(-1).to_numpy()
-            known = codes[codes >= 0]
-            yield _Set(
-                global_id,
-                rows.field("identity").fill_null(0).to_numpy(),
-                (codes >= 0) & (np.bincount(known, minlength=1)[codes] > 1),
-                _meshes(f"{function.name}: {argument}", rows.field("mesh"), global_id),
-            )
+def each_table(column: Any) -> Iterator[dict[str, Any]]:
+    """Give the columns of each list of elements, as the extension collects them."""
+    for rows in each_list(column):
+        mesh = rows.field("mesh")
+        if mesh.null_count:  # what is below a NULL may be anything
+            mesh = pc.if_else(mesh.is_valid(), mesh, pa.scalar(EMPTY, mesh.type))
+        yield {
+            "global_id": rows.field("global_id"),
+            "identity": rows.field("identity"),
+            "vertices": mesh.field("vertices"),
+            "faces": mesh.field("faces"),
+        }
 
 
-def _meshes(place: str, column: Any, global_id: Any = None) -> Meshes:
-    """View an Arrow column of meshes as arrays; copied only where some are NULL.
+def set_of(function: Function, argument: str, columns: Mapping[str, Any]) -> ElementSet:
+    """Make the set of elements that a kernel gets of the columns of a table.
+
+    Raises
+    ------
+    ValueError
+        If a mesh is broken.
+    """
+    global_id = columns["global_id"]
+    codes = global_id.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    known = codes[codes >= 0]
+    return ElementSet(
+        global_id,
+        columns["identity"].fill_null(0).to_numpy(),
+        (codes >= 0) & (np.bincount(known, minlength=1)[codes] > 1),
+        _meshes(f"{function.name}: {argument}", columns["vertices"], columns["faces"], global_id),
+    )
+
+
+def _meshes(place: str, vertices: Any, faces: Any, global_id: Any = None) -> Meshes:
+    """View Arrow columns of lists as the arrays of meshes.
 
     Raises
     ------
     ValueError
         If a mesh is broken; the sentence begins with `place`.
     """
-    if column.null_count:  # what is below a NULL may be anything
-        column = pc.if_else(column.is_valid(), column, pa.scalar(EMPTY, column.type))
-    vertices, vertex_starts = _flat(place, "vertices", column.field("vertices"), global_id)
-    faces, face_starts = _flat(place, "faces", column.field("faces"), global_id)
-    meshes = Meshes(vertices, faces, vertex_starts, face_starts)
+    points, point_starts = _flat(place, "vertices", vertices, global_id)
+    corners, corner_starts = _flat(place, "faces", faces, global_id)
+    meshes = Meshes(points, corners, point_starts, corner_starts)
     require_whole_meshes(place, meshes, global_id)
     return meshes
 
@@ -106,10 +181,12 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
     return values.to_numpy(zero_copy_only=True).reshape(-1, 3), starts
 
 
-def _pairs(function: Function, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
+def _pairs(
+    function: Function, a: ElementSet, b: ElementSet | None, request: Request, *, as_it_is: bool
+) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(function, sets, *choose(function, chosen))
+    result, _ = call(function, sets, *request.choose(function))
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
@@ -120,18 +197,17 @@ def _pairs(function: Function, a: _Set, b: _Set | None, chosen: dict[str, Any]) 
     odd[:, 1] = result.get("b_open", False)
     odd[:, 2] = a.is_duplicate[result["a"]]
     odd[:, 3] = other.is_duplicate[result["b"]]
-    pairs = structs(function, {
+    named = {
         **result,
         "a": a.global_id.take(pa.array(result["a"])),
         "b": other.global_id.take(pa.array(result["b"])),
-    })  # fmt: skip
+    }
+    pairs = structs(function, named, as_it_is=as_it_is)
     starts = np.concatenate([[0], np.cumsum(odd.sum(axis=1))])
     flags = pa.ListArray.from_arrays(
         pa.array(starts, pa.int32()), pa.array(FLAGS[np.nonzero(odd)[1]], pa.string())
     )
-    return pa.StructArray.from_arrays(
-        [*pairs.flatten(), flags], names=[*function.output.columns, "flags"]
-    )
+    return pa.StructArray.from_arrays([*pairs.flatten(), flags], names=list(given_by(function)))
 
 
 def _row_by_row(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
@@ -149,10 +225,12 @@ def _row_by_row(function: Function, firsts: Any, seconds: Any, options: Any) -> 
     each = options.to_pylist()
     for chosen in {tuple(each[row].items()) for row in asked}:
         rows = np.array([row for row in asked if tuple(each[row].items()) == chosen])
-        settings, _ = choose(function, dict(chosen))  # one by one, always on the CPU
+        settings, _ = Request(dict(chosen)).choose(function)  # always on the CPU
+        taken = (column.take(pa.array(rows)) for column in (firsts, seconds))
+        a, b = ((mesh.field("vertices"), mesh.field("faces")) for mesh in taken)
         found = function.kernel("cpu")(
-            _meshes(f"{function.name}: the first argument", firsts.take(pa.array(rows))),
-            _meshes(f"{function.name}: the second argument", seconds.take(pa.array(rows))),
+            _meshes(f"{function.name}: the first argument", *a),
+            _meshes(f"{function.name}: the second argument", *b),
             options=settings,
             pairs=(np.arange(len(rows)), np.arange(len(rows))),
         )

@@ -1,12 +1,11 @@
 """From a table of cells, or from files of grids, to a kernel and back.
 
-As for `read_grid`: the query is written while it is bound. A table's cells come as lists; a file
-is read band by band, without one row per cell.
+The query is written while it is bound, as for `read_grid`. A file is read band by band, without
+one row per cell.
 """
 
-import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ import pyarrow as pa
 
 from spatialq.data.grid import count_values
 from spatialq.database.loading import SUFFIXES, means_file
-from spatialq.database.transport.arrow import choose, each_list, list_of_structs, structs
+from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.request import Request, Road
 from spatialq.errors import FileError, FileWarning
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
@@ -26,51 +27,88 @@ from spatialq.io.grid.source import GridSource
 BAND_CELLS = 1 << 24
 """Cells of a file that a kernel gets at once, more or less."""
 BAND_RESULTS = 1 << 20
-"""Rows of its result at once, more or less: DuckDB holds them several times, 0.6 KiB a row."""
+"""Rows of its result at once, more or less: as lists DuckDB holds them several times, 0.6 KiB a
+row."""
 
 
-def query(function: Function, grid: Any, nodata: Any, band: Any, options: Any) -> Any:
-    """Write the query: of a table it calls `<name>_udf`, of files `<name>_band` band by band.
-
-    Parameters travel as JSON.
-    """
+def query(function: Function, road: Road, grid: Any, nodata: Any, band: Any, options: Any) -> Any:
+    """Write the query that calls a function of grids; parameters travel as JSON."""
     columns = (grid, nodata, band, options)
     calls = zip(*(column.to_pylist() for column in columns), strict=True)
-    return pa.array([_query(function, *arguments) for arguments in calls], pa.string())
+    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
 
 
-def of_lists(function: Function, x: Any, y: Any, z: Any, options: Any) -> Any:
+def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
     """Run the kernel once a row, on lists of cells in any order."""
-    calls = zip(each_list(x), each_list(y), each_list(z), options.to_pylist(), strict=True)
-    return list_of_structs([_of_cells(function, *arguments) for arguments in calls])
+    calls = zip(each_list(x), each_list(y), each_list(z), requests.to_pylist(), strict=True)
+    return list_of_structs([
+        rows
+        for *cells, text in calls
+        for rows in answers(function, Request.of(text), [dict(zip("xyz", cells, strict=True))],
+                            as_it_is=False)
+    ])  # fmt: skip
 
 
-def of_band(function: Function, plan: Any, index: Any, valued: Any) -> Any:
+def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
     """Run the kernel on a band of rows of a file."""
-    calls = zip(*(column.to_pylist() for column in (plan, index, valued)), strict=True)
-    rows, counts = zip(
-        *(_of_band(function, json.loads(text), *at) for text, *at in calls), strict=True
-    )
+    calls = zip(*(column.to_pylist() for column in (requests, index, valued)), strict=True)
+    found = []
+    for text, *at in calls:
+        request = Request.of(text)
+        found.append(_of_band(function, request, _open(request), *at, as_it_is=False))
+    rows, counts = zip(*found, strict=True)
     return pa.StructArray.from_arrays(
         [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
     )
 
 
+def answers(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+) -> Iterator[Any]:
+    """Run the kernel and give its result as Arrow arrays of structs: of a file one for each band.
+
+    Parameters
+    ----------
+    function : Function
+    request : Request
+        Whose `source` may name a file to read instead.
+    parts : sequence of mapping of str to Arrow array
+        The cells of the one table.
+    as_it_is : bool
+        As for `structs`.
+    """
+    if "path" not in request.source:
+        yield _of_cells(function, request, parts[0], as_it_is=as_it_is)
+        return
+    source, valued = _open(request), 0
+    for index in range(Bands(function, source, request.choose(function)[0]).count):
+        rows, valued = _of_band(function, request, source, index, valued, as_it_is=as_it_is)
+        yield rows
+
+
 def _query(
-    function: Function, grid: str | None, nodata: float | None, band: int | None, options: str
+    function: Function,
+    road: Road,
+    grid: str | None,
+    nodata: float | None,
+    band: int | None,
+    options: str,
 ) -> str:
     if grid is None or band is None:
         message = f"{function.name}: {'grid' if grid is None else 'band'} must not be NULL"
         raise ValueError(message)
-    chosen, _ = choose(function, json.loads(options))
+    chosen, _ = Request.of(options).choose(function)
     if not means_file(grid):
         if nodata is not None or band != 1:
             message = f"{function.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
-        return (
-            f"SELECT unnest({function.name}_udf(list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE), "
-            f"{literal(options)}), recursive := true) FROM query_table({literal(grid)})"
+        request, table = Request.new(options), f"query_table({literal(grid)})"
+        cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
+        lists = (
+            f"SELECT unnest({function.name}_udf({', '.join(f'list({c})' for c in cells.values())}, "
+            f"{literal(request.text)}), recursive := true) FROM {table}"
         )
+        return call_of(function, road, request, [Source(cells, table)], lists)
     if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
         there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
         raise FileError.of(function.name, grid, f"is no grid: its name must end in one of {there}")
@@ -80,16 +118,21 @@ def _query(
     queries = []
     for source in sources:
         warn_about(function.name, source)
-        bands = Bands(function, source, chosen)
-        plan = literal(json.dumps({"path": str(source.path), "reader": reader, "options": options}))
-        name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
-        queries.append(
+        request = Request.new(options, path=str(source.path), reader=reader)
+        plan, count = literal(request.text), Bands(function, source, chosen).count
+        lists = (
             f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {function.name}_band({plan}, 0, 0) "
             f"UNION ALL SELECT i + 1, {function.name}_band({plan}, i + 1, p.valued) FROM band "
-            f"WHERE i + 1 < {bands.count}) "
-            f"SELECT unnest(p.rows, recursive := true){name} FROM band)"
+            f"WHERE i + 1 < {count}) "
+            "SELECT unnest(p.rows, recursive := true) FROM band)"
         )
+        name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
+        queries.append(f"SELECT *{name} FROM ({call_of(function, road, request, [], lists)})")
     return " UNION ALL ".join(queries)
+
+
+def _open(request: Request) -> GridSource:
+    return open_once(GridSource, request.source["path"], **request.source["reader"])
 
 
 def _warn_about_degrees(function: Function, sources: Sequence[GridSource]) -> None:
@@ -122,10 +165,17 @@ class Bands:
         return first * step, (stop - 1) * step + size
 
 
-def _of_band(function: Function, plan: dict[str, Any], index: int, valued: int) -> tuple[Any, int]:
+def _of_band(
+    function: Function,
+    request: Request,
+    source: GridSource,
+    index: int,
+    valued: int,
+    *,
+    as_it_is: bool,
+) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
-    source = open_once(GridSource, plan["path"], **plan["reader"])
-    options, device = choose(function, json.loads(plan["options"]))
+    options, device = request.choose(function)
     bands = Bands(function, source, options)
     grid = source.grid(*bands.rows(index))
     whose = f"{function.name}: '{source.path}'"
@@ -134,20 +184,22 @@ def _of_band(function: Function, plan: dict[str, Any], index: int, valued: int) 
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
     result, _ = call(function, {"grid": grid}, options, device)
-    return structs(function, result), valued
+    return structs(function, result, as_it_is=as_it_is), valued
 
 
-def _of_cells(function: Function, x: Any, y: Any, z: Any, text: str) -> Any:
-    options, device = choose(function, json.loads(text))
-    if not len(x):
+def _of_cells(
+    function: Function, request: Request, cells: Mapping[str, Any], *, as_it_is: bool
+) -> Any:
+    options, device = request.choose(function)
+    if not len(cells["x"]):
         return structs(function, function.no_rows())
-    for name, values in (("x", x), ("y", y)):
-        if values.null_count:
-            message = f"{function.name}: {name} must not be NULL, got {values.null_count} of them"
+    for name in ("x", "y"):
+        if nulls := cells[name].null_count:
+            message = f"{function.name}: {name} must not be NULL, got {nulls} of them"
             raise ValueError(message)
     from spatialq.data.grid_cells import grid_of
 
     # NaN for NULL
-    columns = [values.to_numpy(zero_copy_only=False) for values in (x, y, z)]
+    columns = [cells[name].to_numpy(zero_copy_only=False) for name in "xyz"]
     result, _ = call(function, {"grid": grid_of(function.name, *columns)}, options, device)
-    return structs(function, result)
+    return structs(function, result, as_it_is=as_it_is)

@@ -1,32 +1,148 @@
-"""From lists of points to a kernel and back: `<name>_udf` of a function of points."""
+"""From a table of points, or from files of them, to a kernel and back.
 
-from collections.abc import Mapping
+The query is written while it is bound, as for `read_las`. Attributes are NULL where a table has
+none of that name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from spatialq.database.transport.arrow import choose, each_list, list_of_structs, structs
+from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.database.loading import means_file
+from spatialq.database.transport import clouds
+from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.columns import attributes_of, points_of
+from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.refusal import refusal
+from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import PointsInput
+from spatialq.functions.sql_text import literal
+
+MAX_ROWS = 2**31 - 1
+"""Of a table on the road of lists, whose offsets have 32 bits."""
+
+
+def query(function: Function, road: Road, points: Any, options: Any) -> Any:
+    """Write the query that calls a function of points; parameters travel as JSON."""
+    calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
+    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
 
 
 def of_lists(function: Function, *arguments: Any) -> Any:
-    """Run the kernel once a row, on lists of point_ids, columns and attributes (NULL: absent)."""
-    *columns, options = arguments
+    """Run the kernel once a row, on lists of point_ids, columns and attributes."""
+    *columns, requests = arguments
+    names = tuple(points_of(function))
+    rows = zip(zip(*map(each_list, columns), strict=True), requests.to_pylist(), strict=True)
+    found: list[Any] = []
+    for lists, text in rows:
+        points = dict(zip(names, lists, strict=True))
+        # an aggregate of no rows has not learnt what it is asked for
+        request = Request.of(text) if text else Request({"device": "auto"})
+        found += answers(function, request, [points], as_it_is=False)
+    return list_of_structs(found)
+
+
+def of_files(function: Function, requests: Any) -> Any:
+    """Run the kernel once a row, on all points of files."""
+    plans = map(Request.of, requests.to_pylist())
+    return list_of_structs(
+        [rows for plan in plans for rows in answers(function, plan, [], as_it_is=False)]
+    )
+
+
+def answers(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+) -> Iterator[Any]:
+    """Run the kernel and give its result as an Arrow array of structs.
+
+    Parameters
+    ----------
+    function : Function
+    request : Request
+        Whose `source` may name files to read instead.
+    parts : sequence of mapping of str to Arrow array
+        The columns of the one table.
+    as_it_is : bool
+        As for `structs`.
+    """
+    if "files" in request.source:
+        columns = clouds.of_files(function, request.source["files"])
+    else:
+        columns = arrays_of(function.name, parts[0], attributes_of(function))
+    result, _ = call(function, columns, *request.choose(function))
+    yield structs(function, result, as_it_is=as_it_is)
+
+
+def source_of(function: Function, points: str) -> Source:
+    """Say how a function gets the points of a table."""
     attributes = attributes_of(function)
-    names = ("point_id", *function.inputs.columns, *attributes)
-    results = []
-    for *lists, chosen in zip(*map(each_list, columns), options.to_pylist(), strict=True):
-        arrays = arrays_of(function.name, dict(zip(names, lists, strict=True)), attributes)
-        results.append(call(function, arrays, *choose(function, chosen))[0])
-    return list_of_structs([structs(function, result) for result in results])
+    columns = {
+        "point_id": _whole(function, "point_id", "BIGINT"),
+        **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
+        **{name: _whole(function, name, kind) for name, kind in attributes.items()},
+    }
+    table = f"query_table({literal(points)})"
+    if not attributes:
+        return Source(columns, table)
+    absent = ", ".join(f"NULL AS {name}" for name in columns)
+    rows = f"(FROM {table} UNION ALL BY NAME SELECT {absent} WHERE false)"
+    return Source(columns, rows, check=_require_columns(function, points, rows))
 
 
-def attributes_of(function: Function) -> Mapping[str, str]:
-    """Give the attributes that a function of points may get."""
-    assert isinstance(function.inputs, PointsInput)
-    return function.inputs.attributes
+def _query(function: Function, road: Road, points: str | None, text: str) -> str:
+    if not points:
+        got = "NULL" if points is None else "''"
+        message = f"{function.name}: points must be the name of a table or a file, got {got}"
+        raise ValueError(message)
+    if attributes_of(function) and means_file(points):
+        request = Request.new(text, files=clouds.find(function, points))
+        request.choose(function)
+        lists = f"SELECT unnest({function.name}_files({literal(request.text)}), max_depth := 2)"
+        return call_of(function, road, request, [], lists)
+    request = Request.new(text)
+    request.choose(function)  # wrong ones are rejected while the query is bound
+    source = source_of(function, points)
+    names = (f"list({expression})" for expression in source.columns.values())
+    lists = (
+        f"SELECT unnest({function.name}_udf({', '.join(names)}, {literal(request.text)}), "
+        f"max_depth := 2) FROM {source.rows} HAVING {_is_short(function)} "
+        f"AND {source.check} IS NULL"
+    )
+    return call_of(function, road, request, [source], lists)
+
+
+def _is_short(function: Function) -> str:
+    sentence = f"{function.name}: points must be at most {MAX_ROWS} in a table, got "
+    refused = refusal(sentence, "count(*)::VARCHAR")
+    return f"CASE WHEN count(*) > {MAX_ROWS} THEN {refused} > 0 ELSE true END"
+
+
+def _require_columns(function: Function, points: str, rows: str) -> str:
+    """Write what fails for a table that lacks a column, which then has no type."""
+    cases = []
+    for name in ("point_id", *function.inputs.columns):
+        refused = refusal(f"{function.name}: {points!r} must have a column {name}")
+        kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
+        cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _whole(function: Function, name: str, kind: str) -> str:
+    """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
+    limits = np.iinfo(NUMPY_TYPES[kind])
+    sentence = f"{function.name}: {name} must be {whole_numbers(kind)}"
+    text = f"{name}::VARCHAR || ' of type ' || typeof({name})"
+    return (
+        f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
+        f"WHEN typeof({name}) NOT SIMILAR TO 'U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?' "
+        f"THEN {refusal(f'{sentence} of a type such as {kind}, got ', text)}::{kind} "
+        f"WHEN TRY_CAST({name} AS HUGEINT) BETWEEN {limits.min} AND {limits.max} "
+        f"THEN {name}::{kind} ELSE {refusal(f'{sentence}, got ', text)}::{kind} END"
+    )
 
 
 def arrays_of(

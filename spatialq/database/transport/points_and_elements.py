@@ -1,35 +1,84 @@
 """From a table of points and one of elements to a kernel and back."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.transport.arrow import choose, each_list, list_of_structs, structs
-from spatialq.database.transport.elements import each_set
-from spatialq.database.transport.points import arrays_of
+from spatialq.database.transport import elements, points
+from spatialq.database.transport.arrow import each_list, list_of_structs, structs
+from spatialq.database.transport.columns import points_of
+from spatialq.database.transport.queries import call_of
+from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
+
+
+def query(function: Function, road: Road, tables: Any, others: Any, options: Any) -> Any:
+    """Write the query that calls a function of points and elements."""
+    columns = (tables, others, options)
+    calls = zip(*(column.to_pylist() for column in columns), strict=True)
+    return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
 
 
 def of_lists(function: Function, *arguments: Any) -> Any:
-    """Run the kernel once a row, on lists of point_ids, columns and elements.
-
-    A row of the elements in the result is their `global_id`.
-    """
-    *columns, elements, options = arguments
+    """Run the kernel once a row, on lists of point_ids, columns and elements."""
+    *columns, members, requests = arguments
+    names = tuple(points_of(function))
     rows = zip(
         zip(*map(each_list, columns), strict=True),
-        each_set(function, "elements", elements),
-        options.to_pylist(),
+        elements.each_table(members),
+        requests.to_pylist(),
         strict=True,
     )
-    return list_of_structs([_run(function, *row) for row in rows])
+    return list_of_structs([
+        found
+        for lists, table, text in rows
+        for found in answers(function, Request.of(text),
+                             [dict(zip(names, lists, strict=True)), table], as_it_is=False)
+    ])  # fmt: skip
 
 
-def _run(function: Function, lists: Any, elements: Any, chosen: dict[str, Any]) -> Any:
-    names = ("point_id", *function.inputs.columns)
-    points = arrays_of(function.name, dict(zip(names, lists, strict=True)))
-    arguments = {**points, "elements": elements.meshes}
-    result, _ = call(function, arguments, *choose(function, chosen))
+def answers(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+) -> Iterator[Any]:
+    """Run the kernel and give its result as an Arrow array of structs.
+
+    A row of the elements in the kernel's result is their `global_id` in SQL.
+
+    Parameters
+    ----------
+    function : Function
+    request : Request
+    parts : sequence of mapping of str to Arrow array
+        The points and the elements.
+    as_it_is : bool
+        As for `structs`.
+    """
+    cloud = {name: parts[0][name] for name in points_of(function)}
+    members = elements.set_of(function, "elements", parts[1])
+    arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
+    result, _ = call(function, arguments, *request.choose(function))
     rows = pa.array(result["element"], mask=result["element"] < 0)
-    return structs(function, {**result, "global_id": elements.global_id.take(rows)})
+    named = {**result, "global_id": members.global_id.take(rows)}
+    yield structs(function, named, as_it_is=as_it_is)
+
+
+def _query(function: Function, road: Road, table: str | None, other: str | None, text: str) -> str:
+    for argument, name in (("points", table), ("elements", other)):
+        if not name:
+            got = "NULL" if name is None else "''"
+            message = f"{function.name}: {argument} must be the name of a table, got {got}"
+            raise ValueError(message)
+    assert table is not None
+    assert other is not None
+    request = Request.new(text)
+    request.choose(function)  # wrong ones are rejected while the query is bound
+    cloud, members = points.source_of(function, table), elements.source_of(other, 1)
+    lists = ", ".join(f"list({expression})" for expression in cloud.columns.values())
+    return call_of(
+        function, road, request, [cloud, members],
+        f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(other)}, "
+        f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows}",
+    )  # fmt: skip

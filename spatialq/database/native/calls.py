@@ -1,0 +1,178 @@
+"""Kernels run for the extension: an aggregate hands over what it collected, rows go back.
+
+A call of a whole table runs in a thread of its own while DuckDB asks for its rows, so that a query
+that is interrupted ends at once, and its kernel soon after. The call of a group runs where DuckDB
+asks for its result.
+"""
+
+import atexit
+import ctypes
+import threading
+from typing import Any
+
+from spatialq.database.native.collected import take
+from spatialq.database.native.library import Exported, library
+from spatialq.database.transport.answers import answers
+from spatialq.database.transport.arrow import list_of_structs
+from spatialq.database.transport.columns import given_to
+from spatialq.database.transport.request import Request
+from spatialq.functions.catalogue import Function, catalogue
+from spatialq.runtime import progress
+
+AHEAD = 2
+"""Batches of a result in several that may wait to be read."""
+PARTS = 2
+"""Tables that a function may get."""
+PATIENCE = 5.0
+"""Seconds that the end of the process waits for kernels that were told to stop."""
+
+_lock = threading.Lock()
+_calls: dict[int, "Call"] = {}
+"""Those whose result a query may ask for, by token."""
+
+
+class Call:
+    """One call of a function on whole tables."""
+
+    def __init__(self, function: Function, request: Request, number: int) -> None:
+        self._function, self._request, self._number = function, request, number
+        self._batches: list[Exported] = []
+        self._task = progress.Task()
+        name = f"spatialq {function.name}"
+        # No process waits for it: at its end _stop does.
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._is_over = False
+
+    def start(self) -> None:
+        """Run the kernel in the thread.
+
+        Raises
+        ------
+        ValueError
+            If the call has a result already: the query makes it for several inputs.
+        """
+        with _lock:
+            if not library().spatialq_begin(self._request.token, "path" in self._request.source):
+                message = (
+                    f"{self._function.name}: its table must not depend on a row of the query "
+                    f"around it; an aggregate with GROUP BY can do that"
+                )
+                raise ValueError(message)
+            _calls[self._request.token] = self
+        self.thread.start()
+
+    def drop(self) -> None:
+        """Stop the kernel if it still runs, and give the memory of the result back."""
+        self._task.cancel()
+        self._end()
+
+    def _run(self) -> None:
+        try:
+            with progress.running(self._task):
+                self._push_all()
+        except BaseException as error:
+            library().spatialq_fail(self._request.token, _sentence(error))
+        finally:
+            library().spatialq_free(self._number)
+            self._end()
+
+    def _push_all(self) -> None:
+        known, token = library(), self._request.token
+        columns = given_to(self._function)
+        parts = [take(self._number, part, columns) for part in range(PARTS)]
+        for rows in answers(self._function, self._request, parts):
+            batch = Exported(rows)
+            self._batches.append(batch)
+            if not known.spatialq_push(token, batch.array, batch.schema):
+                return
+            pushed = len(self._batches)
+            while known.spatialq_wait_read(token, pushed - AHEAD) < pushed - AHEAD:
+                self._task.check()
+            for done in self._batches[: max(0, pushed - AHEAD)]:
+                done.release()
+        known.spatialq_finish(token)
+
+    def _end(self) -> None:
+        """Release the result when the kernel has ended and nobody wants it, whichever is last."""
+        with _lock:
+            is_last, self._is_over = self._is_over, True
+        if is_last:
+            for batch in self._batches:
+                batch.release()
+
+
+def run(
+    name: str,
+    is_grouped: int,
+    n: int,
+    collected: Any,
+    array: int,
+    schema: int,
+    error: int,
+    error_size: int,
+) -> int:
+    """Run a function for an aggregate: `Run` of extension.c, which has a number for the name."""
+    try:
+        function = catalogue()[name]
+        if is_grouped:
+            lists = [_rows_of_group(function, collected[k]) for k in range(n)]
+            list_of_structs(lists)._export_to_c(array, schema)
+        else:
+            for number_of_rows in collected[:n]:
+                _start(function, number_of_rows)
+    except BaseException as failure:
+        sentence = _sentence(failure)[: error_size - 1]
+        ctypes.memmove(error, sentence + b"\0", len(sentence) + 1)
+        return 1
+    return 0
+
+
+def _start(function: Function, number: int) -> None:
+    """Start a call; DuckDB also asks what the aggregate is of no rows at all, and gets no call."""
+    text = library().spatialq_request(number)
+    if text is None:
+        library().spatialq_free(number)
+    else:
+        Call(function, Request.of(text.decode()), number).start()
+
+
+def _rows_of_group(function: Function, number: int) -> Any:
+    """Run the kernel on one group and give its rows."""
+    text = library().spatialq_request(number)
+    try:
+        # an aggregate of no rows has not learnt what it is asked for
+        request = Request.of(text.decode()) if text else Request({"device": "auto"})
+        part = take(number, 0, given_to(function))
+        (rows,) = answers(function, request, [part])
+    finally:
+        library().spatialq_free(number)
+    return rows
+
+
+def _sentence(error: BaseException) -> bytes:
+    return (str(error) or type(error).__name__).encode()
+
+
+def _watch() -> None:
+    """Drop each call whose result no query can ask for any more."""
+    while token := library().spatialq_wait_dropped():
+        with _lock:
+            call = _calls.pop(token, None)
+        if call is not None:
+            call.drop()
+
+
+_watcher = threading.Thread(target=_watch, name="spatialq results", daemon=True)
+_watcher.start()
+
+
+@atexit.register
+def _stop() -> None:
+    with _lock:
+        running = list(_calls.values())
+    for call in running:
+        call.drop()
+    for call in running:
+        call.thread.join(PATIENCE)
+    library().spatialq_stop()
+    _watcher.join()

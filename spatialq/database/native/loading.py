@@ -1,0 +1,79 @@
+"""Loads the extension into databases, with the functions that are declared."""
+
+import threading
+from ctypes import c_char_p
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from spatialq.data.arrow import arrow_type
+from spatialq.database.native.library import FORMATS, PATH, RUN, Exported, library
+from spatialq.database.transport.columns import given_by, given_to
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.sql_text import literal
+
+_lock = threading.Lock()
+_declared: list[str] = []
+"""Names of functions, where the library has their numbers."""
+
+
+@RUN
+def _run(number: int, *arguments: Any) -> int:
+    """Run a function for an aggregate; what that needs is imported at the first call."""
+    from spatialq.database.native.calls import run
+
+    return run(_declared[number], *arguments)
+
+
+def load(con: duckdb.DuckDBPyConnection) -> None:
+    """Load the extension into a database, whose settings must allow unsigned extensions.
+
+    Raises
+    ------
+    OSError, duckdb.Error
+        If it cannot be loaded; the database is as before.
+    """
+    with _lock:
+        known = library()
+        if not _declared:
+            known.spatialq_set_run(_run)
+        for function in catalogue().values():
+            if function.name not in _declared:
+                formats = [FORMATS[kind] for kind in given_to(function).values()]
+                rows = pa.list_(_result_type(given_by(function)))
+                exported = Exported(rows)
+                known.spatialq_declare(
+                    function.name.encode(), (c_char_p * len(formats))(*formats), len(formats),
+                    exported.schema,
+                )  # fmt: skip
+                exported.release()
+                _declared.append(function.name)
+    con.execute(f"LOAD {literal(str(PATH))}")
+
+
+def problem() -> str:
+    """Say why databases that this process opens have no extension; empty if they have."""
+    if not PATH.exists():
+        return "it was not built: there was no C compiler when spatialq was installed"
+    try:
+        library()
+    except OSError as error:
+        return f"it cannot be opened: {error}"
+    return ""
+
+
+def is_loaded(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a database has the extension."""
+    query = "SELECT 1 FROM duckdb_functions() WHERE function_name LIKE '%!_collect' ESCAPE '!'"
+    return bool(con.execute(query).fetchall())
+
+
+def _result_type(columns: dict[str, str]) -> pa.DataType:
+    """Give the type of a row; large binary stands for geometries."""
+    geometry = pa.large_binary()
+    fields = [
+        (name, geometry if kind == "GEOMETRY" else arrow_type(kind))
+        for name, kind in columns.items()
+    ]
+    return pa.struct(fields)

@@ -1,0 +1,36 @@
+"""Who answers a request, by what the function is a function of."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from spatialq.database.transport import elements, grid, points, points_and_elements
+from spatialq.database.transport.request import Request
+from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import (
+    ElementsInput,
+    GridInput,
+    PointsAndElementsInput,
+    PointsInput,
+)
+
+MODULES = {
+    PointsInput: points,
+    GridInput: grid,
+    ElementsInput: elements,
+    PointsAndElementsInput: points_and_elements,
+}
+
+
+def answers(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]]
+) -> Iterator[Any]:
+    """Run the kernel and give its result as Arrow arrays of structs, for the extension.
+
+    Parameters
+    ----------
+    function : Function
+    request : Request
+    parts : sequence of mapping of str to Arrow array
+        The columns of the tables that the function gets.
+    """
+    yield from MODULES[type(function.inputs)].answers(function, request, parts, as_it_is=True)

@@ -1,0 +1,54 @@
+"""The columns that a function of SQL gets, and those that it gives."""
+
+from collections.abc import Mapping
+
+from spatialq.data.arrow import MESH
+from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import (
+    ElementsInput,
+    GridInput,
+    PointsAndElementsInput,
+    PointsInput,
+)
+
+ELEMENTS = {
+    "global_id": "VARCHAR",
+    "identity": "UBIGINT",
+    "vertices": "DOUBLE[]",
+    "faces": "INTEGER[]",
+}
+"""Of an element: its name, a number that is the same for the same element, and its mesh."""
+ELEMENT = f"STRUCT(global_id VARCHAR, identity UBIGINT, mesh {MESH})"
+
+
+def points_of(function: Function) -> dict[str, str]:
+    """Give the columns of a table of points that a function gets, and their SQL types."""
+    return {
+        "point_id": "BIGINT",
+        **dict.fromkeys(function.inputs.columns, "DOUBLE"),
+        **attributes_of(function),
+    }
+
+
+def attributes_of(function: Function) -> Mapping[str, str]:
+    """Give the attributes that a function of points may get."""
+    return function.inputs.attributes if isinstance(function.inputs, PointsInput) else {}
+
+
+def given_to(function: Function) -> dict[str, str]:
+    """Give all columns that a function gets, of whatever tables, and their SQL types."""
+    match function.inputs:
+        case PointsInput():
+            return points_of(function)
+        case GridInput():
+            return dict.fromkeys(function.inputs.columns, "DOUBLE")
+        case ElementsInput():
+            return ELEMENTS
+        case PointsAndElementsInput():
+            return {**points_of(function), **ELEMENTS}
+
+
+def given_by(function: Function) -> dict[str, str]:
+    """Give the columns of a function's result, and their SQL types."""
+    flags = {"flags": "VARCHAR[]"} if isinstance(function.inputs, ElementsInput) else {}
+    return {**function.output.columns, **flags}

@@ -1,0 +1,58 @@
+"""The text of queries that call a function, on both roads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from spatialq.database.transport.columns import given_to
+from spatialq.database.transport.request import Request, Road
+from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that a function gets."""
+
+    columns: Mapping[str, str]
+    """The function's name for a column, and the expression that gives it."""
+    rows: str
+    """What stands behind FROM."""
+    part: int = 0
+    """0 for the first table of the call, 1 for the second."""
+    check: str = "NULL"
+    """An expression that is NULL, or an error if the table cannot be used."""
+
+
+def call_of(
+    function: Function, road: Road, request: Request, sources: Sequence[Source], lists: str
+) -> str:
+    """Write the query that gives the rows of a result.
+
+    Parameters
+    ----------
+    function : Function
+    road : 'native' or 'lists'
+    request : Request
+    sources : sequence of Source
+        The rows that the function gets.
+    lists : str
+        The query on the road of lists.
+    """
+    if road == "lists":
+        return lists
+    types = given_to(function)
+    # One row more, without a part: an aggregate of no rows would not learn what it is asked for.
+    empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in types.items())
+    checks = f"coalesce({', '.join(each.check for each in sources)})" if sources else "NULL"
+    branches = [f"SELECT {checks}::UTINYINT AS part, {empty}"]
+    for each in sources:
+        values = (each.columns.get(name, f"NULL::{kind}") for name, kind in types.items())
+        branches.append(f"SELECT {each.part}::UTINYINT, {', '.join(values)} FROM {each.rows}")
+    # The outer join makes the rows wait for their input: it is not moved, as inner joins are, and
+    # neither left out, since for all that the optimiser knows its condition may be false.
+    return (
+        f"SELECT r.* EXCLUDE (ready) FROM {function.name}_rows({request.token}) AS r "
+        f"LEFT JOIN (SELECT {function.name}_collect({literal(request.text)}, part, "
+        f"{', '.join(types)}) AS n FROM ({' UNION ALL '.join(branches)})) AS q ON q.n >= 0 "
+        "WHERE r.ready"
+    )
