@@ -207,7 +207,7 @@ def test_coordinates_must_be_there_and_finite(con, name, columns, sentence):
 def test_a_missing_column_is_named(con, name, column):
     bad = f"WITH bad AS (SELECT * EXCLUDE ({column}) FROM pts)"
     walls = ", 'walls'" if name == "plane_elements" else ""
-    with pytest.raises(duckdb.Error, match=rf'"{column}" not found|must have a column {column}'):
+    with pytest.raises(duckdb.Error, match=f"must have a column {column} of numbers"):
         con.sql(f"{bad} FROM {name}('bad'{walls})").fetchall()
 
 

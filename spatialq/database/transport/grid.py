@@ -14,7 +14,7 @@ import pyarrow as pa
 from spatialq.data.grid import count_values
 from spatialq.database.loading import SUFFIXES, means_file
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
-from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.queries import call_of, table_of
 from spatialq.database.transport.request import Request, Road
 from spatialq.errors import FileError, FileWarning
 from spatialq.execution.call import call
@@ -102,13 +102,15 @@ def _query(
         if nodata is not None or band != 1:
             message = f"{function.name}: nodata and band are for files, got the table {grid!r}"
             raise ValueError(message)
-        request, table = Request.new(options), f"query_table({literal(grid)})"
+        request = Request.new(options)
         cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
+        table = table_of(function, grid, cells)
         lists = (
             f"SELECT unnest({function.name}_udf({', '.join(f'list({c})' for c in cells.values())}, "
-            f"{literal(request.text)}), recursive := true) FROM {table}"
+            f"{literal(request.text)}), recursive := true) FROM {table.rows} "
+            f"HAVING {table.check} IS NULL"
         )
-        return call_of(function, road, request, [Source(cells, table)], lists)
+        return call_of(function, road, request, [table], lists)
     if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
         there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
         raise FileError.of(function.name, grid, f"is no grid: its name must end in one of {there}")

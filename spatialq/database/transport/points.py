@@ -15,7 +15,7 @@ from spatialq.database.loading import means_file
 from spatialq.database.transport import clouds
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
-from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.queries import Source, call_of, table_of
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
@@ -85,12 +85,7 @@ def source_of(function: Function, points: str) -> Source:
         **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
         **{name: _whole(function, name, kind) for name, kind in attributes.items()},
     }
-    table = f"query_table({literal(points)})"
-    if not attributes:
-        return Source(columns, table)
-    absent = ", ".join(f"NULL AS {name}" for name in columns)
-    rows = f"(FROM {table} UNION ALL BY NAME SELECT {absent} WHERE false)"
-    return Source(columns, rows, check=_require_columns(function, points, rows))
+    return table_of(function, points, columns)
 
 
 def _query(function: Function, road: Road, points: str | None, text: str) -> str:
@@ -119,16 +114,6 @@ def _is_short(function: Function) -> str:
     sentence = f"{function.name}: points must be at most {MAX_ROWS} in a table, got "
     refused = refusal(sentence, "count(*)::VARCHAR")
     return f"CASE WHEN count(*) > {MAX_ROWS} THEN {refused} > 0 ELSE true END"
-
-
-def _require_columns(function: Function, points: str, rows: str) -> str:
-    """Write what fails for a table that lacks a column, which then has no type."""
-    cases = []
-    for name in ("point_id", *function.inputs.columns):
-        refused = refusal(f"{function.name}: {points!r} must have a column {name}")
-        kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
-        cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
-    return f"CASE {' '.join(cases)} END"
 
 
 def _whole(function: Function, name: str, kind: str) -> str:

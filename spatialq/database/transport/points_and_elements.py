@@ -80,5 +80,6 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     return call_of(
         function, road, request, [cloud, members],
         f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(other)}, "
-        f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows}",
+        f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows} "
+        f"HAVING {cloud.check} IS NULL",
     )  # fmt: skip

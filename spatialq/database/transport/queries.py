@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spatialq.database.transport.columns import given_to
+from spatialq.database.transport.columns import attributes_of, given_to
+from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
@@ -21,6 +22,23 @@ class Source:
     """0 for the first table of the call, 1 for the second."""
     check: str = "NULL"
     """An expression that is NULL, or an error if the table cannot be used."""
+
+
+def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Source:
+    """Say how a function gets the rows of a table.
+
+    A column that the table lacks is NULL. Without it the name would mean a column of the function's
+    own result, which is beside it in the query. For one that must be there the check fails.
+    """
+    absent = ", ".join(f"NULL AS {name}" for name in columns)
+    rows = f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+    cases = []
+    for name in columns:
+        if name not in attributes_of(function):
+            refused = refusal(f"{function.name}: {table!r} must have a column {name} of numbers")
+            kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
+            cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
+    return Source(columns, rows, check=f"CASE {' '.join(cases)} END")
 
 
 def call_of(
