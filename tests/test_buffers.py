@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def address(array):
 def resident(array):
     """Count the bytes at an array's addresses that are in main memory, as Linux has them."""
     first = address(array)
-    with open("/proc/self/smaps", encoding="ascii") as lines:
+    with Path("/proc/self/smaps").open(encoding="ascii") as lines:
         inside = False
         for line in lines:
             name, *values = line.split()
@@ -120,7 +121,7 @@ def test_limit_is_the_variable_or_a_part_of_the_memory(monkeypatch):
     assert 0 < buffers.limit() <= buffers.MOST
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="needs Linux")
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
 def test_trim_gives_memory_back_to_the_system():
     array = buffers.empty(48 * MIB, np.uint8)
     array[:] = 1
@@ -134,7 +135,7 @@ def test_trim_gives_memory_back_to_the_system():
     assert buffers.usage().unused == 48 * MIB
     buffers.trim()
     assert buffers.usage().unused == 0
-    with open("/proc/self/maps", encoding="ascii") as lines:
+    with Path("/proc/self/maps").open(encoding="ascii") as lines:
         spans = [[int(each, 16) for each in line.split()[0].split("-")] for line in lines]
     assert not any(low <= where[0] and where[1] <= high for low, high in spans)
 
@@ -154,7 +155,7 @@ def test_what_nobody_wants_is_given_back_after_a_while(monkeypatch):
     keeper.join(20)
     assert not keeper.is_alive()
     assert buffers.usage() == buffers.Usage(0, 0, 0)
-    array = buffers.empty(4 * MIB, np.uint8)
+    buffers.empty(4 * MIB, np.uint8)
     assert pool.keeper.is_alive()
 
 

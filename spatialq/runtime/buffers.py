@@ -14,10 +14,11 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
@@ -236,12 +237,18 @@ class _Pool:
             finally:
                 self.lock.release()
 
-    def _drop(
-        self, *, until: int = 0, but: Callable[[_Buffer], bool] = lambda buffer: False
-    ) -> None:
-        """Free unused buffers, those that waited longest first, until few enough bytes are left."""
+    def _drop(self, *, until: int = 0, before: float = inf) -> None:
+        """Free unused buffers, those that waited longest first.
+
+        Parameters
+        ----------
+        until : int
+            Bytes that may stay.
+        before : float
+            What was returned later than that stays.
+        """
         left = sum(each.size for each in self.unused)
-        while left > until and not but(self.unused[0]):
+        while left > until and self.unused[0].unused_since <= before:
             buffer = self.unused.pop(0)
             left -= buffer.size
             self.locked -= buffer.size if buffer.is_locked else 0
@@ -267,8 +274,7 @@ class _Pool:
         while True:
             time.sleep(IDLE_SECONDS / 4)
             with self._locked():
-                recent = time.monotonic() - IDLE_SECONDS
-                self._drop(but=lambda buffer: buffer.unused_since > recent)
+                self._drop(before=time.monotonic() - IDLE_SECONDS)
                 if not (self.unused or self.in_use):
                     self.keeper = None
                     return
