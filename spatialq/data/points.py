@@ -29,7 +29,14 @@ def read_only(values: Any) -> Any:
 
 def all_finite(*arrays: Any) -> bool:
     """Whether arrays of NumPy or CuPy have neither NaN nor infinity."""
-    return all(bool(np.isfinite(values).all()) for values in arrays)
+    return all(_is_finite(values) for values in arrays)
+
+
+def _is_finite(values: Any) -> bool:
+    if not isinstance(values, np.ndarray):
+        return bool(np.isfinite(values).all())
+    view = read_only(values)
+    return all(in_parts(lambda first, stop: _finite(view, first, stop), view.size))
 
 
 def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
@@ -158,6 +165,14 @@ def to_device(device: Any, function: str, cloud: tuple[Any, ...]) -> tuple[tuple
     if point_id is not None and not ascends(point_id):
         uploaded.append(np.ascontiguousarray(point_id))
     return (*device.upload(uploaded), None)[:4], False
+
+
+@njit(cache=True, nogil=True)
+def _finite(values: Any, first: int, stop: int) -> bool:
+    bad = 0
+    for i in range(first, stop):
+        bad += values[i] - values[i] != 0  # infinity and NaN give NaN
+    return bad == 0
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,7 @@ class _Buffer:
         start = np.frombuffer(self._memory, np.uint8).ctypes.data
         self.address, self.size = -(-start // HUGE_PAGE) * HUGE_PAGE, size
         self.unused_since = 0.0
-        self._locked_by = 0
+        self._locked_by, self._device = 0, None
         if hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # a kernel without huge pages
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
@@ -138,12 +138,13 @@ class _Buffer:
         return self._locked_by == os.getpid()  # a fork of this process has no locked pages
 
     def lock(self) -> None:
-        if cuda.device().lock_pages(self.address, self.size):
-            self._locked_by = os.getpid()
+        device = cuda.device()
+        if device.lock_pages(self.address, self.size):
+            self._locked_by, self._device = os.getpid(), device
 
     def free(self) -> None:
         if self.is_locked:
-            cuda.device().unlock_pages(self.address)
+            self._device.unlock_pages(self.address)
         self._memory.close()
 
 
