@@ -6,6 +6,8 @@
 `ratio` is the median time of `spatialq.run(f, x, y, z)` over that of `run` of `cpu.py` or `gpu.py`
 with the same arrays and ids that are there already, both in one process and in turns; `strided` is
 that of `spatialq.run` on the columns of one array [n, 3], which must be converted.
+`processor_ratio` compares the time of all threads of the process, which other processes disturb
+less.
 
 `run_bytes` and `kernel_bytes` are the peak of the resident memory of a process of its own during
 the second call, per point, without the arrays that are given.
@@ -14,6 +16,7 @@ the second call, per point, without the arrays that are given.
 import argparse
 import platform
 import re
+import statistics
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -89,9 +92,14 @@ def figures(function, device, cloud, repeat):
         "points": cloud[0].size,
         "ms": {name: 1e3 * each.median for name, each in timed.items()},
         "ratio": timed["run"].median / timed["kernel"].median,
+        "processor_ratio": median_processor(timed["run"]) / median_processor(timed["kernel"]),
         "strided_ratio": timed["strided"].median / timed["kernel"].median,
         **{f"{way}_bytes": peak_of_child(function, device, way) for way in WAYS},
     })  # fmt: skip
+
+
+def median_processor(timed):
+    return statistics.median(timed.processor)
 
 
 def peak_of_child(function, device, way):
