@@ -128,7 +128,8 @@ class _Buffer:
         start = np.frombuffer(self._memory, np.uint8).ctypes.data
         self.address, self.size = -(-start // HUGE_PAGE) * HUGE_PAGE, size
         self.unused_since = 0.0
-        self._locked_by, self._device = 0, None
+        self._locked_by = 0
+        self._device: Any = None
         if hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # a kernel without huge pages
                 self._memory.madvise(mmap.MADV_HUGEPAGE)

@@ -138,7 +138,9 @@ def _classify(
     )  # fmt: skip
 
 
-def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> CloudRaster:
+def _lay_grid(
+    threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64] | None"
+) -> CloudRaster:
     sides = []
     for values in cloud:
         ends = threads.points(points.extent, values)
