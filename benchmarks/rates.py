@@ -66,6 +66,7 @@ def slowest_rate(steps, ms):
 def main():
     results = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
     scaling = results.pop("threads", {"functions": []})["functions"]
+    results.pop("run_overhead", None)
     shares = {each["name"]: each["serial_share"] for each in scaling}
     figures = {name: rates_of(each, shares.get(name)) for name, each in results.items()}
     devices = {result["device"] for result in results.values()}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import PointsInput
+from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
 
 from .conftest import real_file
 from .kernels import (
@@ -62,6 +62,38 @@ def test_arrays_of_the_gpu_stay_there(device, function):
         for name, each in arguments.items()
     }
     assert_same(on_host(device, run(function, "gpu", there, **options)), arrays_in(expected))
+
+
+WITH_POINTS = [
+    (name, case)
+    for name, each in catalogue().items()
+    if isinstance(each.inputs, PointsInput | PointsAndElementsInput)
+    for case in getattr(cases_of(name), "PARITY", cases_of(name).CASES)
+]
+"""All cases of functions that get points."""
+
+
+@pytest.mark.parametrize(("function", "case"), WITH_POINTS)
+def test_no_ids_are_the_positions(function, case):
+    arguments, options = arguments_of(function, case)
+    counted = {**arguments, "point_id": np.arange(len(arguments["x"]))}
+    without = {**arguments, "point_id": None}
+    assert_same(run(function, "cpu", without, **options), run(function, "cpu", counted, **options))
+
+
+@pytest.mark.parametrize("function", sorted({name for name, _ in WITH_POINTS}))
+@pytest.mark.parametrize("there", [False, True])
+def test_no_ids_are_the_positions_on_the_gpu(device, function, there):
+    arguments, options, _ = typical(function)
+    arguments = {**arguments, "point_id": np.arange(len(arguments["x"]))}
+    expected = run(function, "cpu", arguments, **options)
+    if there:
+        arguments = {
+            name: each if name == "elements" else on_device(device, each)
+            for name, each in arguments.items()
+        }
+    found = run(function, "gpu", {**arguments, "point_id": None}, **options)
+    assert_same(on_host(device, found), arrays_in(expected))
 
 
 @pytest.mark.parametrize("function", OF_POINTS)

@@ -1,10 +1,12 @@
 """What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import n_threads, spans
 
@@ -27,7 +29,14 @@ def read_only(values: Any) -> Any:
 
 def all_finite(*arrays: Any) -> bool:
     """Whether arrays of NumPy or CuPy have neither NaN nor infinity."""
-    return all(bool(np.isfinite(values).all()) for values in arrays)
+    return all(_is_finite(values) for values in arrays)
+
+
+def _is_finite(values: Any) -> bool:
+    if not isinstance(values, np.ndarray):
+        return bool(np.isfinite(values).all())
+    view = read_only(values)
+    return all(in_parts(lambda first, stop: _finite(view, first, stop), view.size))
 
 
 def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
@@ -50,13 +59,61 @@ def not_finite(function: str, x: Any, y: Any, z: Any, point_id: Any) -> str:
     )
 
 
+def ids_of(point_id: Any, n: int, xp: Any = np) -> Any:
+    """Give the ids of n points: those given, or for None the positions, as arrays of xp."""
+    if point_id is not None:
+        return point_id
+    if xp is not np:
+        return xp.arange(n, dtype=np.int64)
+    ids = buffers.empty(n, np.int64)
+    in_parts(lambda first, stop: _count(ids, first, stop), n)
+    return ids
+
+
+def in_parts(work: Callable[[int, int], Any], n: int) -> list[Any]:
+    """Call work with parts of range(n), a thread for each; for few, without another thread."""
+    parts = spans(n, max(1, min(n_threads(), n // IDS_PER_THREAD)))
+    if len(parts) == 1:
+        return [work(*parts[0])]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(lambda part: work(*part), parts))
+
+
+def converted(values: Any, dtype: Any) -> Any:
+    """Give a contiguous array of numbers of one type: the same, or one copy made in threads.
+
+    Parameters
+    ----------
+    values : NumPy array[n]
+        Of numbers of any type and byte order, strided or not. What is masked becomes NaN, so that
+        `dtype` must be float64 then.
+    dtype : NumPy type
+    """
+    array, missing = np.ma.getdata(values), np.ma.getmask(values)
+    is_masked = bool(np.any(missing))
+    lies_right = array.flags.c_contiguous and array.flags.aligned
+    if array.dtype == dtype and lies_right and not is_masked:
+        return array
+    result = buffers.empty(array.size, dtype)
+
+    def convert(first: int, stop: int) -> None:
+        np.copyto(result[first:stop], array[first:stop], casting="unsafe")
+        if is_masked:
+            result[first:stop][missing[first:stop]] = np.nan
+
+    in_parts(convert, array.size)
+    return result
+
+
+def to_host(device: Any, array: Any) -> Any:
+    """Copy an array of the device into page-locked memory of the pool, if it is large."""
+    return device.download(array, buffers.empty(array.shape, array.dtype, page_locked=True))
+
+
 def ascends(point_id: Any) -> bool:
     """Whether each id of a NumPy array is greater than the one before."""
     point_id = read_only(point_id)
-    n = point_id.size
-    threads = max(1, min(n_threads(), n // IDS_PER_THREAD))
-    with ThreadPoolExecutor(threads) as pool:
-        return all(pool.map(lambda span: _ascends(point_id, *span), spans(n, threads)))
+    return all(in_parts(lambda first, stop: _ascends(point_id, first, stop), point_id.size))
 
 
 def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:
@@ -108,6 +165,20 @@ def to_device(device: Any, function: str, cloud: tuple[Any, ...]) -> tuple[tuple
     if point_id is not None and not ascends(point_id):
         uploaded.append(np.ascontiguousarray(point_id))
     return (*device.upload(uploaded), None)[:4], False
+
+
+@njit(cache=True, nogil=True)
+def _finite(values: Any, first: int, stop: int) -> bool:
+    bad = 0
+    for i in range(first, stop):
+        bad += values[i] - values[i] != 0  # infinity and NaN give NaN
+    return bad == 0
+
+
+@njit(cache=True, nogil=True)
+def _count(ids: Any, first: int, stop: int) -> None:
+    for i in range(first, stop):
+        ids[i] = i
 
 
 @njit(cache=True, nogil=True)

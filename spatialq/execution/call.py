@@ -22,8 +22,8 @@ def call(
     ----------
     function : Function
     arguments : dict
-        What the kernel gets, by name: `point_id`, the columns and attributes of points, the `grid`,
-        the meshes `a` and `b`, or `elements`.
+        What the kernel gets, by name: `point_id` (None for the positions), the columns and
+        attributes of points, the `grid`, the meshes `a` and `b`, or `elements`.
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu' or 'gpu'
@@ -163,5 +163,5 @@ def _rows(function: Function, arguments: dict[str, Any]) -> int:
         case GridInput():
             return int(arguments["grid"].z.size)
         case PointsInput() | PointsAndElementsInput():
-            return len(arguments["point_id"])
+            return int(arguments["x"].size)
     return sum(len(meshes.faces) for meshes in arguments.values() if meshes is not None)

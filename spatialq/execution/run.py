@@ -11,9 +11,9 @@ from spatialq.data.grid import Grid, heights, require_values
 from spatialq.execution.call import call_outputs
 from spatialq.execution.validation import (
     as_floats,
+    as_ids,
     as_meshes,
     as_whole,
-    contiguous,
     is_finite,
     require_one_length,
     require_unmasked,
@@ -49,9 +49,9 @@ def run(
         'pops_features', for cells in any order (`run_grid` takes heights as they lie). Several
         outputs of one function, such as ['detect_planes', 'plane_points'], come from one search.
     x, y, z : float64[n]
-        NumPy arrays; or arrays of the GPU, of any library that has `__cuda_array_interface__` or
-        DLPack, which stay there; not so cells. z of cells may be NaN or masked; without any cell
-        the result has no rows.
+        NumPy arrays, which are copied only if they are not contiguous or of another type; or arrays
+        of the GPU, of any library that has `__cuda_array_interface__` or DLPack, which stay there;
+        not so cells. z of cells may be NaN or masked; without any cell the result has no rows.
     point_id : int64[n], optional
         Where the coordinates are; by default 0, 1, 2 ...
     elements : Meshes, or sequence of (vertices, faces), optional
@@ -98,11 +98,10 @@ def run(
         columns = {"x": x, "y": y, "z": z, "point_id": point_id}
         columns |= {name: options.pop(name, None) for name in _attributes(first)}
         if any(on_gpu(values) for values in columns.values()):
-            gpu = cuda.device()
-            with gpu.use():
-                found = _run_points(functions, columns, given, "gpu", gpu.xp, options)
+            with cuda.device().use():
+                found = _run_points(functions, columns, given, "gpu", options)
         else:
-            found = _run_points(functions, columns, given, device, np, options)
+            found = _run_points(functions, columns, given, device, options)
     return found[first.name] if isinstance(function, str) else found
 
 
@@ -272,17 +271,15 @@ def _run_points(
     columns: dict[str, Any],
     elements: dict[str, Any],
     device: str,
-    xp: Any,
     options: dict[str, Any],
 ) -> dict[str, dict[str, Any]]:
-    """Run functions of points on columns of any types; ids that are not given are xp's."""
+    """Run functions of points on columns of any types."""
     name, columns = functions[0].name, dict(columns)
     for axis in "xyz":
         require_unmasked(name, axis, columns[axis])
         columns[axis] = as_floats(name, axis, columns[axis])
     require_unmasked(name, "point_id", columns["point_id"])
-    ids = as_whole(name, "point_id", columns["point_id"], "BIGINT")
-    columns["point_id"] = xp.arange(columns["x"].size) if ids is None else contiguous(ids)
+    columns["point_id"] = as_ids(name, columns["point_id"])
     for attribute, kind in _attributes(functions[0]).items():
         columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
     require_one_length(name, columns)

@@ -11,6 +11,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
+from spatialq.data.points import converted
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 
@@ -20,15 +21,11 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, Real) and isfinite(value)
 
 
-def contiguous(values: Any) -> Any:
-    """Make values lie one after the other, where they are."""
-    if on_gpu(values):
-        return cuda.device().xp.ascontiguousarray(cuda.device().view(values))
-    return np.ascontiguousarray(values)
-
-
 def as_floats(function: str, name: str, values: Any) -> Any:
-    """Make contiguous float64 of numbers, where they are; NaN where they are masked."""
+    """Make contiguous float64 of numbers, where they are; NaN where they are masked.
+
+    What is that already is given as it is; other numbers are converted in threads.
+    """
     got: Any
     try:
         if on_gpu(values):
@@ -37,6 +34,8 @@ def as_floats(function: str, name: str, values: Any) -> Any:
                 return cuda.device().xp.ascontiguousarray(array, np.float64)
         else:
             array = np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+            if array.dtype.kind in "fiub" and array.ndim == 1:
+                return converted(array, np.float64)
             if array.dtype.kind in "fiubO":
                 return np.ascontiguousarray(np.ma.filled(array.astype(np.float64), np.nan))
         got = array.dtype
@@ -44,6 +43,22 @@ def as_floats(function: str, name: str, values: Any) -> Any:
         got = error
     message = f"{function}: {name} must be numbers, got {got}"
     raise ValueError(message)
+
+
+def as_ids(function: str, values: Any) -> Any:
+    """Make contiguous int64 of point_ids, where they are; None if there are none.
+
+    What is that already is given as it is; other integers are converted in threads.
+    """
+    if values is None:
+        return None
+    if on_gpu(values):
+        view = cuda.device().view(values)
+        return cuda.device().xp.ascontiguousarray(as_whole(function, "point_id", view, "BIGINT"))
+    ids = np.ma.getdata(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+    if ids.ndim == 1 and ids.dtype.kind in "iu" and np.can_cast(ids.dtype, np.int64):
+        return converted(ids, np.int64)
+    return np.ascontiguousarray(as_whole(function, "point_id", ids, "BIGINT"))
 
 
 def as_whole(function: str, name: str, values: Any, kind: str) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
+PORTABLE = 1  # cudaHostRegisterPortable: locked for all devices
 COPIERS = 8  # maximum number of threads that copy such pieces into pinned memory
 
 
@@ -113,9 +114,28 @@ class Device:
         """Address of the first element of a device array."""
         return int(array.data.ptr)
 
-    def download(self, array: Any) -> Any:
-        """Copy a device array into a NumPy array, after all earlier launches have finished."""
-        return self.xp.asnumpy(array)
+    def download(self, array: Any, into: Any = None) -> Any:
+        """Copy a device array into a NumPy array, after all earlier launches have finished.
+
+        Parameters
+        ----------
+        array : device array
+        into : NumPy array, optional
+            A contiguous one of the same shape and type; the copy is fast if its pages are locked.
+        """
+        return self.xp.asnumpy(array, out=into)
+
+    def lock_pages(self, address: int, size: int) -> bool:
+        """Lock pages of the host, from and to which copies then go directly; whether it worked."""
+        try:
+            self._cuda.runtime.hostRegister(address, size, PORTABLE)
+        except self._cuda.runtime.CUDARuntimeError:  # such as beyond a limit of the system
+            return False
+        return True
+
+    def unlock_pages(self, address: int) -> None:
+        """Undo `lock_pages`, after all copies have ended."""
+        self._cuda.runtime.hostUnregister(address)
 
     def upload_small(self, array: Any) -> Any:
         """Copy a small NumPy array to the device; `upload` is faster for large ones."""

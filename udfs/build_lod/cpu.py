@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import read_only
+from spatialq.runtime import buffers
 from spatialq.runtime.threads import in_threads
 
 from .nodes import build_nodes
@@ -36,8 +37,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n]
-    point_id : int64[n]
-        Unique.
+    point_id : int64[n] or None
+        Unique; None for 0, 1, 2 ...
     red, green, blue, intensity : uint16[n] or None
         Masked or None where there is no value.
     classification : uint8[n] or None
@@ -98,7 +99,7 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
 
 def sort(points: Points, cube: Cube, root: Root) -> Sorted:
     """Compute the keys of the points; their order stays as it is."""
-    key = np.empty(len(points.x), np.int64)
+    key = buffers.empty(len(points.x), np.int64)
 
     def write(span: tuple[int, int]) -> None:
         xyz = points.x, points.y, points.z

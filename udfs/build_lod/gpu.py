@@ -40,8 +40,8 @@ def run(
     ----------
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
-    point_id : int64[n]
-        Unique; in the same memory as the coordinates.
+    point_id : int64[n] or None
+        Unique; in the same memory as the coordinates; None for 0, 1, 2 ...
     red, green, blue, intensity : uint16[n] or None
         In main memory or on the GPU; masked or None where there is no value.
     classification : uint8[n] or None

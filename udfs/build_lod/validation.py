@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from spatialq.data.points import ascends, not_finite, read_only
+from spatialq.data.points import ascends, ids_of, not_finite, read_only
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -44,7 +44,8 @@ def validate(
     Parameters
     ----------
     x, y, z : float64[n], n >= 1
-    point_id : int64[n]
+    point_id : int64[n] or None
+        None for 0, 1, 2 ...
     red, green, blue, intensity : uint16[n] or None
         None or masked where there is no value; see `colours`.
     classification : uint8[n] or None
@@ -65,7 +66,9 @@ def validate(
         reject(f"points must be at most {MAX_POINTS} in one tree, got {n}")
     cube = cube_around(*box(x, y, z, point_id))
     attributes = [red, green, blue, intensity, classification]
-    if not ascends(point_id):
+    if point_id is None:
+        point_id = ids_of(None, n)
+    elif not ascends(point_id):
         order = np.argsort(point_id, kind="stable")  # the ids are ascending runs, which this merges
         x, y, z, point_id = (values[order] for values in (x, y, z, point_id))
         attributes = [None if values is None else values[order] for values in attributes]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
-from spatialq.data.points import not_finite, read_only
+from spatialq.data.points import ids_of, not_finite, read_only
+from spatialq.runtime import buffers
 from spatialq.runtime.threads import n_threads, spans
 
 from . import discs, fill, method, points, terrain
@@ -32,7 +33,7 @@ def run(
     x: "NDArray[np.float64]",
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
 ) -> "dict[str, NDArray[Any]]":
     """Compute the height of each point above the terrain, and whether the point is ground.
@@ -40,7 +41,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n], units of the cloud's CRS
-    point_id : int64[n]
+    point_id : int64[n] or None
+        None for 0, 1, 2 ...
     options : Options
 
     Returns
@@ -64,17 +66,18 @@ def run(
     The seeds are those of Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations
     for LiDAR data processing, J. Comput. Sci. 2024, section 2.1; the rest is ours: see README.md.
     """
-    height, is_ground = np.empty(x.size), np.empty(x.size, np.bool_)
+    height, is_ground = buffers.empty(x.size), buffers.empty(x.size, np.bool_)
     if x.size > 0:
         cloud = [x, y, z]
         if options.unit != 1:
             with np.errstate(over="ignore"):  # values that become infinite are rejected below
-                cloud = [values * options.unit for values in cloud]
+                cloud = [np.multiply(v, options.unit, buffers.empty(v.size)) for v in cloud]
         cloud = [read_only(values) for values in cloud]
         with ThreadPoolExecutor(n_threads()) as pool:
             _classify(Threads(pool, n_threads()), cloud, point_id, options, height, is_ground)
-        height /= options.unit
-    return {"point_id": point_id, "height": height, "is_ground": is_ground}
+        if options.unit != 1:
+            height /= options.unit
+    return {"point_id": ids_of(point_id, x.size), "height": height, "is_ground": is_ground}
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Threads:
 def _classify(
     threads: Threads,
     cloud: "Cloud",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
     height: "NDArray[np.float64]",
     is_ground: "Flags",
@@ -135,7 +138,9 @@ def _classify(
     )  # fmt: skip
 
 
-def _lay_grid(threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64]") -> CloudRaster:
+def _lay_grid(
+    threads: Threads, cloud: "Cloud", point_id: "NDArray[np.int64] | None"
+) -> CloudRaster:
     sides = []
     for values in cloud:
         ends = threads.points(points.extent, values)
@@ -241,7 +246,7 @@ def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Option
 def _base(
     threads: Threads,
     cloud: "Cloud",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
     grid: CloudRaster,
     z: "Heights",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from spatialq.udfs.owm_ground import gpu as owm_ground
 
-from spatialq.data.points import not_finite, to_device
+from spatialq.data.points import ids_of, not_finite, to_device, to_host
 from spatialq.runtime import cuda
 
 from . import method
@@ -30,8 +30,8 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     ----------
     x, y, z : float64[n], units of the cloud's CRS
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
-    point_id : int64[n]
-        In the same memory as the coordinates.
+    point_id : int64[n] or None
+        In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
 
     Returns
@@ -58,8 +58,9 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
             except owm_ground.NotFiniteError:
                 raise ValueError(not_finite("classify_ground", x, y, z, point_id)) from None
         if not here:
-            height, is_ground = device.download(height), device.download(is_ground)
-        return {"point_id": point_id, "height": height, "is_ground": is_ground}
+            height, is_ground = to_host(device, height), to_host(device, is_ground)
+        ids = ids_of(point_id, n, device.xp if here else np)
+        return {"point_id": ids, "height": height, "is_ground": is_ground}
 
 
 @dataclass(frozen=True)

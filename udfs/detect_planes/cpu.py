@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.points import not_finite, read_only
+from spatialq.data.points import ids_of, not_finite, read_only
+from spatialq.runtime import buffers
 from spatialq.runtime.threads import n_threads, spans
 
 from . import assign, cells, nodes, pixels, votes
@@ -29,7 +30,7 @@ def run(
     x: "NDArray[np.float64]",
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
     outputs: "Sequence[str]",
 ) -> "dict[str, dict[str, NDArray[Any]]]":
@@ -38,7 +39,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n]
-    point_id : int64[n]
+    point_id : int64[n] or None
+        None for 0, 1, 2 ...
     options : Options
     outputs : sequence of 'detect_planes', 'plane_points'
         Several come from one search.
@@ -72,8 +74,11 @@ def run(
     Pattern Recognition 48 (2015) 2043-2053. README.md lists the differences.
     """
     found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
-    of_points = {"point_id": point_id, "plane_id": found.owner, "distance": found.distance}
-    tables = {"detect_planes": found.columns, "plane_points": of_points}
+    tables = {"detect_planes": found.columns}
+    if "plane_points" in outputs:
+        ids = ids_of(point_id, x.size)
+        of_points = {"point_id": ids, "plane_id": found.owner, "distance": found.distance}
+        tables["plane_points"] = of_points
     return {name: tables[name] for name in outputs}
 
 
@@ -81,7 +86,7 @@ def detection(
     x: "NDArray[np.float64]",
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
     *,
     label: bool,
@@ -155,7 +160,7 @@ class CpuCloud:
         lists = state, planes, corners
         first = self.kept is None
         if first:
-            self.kept = np.empty(self.size, np.int64), np.empty(self.size, np.int32)
+            self.kept = buffers.empty(self.size, np.int64), buffers.empty(self.size, np.int32)
 
         def sift(part: tuple[int, int], table: "NDArray[np.int64]") -> int:
             if first:
@@ -226,7 +231,7 @@ class CpuCloud:
     def rest(self, near: Any, planes: Any) -> "CpuCloud":
         """Give the points that no plane explains: see `assign.rest`."""
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
-        left = np.empty(self.size, np.int64)
+        left = buffers.empty(self.size, np.int64)
         ends = self.threads.each(
             lambda part: assign.rest(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, near.plain, planes,
@@ -295,7 +300,7 @@ class CpuCloud:
         sums = [np.zeros((n, assign.SUMS), np.int64) for _ in parts]
         farthest = [np.full((n, assign.SIDES), -1) for _ in parts]
         size = self.size if label else 0
-        owner, distance = np.empty(size, np.int32), np.empty(size)
+        owner, distance = buffers.empty(size, np.int32), buffers.empty(size)
         self.threads.each(
             lambda part, sums, farthest: assign.settle(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
@@ -310,7 +315,7 @@ class CpuCloud:
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Convert surfaces to plane_ids, and steps to units of the coordinates."""
-        named = np.empty(self.size, np.int64)
+        named = buffers.empty(self.size, np.int64)
         parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         self.threads.each(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
         return named, distance

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.points import in_one_memory, not_finite
+from spatialq.data.points import ids_of, in_one_memory, not_finite, to_host
 from spatialq.runtime import cuda
 
 from . import assign
@@ -38,8 +38,8 @@ def run(
     ----------
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
-    point_id : int64[n]
-        In the same memory as the coordinates.
+    point_id : int64[n] or None
+        In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
     outputs : sequence of 'detect_planes', 'plane_points'
 
@@ -64,9 +64,11 @@ def run(
                 for name, values in planes.items()
             }
         elif "plane_points" in outputs:
-            owner, distance = device.download(owner), device.download(distance)
-    of_points = {"point_id": point_id, "plane_id": owner, "distance": distance}
-    tables = {"detect_planes": planes, "plane_points": of_points}
+            owner, distance = to_host(device, owner), to_host(device, distance)
+        tables = {"detect_planes": planes}
+        if "plane_points" in outputs:
+            ids = ids_of(point_id, x.shape[0], device.xp if device.is_here(x) else np)
+            tables["plane_points"] = {"point_id": ids, "plane_id": owner, "distance": distance}
     return {name: tables[name] for name in outputs}
 
 

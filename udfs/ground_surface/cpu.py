@@ -27,7 +27,7 @@ def run(
     x: "NDArray[np.float64]",
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
 ) -> "dict[str, NDArray[np.float64]]":
     """Make a terrain grid from the ground seeds of a cloud, or from ground points.
@@ -35,7 +35,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n], units of the cloud's CRS
-    point_id : int64[n], unique
+    point_id : int64[n], unique, or None
+        None for 0, 1, 2 ...
     options : Options
 
     Returns

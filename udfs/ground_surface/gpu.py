@@ -33,8 +33,8 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     ----------
     x, y, z : float64[n], units of the cloud's CRS
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
-    point_id : int64[n], unique
-        In the same memory as the coordinates.
+    point_id : int64[n], unique, or None
+        In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
 
     Returns

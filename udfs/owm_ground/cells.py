@@ -2,7 +2,8 @@
 
 A cell is a record: `z` and `p` are the height and the position of its lowest point, `n` is its
 number of points; all are zero while it is empty. Of two points with the same z the one with the
-lower `code` wins, then the one with the lower `point_id`.
+lower `code` wins, then the one with the lower `point_id`; either may be empty, then the positions
+decide.
 
 Two rules decide the speed. Arrays are separate arguments and hot loops call no functions, because
 Numba counts references in memory shared by all threads whenever an array is passed on. Indices that
@@ -61,7 +62,9 @@ def octree_codes(
 @njit(cache=True, nogil=True)
 def before(code: Any, point_id: Any, p: int, q: int) -> Any:
     """Whether point p wins over point q of the same z."""
-    return code[p] < code[q] or (code[p] == code[q] and point_id[p] < point_id[q])
+    if code.size > 0 and code[p] != code[q]:
+        return code[p] < code[q]
+    return point_id[p] < point_id[q] if point_id.size > 0 else p < q
 
 
 @njit(cache=True, nogil=True)
@@ -133,7 +136,10 @@ def fill_table(
                     continue
                 if height == lowest:
                     p = uint64(table[cell].p)
-                    if code[p] < code[i] or (code[p] == code[i] and point_id[p] < point_id[i]):
+                    if code.size > 0 and code[p] != code[i]:
+                        if code[p] < code[i]:
+                            continue
+                    elif point_id[p] < point_id[i] if point_id.size > 0 else p < i:
                         continue
             table[cell].z = height
             table[cell].p = i

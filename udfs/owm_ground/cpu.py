@@ -32,7 +32,7 @@ def run(
     x: "NDArray[np.float64]",
     y: "NDArray[np.float64]",
     z: "NDArray[np.float64]",
-    point_id: "NDArray[np.int64]",
+    point_id: "NDArray[np.int64] | None",
     options: "Options",
 ) -> "dict[str, NDArray[Any]]":
     """Find the lowest points of overlapping windows.
@@ -40,7 +40,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n], units of the cloud's CRS
-    point_id : int64[n], unique
+    point_id : int64[n], unique, or None
+        None for 0, 1, 2 ...
     options : Options
 
     Returns
@@ -65,16 +66,19 @@ def run(
     Munoz, Asenjo, Navarro, Cabaleiro: CPU and GPU oriented optimizations for LiDAR data
     processing, J. Comput. Sci. 2024, section 2.1. No tree is built here: see README.md.
     """
-    arrays: list[NDArray[Any]] = [read_only(values) for values in (x, y, z, point_id)]
-    x, y, z, point_id = arrays
-    none = np.empty(0, np.int64)
+    none = read_only(np.empty(0, np.int64))
+    given = point_id
+    ids = none if given is None else read_only(given)
+    arrays: list[NDArray[Any]] = [read_only(values) for values in (x, y, z)]
+    x, y, z = arrays
+    cloud = x, y, z, given
     if x.size == 0:
-        return result_of(tuple(arrays), none, none, none, none)
+        return result_of(cloud, none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
         each = pool.map if threads > 1 else map  # for a small cloud, starting threads takes longer
-        box = _box(each, arrays, spans(x.size, threads), options.function)
-        code = point_id
+        box = _box(each, cloud, spans(x.size, threads), options.function)
+        code = none
         if options.ties == "octree":
             root = octree_root(box, options.function)
             code = _octree_codes(each, arrays, root, spans(x.size, threads))
@@ -86,12 +90,13 @@ def run(
         shape = rows.n_slots, columns.n_slots
         if 0 in shape:  # a small cloud may have no window, or none with a point
             if not all_finite(z):
-                raise ValueError(not_finite(options.function, x, y, z, point_id))
-            return result_of(tuple(arrays), none, none, none, none)
+                raise ValueError(not_finite(options.function, *cloud))
+            return result_of(cloud, none, none, none, none)
         parts = spans(x.size, _copies(threads, shape))
-        cloud = x, y, z, code, point_id
-        table = _table(each, cloud, columns, rows, parts, options.function)
-        windows = _windows(each, (code, point_id), table, columns, rows, threads)
+        table = _table(each, (x, y, z, code, ids), columns, rows, parts)
+        if table is None:
+            raise ValueError(not_finite(options.function, *cloud))
+        windows = _windows(each, (code, ids), table, columns, rows, threads)
 
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
         return _columns(y[points], rows), _columns(x[points], columns)
@@ -101,16 +106,16 @@ def run(
     hits = np.zeros(shape, np.int32)
     winners = windows["p"][windows["n"] >= min_points]
     seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
-    filled = _fill_gaps((z, code, point_id), table, columns, rows, *cells_of(seeds))
-    return result_of(tuple(arrays), seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
+    filled = _fill_gaps((z, code, ids), table, columns, rows, *cells_of(seeds))
+    if given is None:
+        seeds, filled = np.sort(seeds), np.sort(filled)
+    return result_of(cloud, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
-def _box(
-    each: Each, arrays: "list[NDArray[Any]]", parts: list[tuple[int, int]], function: str
-) -> Box:
-    extents = list(each(lambda part: cells.extent(arrays[0], arrays[1], *part), parts))
+def _box(each: Each, cloud: tuple[Any, ...], parts: list[tuple[int, int]], function: str) -> Box:
+    extents = list(each(lambda part: cells.extent(cloud[0], cloud[1], *part), parts))
     if any(bad for *_, bad in extents):
-        raise ValueError(not_finite(function, *arrays))
+        raise ValueError(not_finite(function, *cloud))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
     return Box(min(x_low), max(x_high), min(y_low), max(y_high))
 
@@ -121,10 +126,12 @@ def _table(
     columns: SlotAxis,
     rows: SlotAxis,
     parts: list[tuple[int, int]],
-    function: str,
-) -> "NDArray[Any]":
-    """Bin the points: each thread fills a table; all are then merged into the first."""
-    x, y, z, code, point_id = cloud
+) -> "NDArray[Any] | None":
+    """Bin the points: each thread fills a table; all are then merged into the first.
+
+    None if a z is not finite.
+    """
+    x, _, _, code, point_id = cloud
     record = CELL if x.size < 2**31 else BIG_CELL
     tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in parts]
     lookup = (*columns.lookup, *rows.lookup)
@@ -133,7 +140,7 @@ def _table(
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
     if any(each(fill, parts, tables)):
-        raise ValueError(not_finite(function, x, y, z, point_id))
+        return None
     first, *others = tables
     for other in others:
 

@@ -17,7 +17,8 @@ def run(
     Parameters
     ----------
     x, y, z : float64[n]
-    point_id : int64[n]
+    point_id : int64[n] or None
+        None for 0, 1, 2 ...
     elements : Meshes
         In metres.
     options : Options

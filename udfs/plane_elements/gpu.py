@@ -22,8 +22,8 @@ def run(
     ----------
     x, y, z : float64[n]
         All NumPy arrays, or all arrays of the GPU (`__cuda_array_interface__` or DLPack).
-    point_id : int64[n]
-        Where the coordinates are.
+    point_id : int64[n] or None
+        Where the coordinates are; None for 0, 1, 2 ...
     elements : Meshes
         In metres, in the memory of the host.
     options : Options

@@ -1,0 +1,297 @@
+"""Large arrays whose memory is used again: fresh memory costs more than most kernels.
+
+A page of memory that a process has never written costs a page fault, and a page that a GPU copies
+from or to directly costs being locked. The memory of large arrays therefore goes back to a pool
+when the last view of an array is gone, and the next array of about that size gets it.
+
+What lies unused is limited by `SPATIALQ_BUFFER_BYTES`, given back to the system after
+`IDLE_SECONDS`, and by `trim` at once.
+"""
+
+import mmap
+import os
+import sys
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import numpy as np
+
+from spatialq.runtime import cuda
+
+HUGE_PAGE = 2 << 20
+"""Bytes of a huge page; smaller arrays come from `numpy.empty`."""
+STEPS = 8
+"""Sizes of buffers in each octave, so that arrays of about one size share them."""
+FITS = 2
+"""A buffer may be at most so many times as large as the array that gets it."""
+IDLE_SECONDS = 60.0
+"""A buffer that nobody wanted for this long is given back to the system."""
+SHARE, MOST = 1 / 4, 8 << 30
+"""The limit by default: a part of the memory that is available at first, at most so many bytes."""
+
+
+@dataclass
+class Usage:
+    """Bytes of the pool's buffers."""
+
+    in_use: int
+    unused: int
+    page_locked: int
+    """Of both."""
+
+
+def empty(shape: Any, dtype: Any = np.float64, *, page_locked: bool = False) -> Any:
+    """Allocate an array like `numpy.empty`, with memory of the pool if it is large.
+
+    Parameters
+    ----------
+    shape : int, or tuple of int
+    dtype : NumPy type
+        Without Python objects.
+    page_locked : bool
+        Whether a GPU is to copy from or to it directly; only in a process that uses a GPU. A small
+        array, or one beyond `limit`, is not locked.
+
+    Returns
+    -------
+    array
+        Its memory goes back to the pool with the last view of it.
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough memory.
+    """
+    kind = np.dtype(dtype)
+    sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    size = kind.itemsize
+    for each in sizes:
+        size *= int(each)
+    if size < HUGE_PAGE:
+        return np.empty(sizes, kind)
+    owner = _Owner(_pool.take(size, page_locked=page_locked), size)
+    returns = weakref.finalize(owner, _pool.give_back, owner.buffer)
+    returns.atexit = False  # the system takes all memory then
+    return np.asarray(owner).view(kind).reshape(sizes)
+
+
+def trim() -> None:
+    """Give all unused buffers back to the system."""
+    _pool.trim()
+
+
+def usage() -> Usage:
+    """Count the bytes that arrays of the pool have, and those that wait for the next."""
+    return _pool.usage()
+
+
+def limit() -> int:
+    """Bytes that may lie unused, and that may be page-locked: `SPATIALQ_BUFFER_BYTES`.
+
+    By default a quarter of the memory that was available at first, at most 8 GiB.
+    """
+    given = os.environ.get("SPATIALQ_BUFFER_BYTES", "")
+    return int(given) if given.isdecimal() else _default_limit()
+
+
+@cache
+def _default_limit() -> int:
+    return min(int(_available() * SHARE), MOST)
+
+
+def _available() -> int:
+    """Bytes of main memory that a process could still get; the whole memory if nobody says."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10
+    with suppress(AttributeError, OSError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return MOST
+
+
+class _Buffer:
+    """Memory of the system, aligned to huge pages."""
+
+    def __init__(self, size: int) -> None:
+        # private: pages of shared memory would not be huge
+        flags = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+        self._memory = mmap.mmap(-1, size + HUGE_PAGE, **flags)
+        start = np.frombuffer(self._memory, np.uint8).ctypes.data
+        self.address, self.size = -(-start // HUGE_PAGE) * HUGE_PAGE, size
+        self.unused_since = 0.0
+        self._locked_by = 0
+        self._device: Any = None
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            with suppress(OSError):  # a kernel without huge pages
+                self._memory.madvise(mmap.MADV_HUGEPAGE)
+
+    @property
+    def is_locked(self) -> bool:
+        return self._locked_by == os.getpid()  # a fork of this process has no locked pages
+
+    def lock(self) -> None:
+        device = cuda.device()
+        if device.lock_pages(self.address, self.size):
+            self._locked_by, self._device = os.getpid(), device
+
+    def free(self) -> None:
+        if self.is_locked:
+            self._device.unlock_pages(self.address)
+        self._memory.close()
+
+
+class _Owner:
+    """What arrays of the pool are views of: it lives as long as any of them."""
+
+    def __init__(self, buffer: _Buffer, size: int) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = {
+            "data": (buffer.address, False),
+            "shape": (size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+@dataclass
+class _Pool:
+    """Buffers that wait for the next array, the one that has waited longest first."""
+
+    unused: list[_Buffer] = field(default_factory=list)
+    in_use: int = 0
+    locked: int = 0
+    returned: deque[_Buffer] = field(default_factory=deque)
+    """Not yet in `unused`: whoever drops an array may hold the lock, or wait for another thread."""
+    lock: Any = field(default_factory=Lock)
+    keeper: Thread | None = None
+
+    def take(self, size: int, *, page_locked: bool) -> _Buffer:
+        with self._locked():
+            fitting = [each for each in self.unused if size <= each.size <= FITS * size]
+            buffer = min(
+                fitting, key=lambda each: (each.is_locked != page_locked, each.size), default=None
+            )
+            if buffer is not None:
+                self.unused.remove(buffer)
+                self.in_use += buffer.size
+        if buffer is None:
+            buffer = self._make(_rounded(size))
+        if page_locked and not buffer.is_locked:
+            self._lock_pages(buffer)
+        return buffer
+
+    def _make(self, size: int) -> _Buffer:
+        try:
+            buffer = _Buffer(size)
+        except (OSError, OverflowError, ValueError):
+            self.trim()
+            try:
+                buffer = _Buffer(size)
+            except (OSError, OverflowError, ValueError) as error:
+                message = f"{size / 2**30:.3g} GiB for an array could not be allocated: {error}"
+                raise MemoryError(message) from None
+        with self._locked():
+            self.in_use += size
+            if self.keeper is None:
+                keeper = Thread(target=self._keep, name="spatialq buffers", daemon=True)
+                with suppress(RuntimeError):  # the process is ending
+                    keeper.start()
+                    self.keeper = keeper
+        return buffer
+
+    def _lock_pages(self, buffer: _Buffer) -> None:
+        with self._locked():
+            if self.locked + buffer.size > limit():
+                return
+            self.locked += buffer.size
+        buffer.lock()
+        if not buffer.is_locked:
+            with self._locked():
+                self.locked -= buffer.size
+
+    def give_back(self, buffer: _Buffer) -> None:
+        """Take a buffer that no array uses any more; called wherever the last view was dropped."""
+        if sys.is_finalizing():
+            return
+        self.returned.append(buffer)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Sort in what was returned, unless another holder of the lock does so when it is done."""
+        while self.returned and self.lock.acquire(blocking=False):
+            try:
+                with suppress(IndexError):
+                    while True:
+                        buffer = self.returned.popleft()
+                        buffer.unused_since = time.monotonic()
+                        self.in_use -= buffer.size
+                        self.unused.append(buffer)
+                self._drop(until=limit())
+            finally:
+                self.lock.release()
+
+    def _drop(self, *, until: int = 0, before: float = inf) -> None:
+        """Free unused buffers, those that waited longest first.
+
+        Parameters
+        ----------
+        until : int
+            Bytes that may stay.
+        before : float
+            What was returned later than that stays.
+        """
+        left = sum(each.size for each in self.unused)
+        while left > until and self.unused[0].unused_since <= before:
+            buffer = self.unused.pop(0)
+            left -= buffer.size
+            self.locked -= buffer.size if buffer.is_locked else 0
+            buffer.free()
+
+    def trim(self) -> None:
+        with self._locked():
+            self._drop()
+
+    def usage(self) -> Usage:
+        with self._locked():
+            return Usage(self.in_use, sum(each.size for each in self.unused), self.locked)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._settle()
+        with self.lock:
+            yield
+        self._settle()
+
+    def _keep(self) -> None:
+        """Free what has waited for too long, as long as there are buffers."""
+        while True:
+            time.sleep(IDLE_SECONDS / 4)
+            with self._locked():
+                self._drop(before=time.monotonic() - IDLE_SECONDS)
+                if not (self.unused or self.in_use):
+                    self.keeper = None
+                    return
+
+    def forked(self) -> None:
+        """Begin again in a fork: no other thread lives on there, and no page is locked."""
+        self.lock, self.keeper, self.locked, self.unused = Lock(), None, 0, []
+
+
+def _rounded(size: int) -> int:
+    """Round a size up to whole huge pages, and to one of `STEPS` sizes in each octave."""
+    step = max(HUGE_PAGE, (1 << (size.bit_length() - 1)) // STEPS)
+    return -(-size // step) * step
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forked)
