@@ -17,6 +17,8 @@ con = spatialq.connect()
 con.execute("CREATE TABLE p AS SELECT range AS point_id, range % 97 * 1.0 AS x, "
             "range % 89 * 1.0 AS y, range % 7 * 1.0 AS z FROM range(9000)")
 assert con.sql("FROM owm_ground('p')").fetchall()
+assert con.sql("SELECT count(*) FROM duckdb_functions() WHERE function_name = 'owm_ground_rows'"
+               ).fetchall() == [(1,)], "the wheel's extension is not loaded"
 assert not {"udfs", "sql", "tests"} & set(sys.modules)
 print("the wheel works:", spatialq.__version__)
 """
@@ -26,15 +28,17 @@ def tracked() -> set[str]:
     """List the files of the repository that the wheel must have, under their names in it.
 
     Whatever is under version control in the packages' folders belongs to the wheel, but for the
-    READMEs, which are for readers of the repository.
+    READMEs, which are for readers of the repository, and the C sources of the extension, which is
+    in the wheel itself.
     """
     command = ["git", "ls-files", "spatialq", "sql", "udfs"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return {
+    sources = {
         name if name.startswith("spatialq/") else f"spatialq/{name}"
         for name in listed.splitlines()
-        if not name.endswith(".md")
+        if not name.endswith((".md", ".c", ".h"))
     }
+    return {*sources, "spatialq/database/native/spatialq.duckdb_extension"}
 
 
 def main() -> None:

@@ -70,25 +70,18 @@ def _open(
     DuckDB loads an extension that is not signed by its makers only if that was allowed when the
     database was opened. It is allowed for ours, and then forbidden again.
     """
-    if ALLOW in config or loading.problem():
-        con = duckdb.connect(path, read_only=read_only, config=config)
-        return con, _load(con) if ALLOW in config else "lists"
-    try:
-        con = duckdb.connect(path, read_only=read_only, config={**config, ALLOW: "true"})
-    except duckdb.ConnectionException:  # the process has the file open with other settings
-        return duckdb.connect(path, read_only=read_only, config=config), "lists"
-    road = _load(con)
-    con.execute(f"SET {ALLOW} = false")
-    return con, road
-
-
-def _load(con: duckdb.DuckDBPyConnection) -> Road:
-    """Load the extension; a DuckDB that refuses it has the lists."""
-    try:
-        loading.load(con)
-    except duckdb.Error:
-        return "lists"
-    return "native"
+    if not loading.problem():
+        # an error in loading may leave the database unusable: then it is opened once more
+        with contextlib.suppress(duckdb.Error), contextlib.ExitStack() as stack:
+            allowed = {ALLOW: "true", **config}
+            con = duckdb.connect(path, read_only=read_only, config=allowed)
+            stack.callback(con.close)
+            loading.load(con)
+            if ALLOW not in config:
+                con.execute(f"SET {ALLOW} = false")
+            stack.pop_all()
+            return con, "native"
+    return duckdb.connect(path, read_only=read_only, config=config), "lists"
 
 
 def connect_quietly(path: str = MEMORY) -> duckdb.DuckDBPyConnection:

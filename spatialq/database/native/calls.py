@@ -17,12 +17,15 @@ from spatialq.database.transport.arrow import list_of_structs
 from spatialq.database.transport.columns import given_to
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function, catalogue
+from spatialq.planner import devices
 from spatialq.runtime import progress
 
 AHEAD = 2
 """Batches of a result in several that may wait to be read."""
 PARTS = 2
 """Tables that a function may get."""
+BEGUN, UNWANTED, TWICE = range(3)
+"""What `spatialq_begin` says, as in results.c."""
 PATIENCE = 5.0
 """Seconds that the end of the process waits for kernels that were told to stop."""
 
@@ -51,15 +54,23 @@ class Call:
         ValueError
             If the call has a result already: the query makes it for several inputs.
         """
+        is_stream = "path" in self._request.source
         with _lock:
-            if not library().spatialq_begin(self._request.token, "path" in self._request.source):
-                message = (
-                    f"{self._function.name}: its table must not depend on a row of the query "
-                    f"around it; an aggregate with GROUP BY can do that"
-                )
-                raise ValueError(message)
-            _calls[self._request.token] = self
-        self.thread.start()
+            begun = library().spatialq_begin(self._request.token, is_stream)
+            if begun == BEGUN:
+                _calls[self._request.token] = self
+        if begun == UNWANTED:  # the optimiser found that no row of the result is needed
+            library().spatialq_free(self._number)
+        elif begun == TWICE:
+            message = (
+                f"{self._function.name}: its table must not depend on a row of the query "
+                f"around it; an aggregate with GROUP BY can do that"
+            )
+            raise ValueError(message)
+        elif begun != BEGUN:
+            raise MemoryError
+        else:
+            self.thread.start()
 
     def drop(self) -> None:
         """Stop the kernel if it still runs, and give the memory of the result back."""
@@ -79,7 +90,10 @@ class Call:
     def _push_all(self) -> None:
         known, token = library(), self._request.token
         columns = given_to(self._function)
-        parts = [take(self._number, part, columns) for part in range(PARTS)]
+        page_locked = self._request.options.get("device") != "cpu" and not devices.gpu().problem
+        parts = [
+            take(self._number, part, columns, page_locked=page_locked) for part in range(PARTS)
+        ]
         for rows in answers(self._function, self._request, parts):
             batch = Exported(rows)
             self._batches.append(batch)
@@ -141,8 +155,8 @@ def _rows_of_group(function: Function, number: int) -> Any:
     text = library().spatialq_request(number)
     try:
         # an aggregate of no rows has not learnt what it is asked for
-        request = Request.of(text.decode()) if text else Request({"device": "auto"})
-        part = take(number, 0, given_to(function))
+        request = Request({"device": "auto"}) if text is None else Request.of(text.decode())
+        part = take(number, 0, given_to(function), page_locked=False)
         (rows,) = answers(function, request, [part])
     finally:
         library().spatialq_free(number)

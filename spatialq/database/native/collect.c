@@ -21,7 +21,7 @@ struct Block {
     Block *next;
     const Layout *layout;
     uint32_t rows, room;
-    uint32_t *starts; /* rows where the first column does not go on ascending */
+    uint32_t *starts; /* rows where the first column does not count on */
     uint32_t n_starts, room_starts;
     Segment columns[];
 };
@@ -211,11 +211,11 @@ static bool append_column(const Column *column, Block *block, Segment *v, const 
     return true;
 }
 
-/* Remember where the first column does not ascend from one run of rows to the next. */
+/* Remember where the first column does not count on from one run of rows to the next. */
 static bool note_start(Block *block, const Values *ids, idx_t from) {
     const int64_t *collected = (const int64_t *)block->columns[0].data;
     if (block->rows && collected && is_valid(ids->validity, from)
-        && ((const int64_t *)ids->data)[from] > collected[block->rows - 1])
+        && ((const int64_t *)ids->data)[from] == (int64_t)((uint64_t)collected[block->rows - 1] + 1))
         return true;
     if (block->n_starts == block->room_starts) {
         uint32_t room = block->room_starts ? 2 * block->room_starts : 4;
@@ -295,7 +295,7 @@ typedef struct {
     uint64_t from, n, to; /* rows in the block; row in the whole */
 } Piece;
 
-/* The rows of a part: pieces whose first column ascends from one run of rows to the next. */
+/* The rows of a part: pieces whose first column counts on from one run of rows to the next. */
 typedef struct {
     Piece *pieces;
     uint64_t n;

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from spatialq.data.columns import NUMPY_TYPES
 from spatialq.database.native.library import library
+from spatialq.runtime import buffers
 from spatialq.runtime.threads import n_threads, spans
 
 VALID, PARTIAL = 1, 2
@@ -19,7 +20,9 @@ ROWS_PER_THREAD = 1 << 18
 ELEMENTS: Mapping[str, Any] = {"DOUBLE[]": np.float64, "INTEGER[]": np.int32}
 
 
-def take(number: int, part: int, columns: Mapping[str, str]) -> dict[str, Any]:
+def take(
+    number: int, part: int, columns: Mapping[str, str], *, page_locked: bool
+) -> dict[str, Any]:
     """Copy collected columns into arrays, and give the memory of each back as soon as it is copied.
 
     Parameters
@@ -30,6 +33,8 @@ def take(number: int, part: int, columns: Mapping[str, str]) -> dict[str, Any]:
         Of the first or the second table.
     columns : mapping of str to str
         All columns of the function, and their SQL types, in the order in which they were collected.
+    page_locked : bool
+        Whether a GPU may copy them.
 
     Returns
     -------
@@ -39,17 +44,17 @@ def take(number: int, part: int, columns: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for k, (name, kind) in enumerate(columns.items()):
         column = number, part, k
-        found[name] = (
-            _numbers(column, rows, kind) if kind in NUMPY_TYPES and kind != "VARCHAR"
-            else _of_any_length(column, rows, kind)
-        )  # fmt: skip
+        if kind == "VARCHAR" or kind in ELEMENTS:
+            found[name] = _of_any_length(column, rows, kind)
+        else:
+            found[name] = _numbers(column, rows, kind, page_locked=page_locked)
         library().spatialq_forget(*column)
     return found
 
 
-def _numbers(column: tuple[int, int, int], rows: int, kind: str) -> Any:
+def _numbers(column: tuple[int, int, int], rows: int, kind: str, *, page_locked: bool) -> Any:
     known = library()
-    values: Any = np.empty(rows, NUMPY_TYPES[kind])
+    values = buffers.empty(rows, NUMPY_TYPES[kind], page_locked=page_locked)
     nulls = known.spatialq_nulls(*column)
     states = np.empty(rows, np.uint8) if nulls else None
     pieces = known.spatialq_pieces(*column[:2])
@@ -67,13 +72,13 @@ def _numbers(column: tuple[int, int, int], rows: int, kind: str) -> Any:
 def _of_any_length(column: tuple[int, int, int], rows: int, kind: str) -> Any:
     """Copy texts or lists."""
     known = library()
-    data = np.empty(known.spatialq_bytes(*column), np.uint8)
+    data = buffers.empty(known.spatialq_bytes(*column), np.uint8)
     starts, states = np.empty(rows + 1, np.int64), np.empty(rows, np.uint8)
     known.spatialq_copy_bytes(*column, data.ctypes.data, starts.ctypes.data, states.ctypes.data)
     is_null = pa.array(states == 0)
     if kind == "VARCHAR":
-        buffers = [None, pa.py_buffer(starts), pa.py_buffer(data)]
-        texts = pa.Array.from_buffers(pa.large_string(), rows, buffers)
+        parts = [None, pa.py_buffer(starts), pa.py_buffer(data)]
+        texts = pa.Array.from_buffers(pa.large_string(), rows, parts)
         return pc.if_else(is_null, pa.scalar(None, texts.type), texts).cast(pa.string())
     values = data.view(ELEMENTS[kind])
     starts //= values.itemsize

@@ -183,8 +183,13 @@ static void bind(Handle info) {
     add_column(info, "ready", duckdb_create_logical_type(TYPE_BOOLEAN));
     Handle value = duckdb_bind_get_parameter(info, 0);
     Plan *plan = malloc(sizeof *plan);
-    *plan = (Plan){function, duckdb_get_int64(value)};
+    if (plan) *plan = (Plan){function, duckdb_get_int64(value)};
     duckdb_destroy_value(&value);
+    if (!plan || !begin_plan(plan->token)) {
+        free(plan);
+        duckdb_bind_set_error(info, "spatialq: not enough memory");
+        return;
+    }
     duckdb_bind_set_bind_data(info, plan, free_plan);
     /* as many as no table has: joins then read the result last, when the kernel has its input */
     duckdb_bind_set_cardinality(info, 1000000000, false);

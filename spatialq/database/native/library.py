@@ -24,7 +24,7 @@ RUN = ctypes.CFUNCTYPE(
 )
 """As `Run` in extension.c."""
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "begin": (c_bool, (c_int64, c_bool)),
+    "begin": (c_int, (c_int64, c_bool)),
     "bytes": (c_uint64, (c_int64, c_int, c_int)),
     "copy": (None, (c_int64, c_int, c_int, c_uint64, c_uint64, c_void_p, c_void_p)),
     "copy_bytes": (None, (c_int64, c_int, c_int, c_void_p, c_void_p, c_void_p)),

@@ -191,9 +191,16 @@ struct Call {
     Batch *first, *last;
 };
 
+/* A plan that asks for the rows of a call, until it is gone. */
+typedef struct Plan {
+    struct Plan *next;
+    int64_t token;
+} Plan;
+
 static Lock calls_lock = LOCK_INIT;
 static Signal calls_changed = SIGNAL_INIT; /* for scans, and for threads of Python */
 static Call *calls, *dropped;
+static Plan *plans;
 static bool is_stopped;
 
 static Call *find_call(int64_t token) {
@@ -233,8 +240,23 @@ void end_scan(Scan *scan) {
     unlock(&calls_lock);
 }
 
+bool begin_plan(int64_t token) {
+    Plan *plan = malloc(sizeof *plan);
+    if (!plan) return false;
+    lock(&calls_lock);
+    *plan = (Plan){plans, token};
+    plans = plan;
+    unlock(&calls_lock);
+    return true;
+}
+
 void end_plan(int64_t token) {
     lock(&calls_lock);
+    Plan **at = &plans;
+    while (*at && (*at)->token != token) at = &(*at)->next;
+    Plan *plan = *at;
+    if (plan) *at = plan->next;
+    free(plan);
     Call *call = find_call(token);
     if (call && call->scans == 0) drop(call);
     unlock(&calls_lock);
@@ -286,21 +308,26 @@ const struct ArrowSchema *batch_schema(const Batch *batch) { return batch->schem
 
 /* ---- what Python calls ---- */
 
+enum { BEGUN, UNWANTED, TWICE, NO_MEMORY };
+
 /* Register a call whose result comes in one batch, or as a stream of batches that are read once.
-   False if the token is in use, so that two inputs ask for one result. */
-EXPORT bool spatialq_begin(int64_t token, bool is_stream) {
+   UNWANTED if no plan asks for its rows, TWICE if the token is in use: two inputs for one result. */
+EXPORT int spatialq_begin(int64_t token, bool is_stream) {
     Call *made = calloc(1, sizeof *made);
+    if (!made) return NO_MEMORY;
     lock(&calls_lock);
-    bool is_new = made && !find_call(token);
-    if (is_new) {
+    Plan *plan = plans;
+    while (plan && plan->token != token) plan = plan->next;
+    int found = !plan ? UNWANTED : find_call(token) ? TWICE : BEGUN;
+    if (found == BEGUN) {
         made->token = token;
         made->is_stream = is_stream;
         made->next = calls;
         calls = made;
     }
     unlock(&calls_lock);
-    if (!is_new) free(made);
-    return is_new;
+    if (found != BEGUN) free(made);
+    return found;
 }
 
 /* Add rows to a result, which stay with the caller until the call is dropped. False if nobody wants

@@ -58,7 +58,8 @@ Found next_span(Scan *scan, Span *span, const char **error);
 const struct ArrowArray *batch_array(const Batch *batch);
 const struct ArrowSchema *batch_schema(const Batch *batch);
 
-/* The plan that has this token is gone: so is a result that nobody scanned. */
+/* A plan asks for the rows of a call, until it is gone: then a result that nobody scanned goes. */
+bool begin_plan(int64_t token);
 void end_plan(int64_t token);
 
 #endif

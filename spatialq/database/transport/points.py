@@ -41,7 +41,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     for lists, text in rows:
         points = dict(zip(names, lists, strict=True))
         # an aggregate of no rows has not learnt what it is asked for
-        request = Request.of(text) if text else Request({"device": "auto"})
+        request = Request({"device": "auto"}) if text is None else Request.of(text)
         found += answers(function, request, [points], as_it_is=False)
     return list_of_structs(found)
 
