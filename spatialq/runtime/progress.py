@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from threading import RLock
+from threading import RLock, get_ident
 from weakref import WeakSet
 
 Listener = Callable[[float, str], object]
@@ -32,21 +32,21 @@ class Cancelled(KeyboardInterrupt):
 class Task:
     """One call: how far it is, and whether it was told to stop.
 
-    `cancel`, `cancelled`, `check` and `position` are for any thread; `stage`, `report`, `nested`
-    and `finish` for that of the kernel.
+    `cancel`, `cancelled`, `check` and `position` are for any thread; `stage`, `report` and `nested`
+    for that of the kernel; `tell` for the one that made the task.
 
     Parameters
     ----------
     listener : Listener, optional
-        Called in the kernel's thread while it reports, ten times a second at most, and by `finish`.
-        What it raises stops the call and is raised there.
+        Called in the thread that made the task, ten times a second at most: by `stage` and `report`
+        if they are called there, otherwise by `tell`. What it raises stops the call.
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
-        self._listener = listener
-        self._told_at = float("-inf")
-        self._window = 0.0, 1.0
-        self._part = 0.0, 0.0
+        self._listener, self._thread = listener, get_ident()
+        self._told, self._told_at = (0.0, ""), float("-inf")
+        self._window = self._part = 0.0, 1.0
+        self._next = 0.0
         self._position = 0.0, ""
         with _lock:
             self._is_cancelled = _is_ending
@@ -93,11 +93,12 @@ class Task:
             If the call was told to stop.
         """
         low, high = self._window
-        self._part = self._part[1], low + stop * (high - low)
+        self._part = self._next, low + stop * (high - low)
+        self._next = self._part[1]
         self._move(self._part[0], name)
 
     def report(self, done: float, total: float) -> None:
-        """Say how much of the stage is done.
+        """Say how much of the stage is done, or of the call if it has no stages.
 
         Raises
         ------
@@ -105,29 +106,34 @@ class Task:
             If the call was told to stop.
         """
         start, stop = self._part
-        self._move(start + (stop - start) * (done / total if total else 1.0), self._position[1])
+        fraction = stop if done >= total else start + (stop - start) * done / total
+        self._move(fraction, self._position[1])
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         """Make the stages in the block parts of the current one: a kernel calls another there."""
-        outer = self._window, self._part
-        self._window, self._part = self._part, (self._part[0], self._part[0])
+        outer = self._window, self._part, self._next
+        self._window, self._next = self._part, self._part[0]
         try:
             yield
         finally:
-            self._window, self._part = outer
-
-    def finish(self) -> None:
-        """Say that all is done."""
-        self._told_at = float("-inf")
-        self._move(1.0, self._position[1])
+            self._window, self._part, self._next = outer
 
     def _move(self, fraction: float, stage: str) -> None:
         self.check()
-        self._position = max(self._position[0], min(fraction, 1.0)), stage
-        if self._listener is not None and time.monotonic() >= self._told_at + INTERVAL:
-            self._told_at = time.monotonic()
-            self._listener(*self._position)
+        self._position = max(self._position[0], fraction), stage
+        self.tell()
+
+    def tell(self) -> None:
+        """Call the listener if there is news for it, and if this is the thread that made the task.
+
+        For a thread that waits for that of the kernel.
+        """
+        if self._listener is None or self._thread != get_ident() or self._position == self._told:
+            return
+        if self._position[0] == 1.0 or time.monotonic() >= self._told_at + INTERVAL:
+            self._told, self._told_at = self._position, time.monotonic()
+            self._listener(*self._told)
 
 
 _lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
