@@ -1,12 +1,11 @@
 """What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import n_threads, workers
 
 IDS_PER_THREAD = 100_000
 """With fewer ids per thread, starting another thread costs more than it saves."""
@@ -55,8 +54,8 @@ def ascends(point_id: Any) -> bool:
     point_id = read_only(point_id)
     n = point_id.size
     threads = max(1, min(n_threads(), n // IDS_PER_THREAD))
-    with ThreadPoolExecutor(threads) as pool:
-        return all(pool.map(lambda span: _ascends(point_id, *span), spans(n, threads)))
+    with workers(threads) as pool:
+        return all(pool.map(lambda span: _ascends(point_id, *span), pool.spans(n)))
 
 
 def in_one_memory(device: Any, function: str, cloud: tuple[Any, ...]) -> bool:

@@ -14,6 +14,9 @@ from contextvars import ContextVar
 from threading import RLock, get_ident
 from weakref import WeakSet
 
+import numpy as np
+from numpy.typing import NDArray
+
 Listener = Callable[[float, str], object]
 """Called with the fraction that is done, from 0 to 1, and the name of the stage."""
 
@@ -40,6 +43,12 @@ class Task:
     listener : Listener, optional
         Called in the thread that made the task, ten times a second at most: by `stage` and `report`
         if they are called there, otherwise by `tell`. What it raises stops the call.
+
+    Attributes
+    ----------
+    stop : uint8[1]
+        1 if the call was told to stop. For loops that Numba compiled, where one item may take long:
+        they read it before each item, and return; `check` then raises.
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
@@ -48,18 +57,19 @@ class Task:
         self._window = self._part = 0.0, 1.0
         self._next = 0.0
         self._position = 0.0, ""
+        self.stop = np.zeros(1, np.uint8)
         with _lock:
-            self._is_cancelled = _is_ending
+            self.stop[0] = _is_ending
             _tasks.add(self)
 
     @property
     def cancelled(self) -> bool:
         """Whether the call was told to stop."""
-        return self._is_cancelled
+        return bool(self.stop[0])
 
     def cancel(self) -> None:
         """Tell the call to stop: it raises `Cancelled` at its next check."""
-        self._is_cancelled = True
+        self.stop[0] = 1
 
     def check(self) -> None:
         """Go on, unless the call was told to stop.
@@ -69,7 +79,7 @@ class Task:
         Cancelled
             If it was.
         """
-        if self._is_cancelled:
+        if self.stop[0]:
             raise Cancelled
 
     @property
@@ -139,6 +149,7 @@ class Task:
 _lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
 _tasks: WeakSet[Task] = WeakSet()
 _is_ending = False
+_NEVER = np.zeros(1, np.uint8)
 _current: ContextVar[Task | None] = ContextVar("spatialq_task", default=None)
 _reports: ContextVar[bool] = ContextVar("spatialq_task_reports", default=True)
 
@@ -186,6 +197,12 @@ def check() -> None:
     task = _current.get()
     if task is not None:
         task.check()
+
+
+def stop_flag() -> NDArray[np.uint8]:
+    """Give the array that says whether the current task was told to stop; see `Task.stop`."""
+    task = _current.get()
+    return _NEVER if task is None else task.stop
 
 
 def stage(name: str, stop: float) -> None:
