@@ -121,9 +121,13 @@ class Task:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Make the stages in the block parts of the current one: a kernel calls another there."""
+        """Make the stages in the block parts of the current one: a kernel calls another there.
+
+        What is reported in the block before its first stage changes nothing.
+        """
         outer = self._window, self._part, self._next
-        self._window, self._next = self._part, self._part[0]
+        start = self._part[0]
+        self._window, self._part, self._next = self._part, (start, start), start
         try:
             yield
         finally:
