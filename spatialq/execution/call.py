@@ -14,9 +14,19 @@ from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, PointsInput
 from spatialq.planner import log
 from spatialq.planner.plan import plan_call
-from spatialq.runtime.progress import INTERVAL, Listener, Task, current, running
+from spatialq.runtime.progress import (
+    INTERVAL,
+    Listener,
+    Task,
+    current,
+    observer,
+    running,
+)
 
 Result = TypeVar("Result")
+
+GRACE = 0.8
+"""Seconds in which work should end that was told to stop."""
 
 
 def call(
@@ -80,7 +90,7 @@ def call_outputs(
     def purpose() -> str:
         return _result_size(functions[-1], arguments, options)
 
-    task = (None if progress else current()) or Task(progress)
+    task = (None if progress else current()) or Task(progress or observer())
     with (
         running(task),
         task.nested(),
@@ -120,21 +130,24 @@ def stoppable(work: Callable[[], Result]) -> Result:
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C, when the work has ended.
+        After Ctrl-C, when the work has ended. It is not waited for longer than `GRACE`: the other
+        thread then ends later, after a call of a library such as Qhull, and its result is dropped.
     """
     task = current()
     if task is None or threading.current_thread() is not threading.main_thread():
         return work()
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(copy_context().run, work)
-        try:
-            while wait([future], INTERVAL).not_done:
-                task.tell()
-        except BaseException:
-            task.cancel()
-            raise
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(copy_context().run, work)
+    pool.shutdown(wait=False)  # the thread ends with the work
     try:
+        while wait([future], INTERVAL).not_done:
+            task.tell()
         return future.result()
+    except BaseException:
+        if not future.done():
+            task.cancel()
+            wait([future], GRACE)
+        raise
     finally:
         del future  # its error would otherwise keep it, and what the work had
 

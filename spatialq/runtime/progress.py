@@ -153,6 +153,7 @@ class Task:
 _lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
 _tasks: WeakSet[Task] = WeakSet()
 _is_ending = False
+_observer: Listener | None = None
 _NEVER = np.zeros(1, np.uint8)
 _current: ContextVar[Task | None] = ContextVar("spatialq_task", default=None)
 _reports: ContextVar[bool] = ContextVar("spatialq_task_reports", default=True)
@@ -165,6 +166,25 @@ def cancel_all() -> None:
         _is_ending = True
         for task in list(_tasks):
             task.cancel()
+
+
+@contextmanager
+def observing(listener: Listener) -> Iterator[None]:
+    """Make a listener that of all calls of the process, in whichever thread, within the block.
+
+    For a program that does one thing at a time, such as the command line.
+    """
+    global _observer
+    _observer = listener
+    try:
+        yield
+    finally:
+        _observer = None
+
+
+def observer() -> Listener | None:
+    """Give the listener of `observing`, for the task of a call."""
+    return _observer
 
 
 def current() -> Task | None:
