@@ -1,6 +1,6 @@
 """How long Ctrl-C takes to end a call of each function, with results of no call left behind.
 
-    python benchmarks/interrupt.py [--points N] [--elements N] [--side N] [--device cpu] [FUNCTION ...]
+    python benchmarks/interrupt.py [--points N] [--elements N] [--side N] [--device gpu] [NAME ...]
 
 Each call is interrupted at several moments of its time, and the longest of the times counts: from
 the signal to the exception, and to the end of the last thread of the call. Signals are those of

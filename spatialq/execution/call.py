@@ -3,9 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -91,17 +91,14 @@ def call_outputs(
         return _result_size(functions[-1], arguments, options)
 
     task = (None if progress else current()) or Task(progress or observer())
-    with (
-        running(task),
-        task.nested(),
-        planned(functions, rows, options, requested, purpose) as execution,
-    ):
-        try:
-            found = _run(functions, execution.device, arguments, options)
-        except MemoryError as full:
-            execution.fall_back(full)
-            found = _run(functions, execution.device, arguments, options)
-    task.report(1, 1)
+    with running(task), planned(functions, rows, options, requested, purpose) as execution:
+        with task.nested():
+            try:
+                found = _run(functions, execution.device, arguments, options)
+            except MemoryError as full:
+                execution.fall_back(full)
+                found = _run(functions, execution.device, arguments, options)
+        task.report(1, 1)
     return found, execution.device
 
 
@@ -136,20 +133,27 @@ def stoppable(work: Callable[[], Result]) -> Result:
     task = current()
     if task is None or threading.current_thread() is not threading.main_thread():
         return work()
-    pool = ThreadPoolExecutor(1)
-    future = pool.submit(copy_context().run, work)
-    pool.shutdown(wait=False)  # the thread ends with the work
+    outcome = Future[Result]()
     try:
-        while wait([future], INTERVAL).not_done:
+        threading.Thread(target=_settle, args=(outcome, copy_context(), work)).start()
+        while wait([outcome], INTERVAL).not_done:
             task.tell()
-        return future.result()
+        return outcome.result()
     except BaseException:
-        if not future.done():
+        if not outcome.done():
             task.cancel()
-            wait([future], GRACE)
+            wait([outcome], GRACE)
         raise
     finally:
-        del future  # its error would otherwise keep it, and what the work had
+        del outcome  # its error would otherwise keep it, and what the work had
+
+
+def _settle(outcome: "Future[Result]", context: Context, work: Callable[[], Result]) -> None:
+    """Put what work gives, or its error, into a future."""
+    try:
+        outcome.set_result(context.run(work))
+    except BaseException as error:
+        outcome.set_exception(error)
 
 
 @dataclass

@@ -41,7 +41,7 @@ def test_threads_and_order_do_not_matter(name, monkeypatch):
     expected = by_id(run(points, **options))
     monkeypatch.setattr(cpu, "ITEMS_PER_THREAD", 20)
     monkeypatch.setattr(cpu, "BAND", 3)
-    monkeypatch.setattr(cpu, "n_threads", lambda: 3)
+    monkeypatch.setenv("SPATIALQ_THREADS", "3")
     turned = sorted(points, key=lambda p: (p[2], p[3], p[1], p[0]))
     again = run(turned, **options)
     assert again["point_id"].tolist() == [p[0] for p in turned]
