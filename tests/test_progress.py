@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spatialq
+from spatialq.cli import progress as bars
 from spatialq.execution.call import call, stoppable
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner import log
@@ -329,6 +330,24 @@ def test_a_call_that_is_cancelled_says_which_it_was_and_is_in_the_log():
     with running(task), pytest.raises(Cancelled, match="owm_ground: interrupted"):
         call(owm_ground, arguments, owm_ground.choose(options), "cpu")
     assert log.entries()[-1].error == "owm_ground: interrupted"
+
+
+def test_an_observer_is_told_of_the_calls_of_all_threads():
+    told = []
+    with (
+        progress.observing(lambda *at: told.append(at)),
+        bars.progress(),  # which is not shown without a terminal, and observes in its block
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pool.submit(spatialq.run, "owm_ground", *CLOUD, device="cpu").result()
+    assert not told
+    assert progress.observer() is None
+    with (
+        progress.observing(lambda *at: told.append(at)),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        pool.submit(spatialq.run, "owm_ground", *CLOUD, device="cpu").result()
+    assert told[-1] == (1.0, "seeds")
 
 
 # Every kernel
