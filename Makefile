@@ -58,6 +58,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py
 	$(BIN)/python benchmarks/cold_start.py
+	$(BIN)/python benchmarks/interrupt.py
 
 ## newer versions of everything into constraints.txt
 lock:

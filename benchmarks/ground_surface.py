@@ -4,7 +4,6 @@ python benchmarks/ground_surface.py [--points 50000] [--side 2000] [--repeat 3] 
 """
 
 import argparse
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from scipy.spatial import cKDTree
 from spatialq.udfs.ground_surface import Options, cpu, grid, triangles
 
 import spatialq
-from spatialq.runtime.threads import n_threads
+from spatialq.runtime.threads import n_threads, workers
 
 
 def make_ground(n, side):
@@ -60,7 +59,7 @@ def main():
 
     def rasterise():
         heights.fill(np.nan)
-        with ThreadPoolExecutor(n_threads()) as pool:
+        with workers() as pool:
             cpu._rasterise(pool, points, found, cells, heights)
 
     con = spatialq.connect()

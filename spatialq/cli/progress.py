@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.cli.rendering import note
+from spatialq.runtime.progress import observing
 
 
 @contextmanager
 def progress() -> Iterator[Any]:
     """Show rows, rate and remaining time on standard error, unless that is no terminal.
+
+    While a kernel runs, in whichever thread, also its stage and how many hundredths are done.
 
     Yields
     ------
@@ -47,7 +50,20 @@ def progress() -> Iterator[Any]:
             rate = f"{speed / 1e6:.1f} M rows/s" if speed else ""
             bar.update(tasks[file], completed=done, rate=rate)
 
-        yield update
+        shown: Any = None
+        before = 0.0
+
+        def show_call(fraction: float, stage: str) -> None:
+            nonlocal shown, before
+            if shown is None:
+                shown = bar.add_task(stage, total=100, rate="")
+            if fraction < before:  # another call
+                bar.reset(shown)
+            before = fraction
+            bar.update(shown, description=stage, completed=round(100 * fraction))
+
+        with observing(show_call):
+            yield update
 
 
 class CompilingNote(logging.Handler):

@@ -1,7 +1,6 @@
 """Build a grid from cells in any order; its spacing is found from their coordinates alone."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from spatialq.data.grid import Grid, require_values
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import CHUNK, workers
 
 NEAR = 0.01
 """Maximum distance in cells of a coordinate from its place: coordinates in text are rounded."""
@@ -116,7 +115,7 @@ def _different(function: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
     if not isfinite(high - low):
         message = f"{function}: {axis} must be finite, got {high if isfinite(low) else low!r}"
         raise ValueError(message)
-    tables = _in_parts(lambda part: _table(values[part].view(np.uint64)), values.size)
+    tables = _in_parts(lambda part: _table(values[part].view(np.uint64)), values.size, values.size)
     different = [table[table != EMPTY].view(np.float64) for table in tables]
     found = np.unique(np.concatenate([*different, [low, high]]))
     if found.size == 1:
@@ -169,10 +168,10 @@ def _require_near(function: str, axis: str, values: NDArray[Any], places: Regula
         raise ValueError(message)
 
 
-def _in_parts(work: Callable[[slice], Any], size: int) -> list[Any]:
-    """Call work with one part of range(size) per thread; return the results."""
-    with ThreadPoolExecutor(n_threads()) as pool:
-        return list(pool.map(work, (slice(*span) for span in spans(size, n_threads()))))
+def _in_parts(work: Callable[[slice], Any], size: int, most: int = CHUNK) -> list[Any]:
+    """Call work with parts of range(size), of at most so many items; return the results."""
+    with workers() as pool:
+        return pool.map(work, (slice(*span) for span in pool.spans(size, most=most)))
 
 
 @njit(cache=True, nogil=True)

@@ -1,14 +1,13 @@
 """What the kernels of point clouds share: checks and copies of x, y, z and point_id."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from spatialq.runtime import buffers
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import n_threads, workers
 
 IDS_PER_THREAD = 100_000
 """With fewer ids per thread, starting another thread costs more than it saves."""
@@ -72,11 +71,8 @@ def ids_of(point_id: Any, n: int, xp: Any = np) -> Any:
 
 def in_parts(work: Callable[[int, int], Any], n: int) -> list[Any]:
     """Call work with parts of range(n), a thread for each; for few, without another thread."""
-    parts = spans(n, max(1, min(n_threads(), n // IDS_PER_THREAD)))
-    if len(parts) == 1:
-        return [work(*parts[0])]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(lambda part: work(*part), parts))
+    with workers(max(1, min(n_threads(), n // IDS_PER_THREAD))) as pool:
+        return pool.map(lambda part: work(*part), pool.spans(n))
 
 
 def converted(values: Any, dtype: Any) -> Any:

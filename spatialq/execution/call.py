@@ -1,16 +1,32 @@
 """One call of a kernel: plan it, run it, write the log."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, PointsInput
 from spatialq.planner import log
 from spatialq.planner.plan import plan_call
+from spatialq.runtime.progress import (
+    INTERVAL,
+    Listener,
+    Task,
+    current,
+    observer,
+    running,
+)
+
+Result = TypeVar("Result")
+
+GRACE = 0.8
+"""Seconds in which work should end that was told to stop."""
 
 
 def call(
@@ -40,9 +56,15 @@ def call(
 
 
 def call_outputs(
-    functions: Sequence[Function], arguments: dict[str, Any], options: Any, requested: str
+    functions: Sequence[Function],
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    progress: Listener | None = None,
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Plan and run a kernel once for several of its outputs, and write the log.
+
+    It runs in the current task, or in one of its own.
 
     Parameters
     ----------
@@ -50,33 +72,88 @@ def call_outputs(
         All of one folder, such as `detect_planes` and `plane_points`.
     arguments, options, requested
         As for `call`.
+    progress : Listener, optional
+        Of a task of its own: called in this thread.
 
     Returns
     -------
     columns : dict of name -> dict of arrays
     device : 'cpu' or 'gpu'
+
+    Raises
+    ------
+    Cancelled
+        If the task is cancelled.
     """
     rows = _rows(functions[0], arguments)
 
     def purpose() -> str:
         return _result_size(functions[-1], arguments, options)
 
-    with planned(functions, rows, options, requested, purpose) as execution:
-        try:
-            return _run(functions, execution.device, arguments, options), execution.device
-        except MemoryError as full:
-            execution.fall_back(full)
-            return _run(functions, execution.device, arguments, options), execution.device
+    task = (None if progress else current()) or Task(progress or observer())
+    with running(task), planned(functions, rows, options, requested, purpose) as execution:
+        with task.nested():
+            try:
+                found = _run(functions, execution.device, arguments, options)
+            except MemoryError as full:
+                execution.fall_back(full)
+                found = _run(functions, execution.device, arguments, options)
+        task.report(1, 1)
+    return found, execution.device
 
 
 def _run(
     functions: Sequence[Function], device: Device, arguments: dict[str, Any], options: Any
 ) -> dict[str, dict[str, Any]]:
     first, *others = functions
-    if not others:
-        return {first.name: first.kernel(device)(**arguments, options=options)}
-    names = tuple(each.name for each in functions)
-    return first.kernel_of_all(device)(**arguments, options=options, outputs=names)
+
+    def run() -> dict[str, dict[str, Any]]:
+        if not others:
+            return {first.name: first.kernel(device)(**arguments, options=options)}
+        names = tuple(each.name for each in functions)
+        return first.kernel_of_all(device)(**arguments, options=options, outputs=names)
+
+    # a kernel of the GPU spends no time in code that Ctrl-C does not end, and its stream is that
+    # of this thread
+    return stoppable(run) if device == "cpu" else run()
+
+
+def stoppable(work: Callable[[], Result]) -> Result:
+    """Call work so that Ctrl-C ends it at its next check, in the current task.
+
+    Python tells the main thread alone of Ctrl-C, and not before what runs there returns: from there
+    the work is done in another one.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, when the work has ended. It is not waited for longer than `GRACE`: the other
+        thread then ends later, after a call of a library such as Qhull, and its result is dropped.
+    """
+    task = current()
+    if task is None or threading.current_thread() is not threading.main_thread():
+        return work()
+    outcome = Future[Result]()
+    try:
+        threading.Thread(target=_settle, args=(outcome, copy_context(), work)).start()
+        while wait([outcome], INTERVAL).not_done:
+            task.tell()
+        return outcome.result()
+    except BaseException:
+        if not outcome.done():
+            task.cancel()
+            wait([outcome], GRACE)
+        raise
+    finally:
+        del outcome  # its error would otherwise keep it, and what the work had
+
+
+def _settle(outcome: "Future[Result]", context: Context, work: Callable[[], Result]) -> None:
+    """Put what work gives, or its error, into a future."""
+    try:
+        outcome.set_result(context.run(work))
+    except BaseException as error:
+        outcome.set_exception(error)
 
 
 @dataclass
@@ -130,7 +207,7 @@ def planned(
         raise MemoryError(error) from full
     except KeyboardInterrupt as stop:  # DuckDB says no more of it than its text
         error = f"{name}: interrupted"
-        raise KeyboardInterrupt(error) from stop
+        raise type(stop)(error) from stop
     except BaseException as failure:
         error = str(failure) or type(failure).__name__
         raise

@@ -27,6 +27,7 @@ from spatialq.functions.declaration import (
 )
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
+from spatialq.runtime.progress import Listener
 
 
 def run(
@@ -38,6 +39,7 @@ def run(
     *,
     elements: Any = None,
     device: str = "auto",
+    progress: Listener | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Run a spatial function on arrays, without a database.
@@ -59,6 +61,10 @@ def run(
         `element` in the result is a position, -1 for none.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    progress : callable, optional
+        Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
+        before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
+        times a second at most, and at the end with 1. What it raises stops the call.
     **options
         The function's parameters, which `spatialq.describe(function)` lists; and its attributes,
         such as `red` (uint16[n]) of 'build_lod', in the memory where the coordinates are, masked
@@ -92,16 +98,16 @@ def run(
         if point_id is not None or elements is not None:
             message = f"run: {first.name} is a function of grids, it takes x, y and z alone"
             raise ValueError(message)
-        found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, options)
+        found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, progress, options)
     else:
         given = _elements(first, elements)
         columns = {"x": x, "y": y, "z": z, "point_id": point_id}
         columns |= {name: options.pop(name, None) for name in _attributes(first)}
         if any(on_gpu(values) for values in columns.values()):
             with cuda.device().use():
-                found = _run_points(functions, columns, given, "gpu", options)
+                found = _run_points(functions, columns, given, "gpu", progress, options)
         else:
-            found = _run_points(functions, columns, given, device, options)
+            found = _run_points(functions, columns, given, device, progress, options)
     return found[first.name] if isinstance(function, str) else found
 
 
@@ -114,6 +120,7 @@ def run_grid(
     x0: float = 0.0,
     y0: float = 0.0,
     device: str = "auto",
+    progress: Listener | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Run a spatial function of grids on an array of heights, without a database.
@@ -133,6 +140,10 @@ def run_grid(
         Centre of the south-western cell.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    progress : callable, optional
+        Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
+        before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
+        times a second at most, and at the end with 1. What it raises stops the call.
     **options
         The function's parameters, lists as sequences or NumPy arrays.
 
@@ -169,14 +180,20 @@ def run_grid(
     if on_gpu(z):
         gpu = cuda.device()
         with gpu.use():
-            found = _run_heights(functions, gpu.view(z), frame, "gpu", options)
+            found = _run_heights(functions, gpu.view(z), frame, "gpu", progress, options)
     else:
-        found = _run_heights(functions, np.asanyarray(z), frame, device, options)
+        found = _run_heights(functions, np.asanyarray(z), frame, device, progress, options)
     return found[name] if isinstance(function, str) else found
 
 
 def run_elements(
-    function: str | Sequence[str], a: Any, b: Any = None, *, device: str = "auto", **options: Any
+    function: str | Sequence[str],
+    a: Any,
+    b: Any = None,
+    *,
+    device: str = "auto",
+    progress: Listener | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Run a spatial function of elements on meshes, without a database.
 
@@ -190,6 +207,10 @@ def run_elements(
         library that has `__cuda_array_interface__` or DLPack, which stay there.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    progress : callable, optional
+        Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
+        before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
+        times a second at most, and at the end with 1. What it raises stops the call.
     **options
         The function's parameters.
 
@@ -225,7 +246,7 @@ def run_elements(
         raise ValueError(message)
     with cuda.device().use() if any(there) else nullcontext():
         device = "gpu" if any(there) else device
-        found, _ = call_outputs(functions, sets, chosen, device)
+        found, _ = call_outputs(functions, sets, chosen, device, progress)
     return found[name] if isinstance(function, str) else found
 
 
@@ -271,6 +292,7 @@ def _run_points(
     columns: dict[str, Any],
     elements: dict[str, Any],
     device: str,
+    progress: Listener | None,
     options: dict[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """Run functions of points on columns of any types."""
@@ -284,11 +306,16 @@ def _run_points(
         columns[attribute] = as_whole(name, attribute, columns[attribute], kind)
     require_one_length(name, columns)
     chosen = functions[0].choose(options)
-    return _with_texts(call_outputs(functions, {**columns, **elements}, chosen, device)[0])
+    given = {**columns, **elements}
+    return _with_texts(call_outputs(functions, given, chosen, device, progress)[0])
 
 
 def _run_cells(
-    functions: list[Function], cells: dict[str, Any], device: str, options: dict[str, Any]
+    functions: list[Function],
+    cells: dict[str, Any],
+    device: str,
+    progress: Listener | None,
+    options: dict[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """Run functions of grids on cells in any order."""
     name = functions[0].name
@@ -304,7 +331,8 @@ def _run_cells(
     chosen = functions[0].choose(options)
     if not columns["x"].size:
         return {each.name: each.no_rows() for each in functions}
-    found, _ = call_outputs(functions, {"grid": grid_of(name, **columns)}, chosen, device)
+    grid = grid_of(name, **columns)
+    found, _ = call_outputs(functions, {"grid": grid}, chosen, device, progress)
     return _with_texts(found)
 
 
@@ -313,6 +341,7 @@ def _run_heights(
     z: Any,
     frame: tuple[float, float, float, float],
     device: str,
+    progress: Listener | None,
     options: dict[str, Any],
 ) -> dict[str, dict[str, Any]]:
     name = functions[0].name
@@ -323,7 +352,7 @@ def _run_heights(
     grid = Grid(heights(z, missing), *frame)
     require_values(name, grid)
     chosen = functions[0].choose(options)
-    return _with_texts(call_outputs(functions, {"grid": grid}, chosen, device)[0])
+    return _with_texts(call_outputs(functions, {"grid": grid}, chosen, device, progress)[0])
 
 
 def _with_texts(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -5,8 +5,12 @@ from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
 from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.threads import steps
 
 Boxes = NDArray[np.float64]
+
+MESHES = 1 << 14
+"""Meshes that a loop in one thread visits between two checks of the task."""
 
 
 def of(meshes: Meshes) -> Boxes:
@@ -24,7 +28,8 @@ def of(meshes: Meshes) -> Boxes:
         without faces. Vertices that no face uses do not count.
     """
     found = np.empty((len(meshes), 6))
-    _boxes(*meshes.arrays, found)
+    for part in steps(0, len(found), MESHES):
+        _boxes(*meshes.arrays, *part, found)
     return found
 
 
@@ -35,8 +40,8 @@ def not_empty(boxes: Boxes) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _boxes(vertices, faces, vertex_starts, face_starts, boxes):  # type: ignore[no-untyped-def]
-    for mesh in range(boxes.shape[0]):
+def _boxes(vertices, faces, vertex_starts, face_starts, start, stop, boxes):  # type: ignore[no-untyped-def]
+    for mesh in range(start, stop):
         west = south = bottom = np.inf
         east = north = top = -np.inf
         first = vertex_starts[mesh]

@@ -1,12 +1,11 @@
 """Collects the pairs that several threads find, in ascending order."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans, workers
 
 Rows = NDArray[np.int64]
 Pairs = tuple[Rows, Rows]
@@ -42,10 +41,8 @@ def gather(search: Search, queries: int) -> Pairs:
             room = n
 
     parts = spans(queries, max(1, -(-queries // QUERIES_PER_SPAN)))
-    if len(parts) == 1:  # faster than starting a thread
-        return in_order(*part(parts[0]))
-    with ThreadPoolExecutor(min(len(parts), n_threads())) as pool:
-        found = list(pool.map(part, parts))
+    with workers(min(len(parts), n_threads())) as pool:
+        found = pool.map(part, parts)
     return in_order(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 

@@ -6,7 +6,6 @@ replace it by a device that runs the same CUDA sources on the host.
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+
+from spatialq.runtime import progress
+from spatialq.runtime.threads import workers
 
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
@@ -74,7 +76,13 @@ class Device:
         *arguments
             Device arrays (passed as pointers), int (64 bits), NumPy scalars, or NumPy arrays of one
             record (passed by value).
+
+        Raises
+        ------
+        Cancelled
+            If the current task was cancelled; so do the methods that transfer arrays.
         """
+        progress.check()
         self.kernel(source, kernel)(blocks, (threads,), arguments)
 
     def kernel(self, source: Path, name: str) -> Any:
@@ -123,6 +131,7 @@ class Device:
         into : NumPy array, optional
             A contiguous one of the same shape and type; the copy is fast if its pages are locked.
         """
+        progress.check()
         return self.xp.asnumpy(array, out=into)
 
     def lock_pages(self, address: int, size: int) -> bool:
@@ -147,6 +156,7 @@ class Device:
         Pinned memory is copied directly. Other memory is copied piece by piece through small
         pinned buffers, which several threads fill while other buffers are being transferred.
         """
+        progress.check()
         there = [self.xp.empty(array.shape, array.dtype) for array in arrays]
         stream = self._cuda.get_current_stream()
         pieces = []
@@ -174,12 +184,15 @@ class Device:
 
         def send(lane: "_Lane") -> None:
             with self._cuda.Device(0):
-                for piece, target in queue:  # next() of a list's iterator is atomic
-                    lane.send(piece, target)
-                lane.stream.synchronize()
+                try:
+                    for piece, target in queue:  # next() of a list's iterator is atomic
+                        progress.check()
+                        lane.send(piece, target)
+                finally:  # nothing is sent any more to memory that may be freed
+                    lane.stream.synchronize()
 
-        with ThreadPoolExecutor(n) as pool:
-            list(pool.map(send, self._lanes[:n]))
+        with workers(n) as pool:
+            pool.map(send, self._lanes[:n])
 
     def _is_pinned(self, array: Any) -> bool:
         attributes = self._cuda.runtime.pointerGetAttributes(array.ctypes.data)

@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from threading import RLock
+from threading import RLock, get_ident
 from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import NDArray
 
 Listener = Callable[[float, str], object]
 """Called with the fraction that is done, from 0 to 1, and the name of the stage."""
@@ -32,34 +35,41 @@ class Cancelled(KeyboardInterrupt):
 class Task:
     """One call: how far it is, and whether it was told to stop.
 
-    `cancel`, `cancelled`, `check` and `position` are for any thread; `stage`, `report`, `nested`
-    and `finish` for that of the kernel.
+    `cancel`, `cancelled`, `check` and `position` are for any thread; `stage`, `report` and `nested`
+    for that of the kernel; `tell` for the one that made the task.
 
     Parameters
     ----------
     listener : Listener, optional
-        Called in the kernel's thread while it reports, ten times a second at most, and by `finish`.
-        What it raises stops the call and is raised there.
+        Called in the thread that made the task, ten times a second at most: by `stage` and `report`
+        if they are called there, otherwise by `tell`. What it raises stops the call.
+
+    Attributes
+    ----------
+    stop : uint8[1]
+        1 if the call was told to stop. For loops that Numba compiled, where one item may take long:
+        they read it before each item, and return; `check` then raises.
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
-        self._listener = listener
-        self._told_at = float("-inf")
-        self._window = 0.0, 1.0
-        self._part = 0.0, 0.0
+        self._listener, self._thread = listener, get_ident()
+        self._told, self._told_at = (0.0, ""), float("-inf")
+        self._window = self._part = 0.0, 1.0
+        self._next = 0.0
         self._position = 0.0, ""
+        self.stop = np.zeros(1, np.uint8)
         with _lock:
-            self._is_cancelled = _is_ending
+            self.stop[0] = _is_ending
             _tasks.add(self)
 
     @property
     def cancelled(self) -> bool:
         """Whether the call was told to stop."""
-        return self._is_cancelled
+        return bool(self.stop[0])
 
     def cancel(self) -> None:
         """Tell the call to stop: it raises `Cancelled` at its next check."""
-        self._is_cancelled = True
+        self.stop[0] = 1
 
     def check(self) -> None:
         """Go on, unless the call was told to stop.
@@ -69,7 +79,7 @@ class Task:
         Cancelled
             If it was.
         """
-        if self._is_cancelled:
+        if self.stop[0]:
             raise Cancelled
 
     @property
@@ -93,11 +103,12 @@ class Task:
             If the call was told to stop.
         """
         low, high = self._window
-        self._part = self._part[1], low + stop * (high - low)
+        self._part = self._next, low + stop * (high - low)
+        self._next = self._part[1]
         self._move(self._part[0], name)
 
     def report(self, done: float, total: float) -> None:
-        """Say how much of the stage is done.
+        """Say how much of the stage is done, or of the call if it has no stages.
 
         Raises
         ------
@@ -105,34 +116,45 @@ class Task:
             If the call was told to stop.
         """
         start, stop = self._part
-        self._move(start + (stop - start) * (done / total if total else 1.0), self._position[1])
+        fraction = stop if done >= total else start + (stop - start) * done / total
+        self._move(fraction, self._position[1])
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Make the stages in the block parts of the current one: a kernel calls another there."""
-        outer = self._window, self._part
-        self._window, self._part = self._part, (self._part[0], self._part[0])
+        """Make the stages in the block parts of the current one: a kernel calls another there.
+
+        What is reported in the block before its first stage changes nothing.
+        """
+        outer = self._window, self._part, self._next
+        start = self._part[0]
+        self._window, self._part, self._next = self._part, (start, start), start
         try:
             yield
         finally:
-            self._window, self._part = outer
-
-    def finish(self) -> None:
-        """Say that all is done."""
-        self._told_at = float("-inf")
-        self._move(1.0, self._position[1])
+            self._window, self._part, self._next = outer
 
     def _move(self, fraction: float, stage: str) -> None:
         self.check()
-        self._position = max(self._position[0], min(fraction, 1.0)), stage
-        if self._listener is not None and time.monotonic() >= self._told_at + INTERVAL:
-            self._told_at = time.monotonic()
-            self._listener(*self._position)
+        self._position = max(self._position[0], fraction), stage
+        self.tell()
+
+    def tell(self) -> None:
+        """Call the listener if there is news for it, and if this is the thread that made the task.
+
+        For a thread that waits for that of the kernel.
+        """
+        if self._listener is None or self._thread != get_ident() or self._position == self._told:
+            return
+        if self._position[0] == 1.0 or time.monotonic() >= self._told_at + INTERVAL:
+            self._told, self._told_at = self._position, time.monotonic()
+            self._listener(*self._told)
 
 
 _lock = RLock()  # reentrant: a signal's handler, which calls `cancel_all`, may interrupt its holder
 _tasks: WeakSet[Task] = WeakSet()
 _is_ending = False
+_observer: Listener | None = None
+_NEVER = np.zeros(1, np.uint8)
 _current: ContextVar[Task | None] = ContextVar("spatialq_task", default=None)
 _reports: ContextVar[bool] = ContextVar("spatialq_task_reports", default=True)
 
@@ -144,6 +166,25 @@ def cancel_all() -> None:
         _is_ending = True
         for task in list(_tasks):
             task.cancel()
+
+
+@contextmanager
+def observing(listener: Listener) -> Iterator[None]:
+    """Make a listener that of all calls of the process, in whichever thread, within the block.
+
+    For a program that does one thing at a time, such as the command line.
+    """
+    global _observer
+    _observer = listener
+    try:
+        yield
+    finally:
+        _observer = None
+
+
+def observer() -> Listener | None:
+    """Give the listener of `observing`, for the task of a call."""
+    return _observer
 
 
 def current() -> Task | None:
@@ -180,6 +221,12 @@ def check() -> None:
     task = _current.get()
     if task is not None:
         task.check()
+
+
+def stop_flag() -> NDArray[np.uint8]:
+    """Give the array that says whether the current task was told to stop; see `Task.stop`."""
+    task = _current.get()
+    return _NEVER if task is None else task.stop
 
 
 def stage(name: str, stop: float) -> None:

@@ -10,9 +10,10 @@ third of a second.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any
 
 from spatialq.runtime import progress
@@ -73,12 +74,13 @@ class Workers:
         Raises
         ------
         Cancelled
-            If the task was cancelled before the last call began. No call is under way any more.
+            If the task was cancelled before the last call ended. No call is under way any more.
         """
         calls = list(zip(*arguments, strict=True))
         if len(calls) == 1:
             self._task.check()
             results = [work(*calls[0])]
+            self._task.check()
         elif self.threads == 1:
             results = []
             for each in calls:
@@ -89,10 +91,45 @@ class Workers:
         progress.report(1, 1)
         return results
 
+    def map_into(
+        self, tables: Sequence[Any], work: Callable[..., Any], *arguments: Iterable[Any]
+    ) -> list[Any]:
+        """Do as `map`; the last argument of work is a table that no other call has meanwhile.
+
+        For tables that are put together in the end, whichever calls filled which.
+        """
+        free: SimpleQueue[Any] = SimpleQueue()
+        for table in tables:
+            free.put(table)
+
+        def fill(*given: Any) -> Any:
+            table = free.get()
+            try:
+                return work(*given, table)
+            finally:
+                free.put(table)
+
+        return self.map(fill, *arguments)
+
+    def spans(self, size: int, worth: int = 1, most: int = CHUNK) -> list[tuple[int, int]]:
+        """Divide range(size) for `map`: one run for each thread, or more.
+
+        Parameters
+        ----------
+        size : int
+        worth : int
+            Items that are worth a call: there are fewer runs rather than shorter ones.
+        most : int
+            Items of a run at most.
+        """
+        return spans(size, max(1, min(self.threads, size // worth), -(-size // most)))
+
     def _call(self, work: Callable[..., Any], *arguments: Any) -> Any:
         with progress.working_for(self._task):
             self._task.check()
-            return work(*arguments)
+            result = work(*arguments)
+            self._task.check()  # work may have read the task's flag and have left off
+            return result
 
     def _in_pool(self, work: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
         futures: list[Future[Any]] = []
@@ -148,15 +185,22 @@ def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CH
         pool.map(work, spans(size, parts))
 
 
-def in_chunks(work: Callable[[int, int], Any], size: int, most: int = CHUNK) -> None:
-    """Call work with chunks of range(size), one after the other in this thread.
+def steps(first: int, stop: int, most: int = CHUNK) -> Iterator[tuple[int, int]]:
+    """Divide range(first, stop) into chunks of at most `most` for a loop in one thread.
+
+    Before each chunk the current task is checked, and after each it is told how much is done.
+
+    Yields
+    ------
+    first, stop : int
+        Of a chunk.
 
     Raises
     ------
     Cancelled
         If the current task was cancelled before the last chunk began.
     """
-    for first, stop in chunks(size, most):
+    for start, end in chunks(stop - first, most):
         progress.check()
-        work(first, stop)
-        progress.report(stop, size)
+        yield first + start, first + end
+        progress.report(end, stop - first)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from spatialq.udfs.classify_ground import Options, cpu, discs, method
 
+from spatialq.runtime.threads import workers
+
 from ..conftest import real_file
 from ..examples import thinned
 from .cases import CASES, hill, scene
@@ -39,7 +41,7 @@ def test_threads_and_order_do_not_matter(name, monkeypatch):
     expected = by_id(run(points, **options))
     monkeypatch.setattr(cpu, "ITEMS_PER_THREAD", 20)
     monkeypatch.setattr(cpu, "BAND", 3)
-    monkeypatch.setattr(cpu, "n_threads", lambda: 3)
+    monkeypatch.setenv("SPATIALQ_THREADS", "3")
     turned = sorted(points, key=lambda p: (p[2], p[3], p[1], p[0]))
     again = run(turned, **options)
     assert again["point_id"].tolist() == [p[0] for p in turned]
@@ -68,24 +70,26 @@ def test_the_octants_part_the_disc_into_eighths(cell):
     assert len(set(even.tolist())) == len(set(odd.tolist())) == 1
 
 
+@pytest.fixture
 def threads():
-    return cpu.Threads(None, 1)
+    with workers(1) as pool:
+        yield cpu.Threads(pool)
 
 
-def test_a_fill_keeps_what_is_known_and_stays_between():
+def test_a_fill_keeps_what_is_known_and_stays_between(threads):
     generator = np.random.default_rng(1)
     z = generator.normal(size=(31, 44)).astype(np.float32)
     known = generator.random(z.shape) < 0.2
-    filled = cpu._fill(threads(), z, known)
+    filled = cpu._fill(threads, z, known)
     assert (filled[known] == z[known]).all()
     assert z[known].min() <= filled.min() <= filled.max() <= z[known].max()
     assert filled == pytest.approx(fill(z, known), abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7)])
-def test_a_fill_of_nothing_known_is_level(shape):
+def test_a_fill_of_nothing_known_is_level(threads, shape):
     z = np.ones(shape, np.float32)
-    assert (cpu._fill(threads(), z, np.zeros(shape, bool)) == 0).all()
+    assert (cpu._fill(threads, z, np.zeros(shape, bool)) == 0).all()
 
 
 def test_ground_is_found_under_a_house_a_tree_and_a_bush():

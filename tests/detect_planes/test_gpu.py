@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from spatialq.udfs.detect_planes.cpu import CpuCloud, Threads
+from spatialq.udfs.detect_planes.cpu import CpuCloud
 from spatialq.udfs.detect_planes.gpu import GpuCloud
 from spatialq.udfs.detect_planes.octree import Cube
 from spatialq.udfs.detect_planes.surfaces import Rasters, lay_surfaces
 
 from spatialq.runtime import cuda
+from spatialq.runtime.threads import workers
 
 from ..kernels import assert_same, run_both
 from .cases import rooms
@@ -60,12 +61,14 @@ def test_surfaces_are_as_on_the_cpu(device, share, split):
     rasters, covered = scattered(share)
     points, cube = [np.zeros(1)] * 3, Cube((0.0, 0.0, 0.0), 1.0)
     there = [device.upload_small(values) for values in points]
-    gpu, cpu = GpuCloud(cuda.device(), there, cube), CpuCloud(Threads(None, 1), points, cube)
+    gpu = GpuCloud(cuda.device(), there, cube)
     counts, min_points = np.array([500, 10, 900]), np.array([20.0, 10.0, 9.0])
     found = lay_surfaces(
         gpu, rasters, device.upload_small(covered), counts, min_points, split=split
     )
-    expected = lay_surfaces(cpu, rasters, covered, counts, min_points, split=split)
+    with workers(1) as pool:
+        cpu = CpuCloud(pool, points, cube)
+        expected = lay_surfaces(cpu, rasters, covered, counts, min_points, split=split)
     np.testing.assert_array_equal(found.plane, expected.plane)
     np.testing.assert_array_equal(found.pixels, expected.pixels)
     np.testing.assert_array_equal(device.download(found.labels), expected.labels)

@@ -1,13 +1,12 @@
 """The kernel against the paper's plain steps and the truth of rooms; what must not matter."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from spatialq.udfs import detect_planes
 from spatialq.udfs.detect_planes import accumulator, cpu, octree, votes
 
 from spatialq.functions.catalogue import catalogue
+from spatialq.runtime.threads import workers
 
 from ..conftest import real_file
 from ..examples import thinned
@@ -386,8 +385,8 @@ def around_the_centroid(points):
 
 def kernel_nodes(points, cube, **options):
     """Rows of level, middle, size, points, normal, eigenvalues: lengths in the cloud's unit."""
-    with ThreadPoolExecutor(2) as pool:
-        cloud = cpu.CpuCloud(cpu.Threads(pool, 2), list(np.ascontiguousarray(points.T)), cube)
+    with workers(2) as pool:
+        cloud = cpu.CpuCloud(pool, list(np.ascontiguousarray(points.T)), cube)
         found = octree.planar_nodes(cloud, detect_planes.Options(**options), 0, len(points))
     place = np.zeros((len(found), 3))
     for bit in range(13):

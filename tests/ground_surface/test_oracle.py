@@ -87,7 +87,7 @@ def test_idw_knows_the_same_cells_as_the_triangulation(name):
 def test_threads_and_order_do_not_matter(name, method, monkeypatch):
     points, options = CASES[name]
     expected = run(points, **options, method=method)
-    monkeypatch.setattr(cpu, "n_threads", lambda: 3)
+    monkeypatch.setenv("SPATIALQ_THREADS", "3")
     monkeypatch.setattr(cpu, "ROWS_PER_PART", 2)
     again = run(sorted(points, key=lambda p: (p[3], -p[1])), **options, method=method)
     for column in "xyz":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from spatialq.runtime import progress
 from spatialq.runtime.cuda import include_folders
 
 HEADER = Path(__file__).with_name("host_cuda.h")
@@ -61,6 +62,7 @@ class HostDevice:
         yield
 
     def launch(self, source, kernel, blocks, threads, *arguments):
+        progress.check()
         wide, deep, *_ = (*blocks, 1)
         words = [word(value) for value in arguments]
         start = getattr(library(source), f"launch_{kernel}")
@@ -84,6 +86,7 @@ class HostDevice:
         return array.ctypes.data
 
     def download(self, array, into=None):
+        progress.check()
         if into is None:
             return array.copy()
         into[...] = array
@@ -99,6 +102,7 @@ class HostDevice:
         return fenced(array)
 
     def upload(self, arrays):
+        progress.check()
         return [fenced(array) for array in arrays]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import read_only
-from spatialq.runtime import buffers
+from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import in_threads
 
 from .nodes import build_nodes
@@ -56,8 +56,12 @@ def run(
     """
     if not x.size:
         return no_rows()
+    progress.stage("points", 0.1)
     cloud = validate(x, y, z, point_id, red, green, blue, intensity, classification)
-    tree = build(cloud.points, cloud.cube, options)
+    progress.stage("octree", 0.8)
+    with progress.nested():
+        tree = build(cloud.points, cloud.cube, options)
+    progress.stage("samples", 1.0)
     return columns(tree, cloud.points, cloud.classification, cloud.cube, options)
 
 
@@ -80,8 +84,11 @@ def build(points: Points, cube: Cube, options: "Options", root: Root | None = No
     """
     root = Root() if root is None else root
     points = Points(*map(read_only, vars(points).values()))
+    progress.stage("places of points", 0.1)
     ordered = sort(points, cube, root)
+    progress.stage("leaves", 0.4)
     nodes = build_nodes(split(ordered, options.max_points), root.level)
+    progress.stage("voxels", 1.0)
     filler = Filler(ordered, nodes, options)
     levels = filler.fill()
     of_all = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import in_one_memory
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from . import tiles
 from .cost import BYTES_GRID, bytes_device
@@ -68,7 +68,10 @@ def run(
         ]
         if not here[0].size:
             return no_rows()
-        return tiles.run(validate(*here), options, build_and_bring, capacity(options))
+        progress.stage("points", 0.3)
+        cloud = validate(*here)
+        progress.stage("octree", 1.0)
+        return tiles.run(cloud, options, build_and_bring, capacity(options))
 
 
 def capacity(options: "Options") -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads, n_threads, spans
+from spatialq.runtime.threads import in_threads, n_threads, spans, steps
 
 from .places import KEY_LEVELS, codes_of_keys, codes_of_places, gather, keys, place
 from .tree import BITS, Cube, Points, Root
@@ -126,9 +126,9 @@ class _Splitter:
 
         def count(which: tuple[int, int]) -> None:
             for k in range(*which):
-                low, high = parts[k]
-                self.sorted.codes(level, depth, start + low, start + high, codes[low:high])
-                count_codes(codes, low, high, counts[k])
+                for low, high in steps(*parts[k]):
+                    self.sorted.codes(level, depth, start + low, start + high, codes[low:high])
+                    count_codes(codes, low, high, counts[k])
 
         in_threads(count, len(parts))
         sums = pyramid(counts, depth)
@@ -143,8 +143,8 @@ class _Splitter:
 
         def move(which: tuple[int, int]) -> None:
             for k in range(*which):
-                low, high = parts[k]
-                move_points(codes, group_of, slots[k], key, order, start, low, high, *self.spare)
+                for part in steps(*parts[k]):
+                    move_points(codes, group_of, slots[k], key, order, start, *part, *self.spare)
 
         def back(span: tuple[int, int]) -> None:
             low, high = start + span[0], start + span[1]

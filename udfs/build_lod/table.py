@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, Lists, Text
 from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
 
 from . import CHANNELS, DECLARATION, SAMPLE
@@ -180,6 +181,7 @@ def _samples(
 
     def fill(span: tuple[int, int]) -> None:
         for node in range(*span):
+            check()
             (inner if tree.children[node] else leaf)(node, int(offsets[node]))
 
     in_threads(fill, len(tree.level))

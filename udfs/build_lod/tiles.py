@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import progress
+
 from . import validation
 from .cpu import sort
 from .nodes import build_nodes
@@ -110,7 +112,8 @@ class Tiler:
         """
         n = len(points.x)
         if self.options.max_points < n <= self.budget and root.level < BITS:
-            tree = self.build(points, self.cube, self.options, root)
+            with progress.nested():
+                tree = self.build(points, self.cube, self.options, root)
         else:
             tree = leaf(root, n, np.arange(n, dtype=np.uint32))
         part = Part(tree, points, classification)

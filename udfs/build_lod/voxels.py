@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
+from spatialq.runtime.progress import check
 from spatialq.runtime.threads import in_threads
 
 from .places import bits_set, digits, gather, lowest_bit, place, spread
@@ -127,6 +128,7 @@ class Filler:
             mask = Mask(self.depth)
             codes = np.empty(most, np.uint32)
             for node in inner[slice(*span)].tolist():
+                check()
                 self._mark(node, below, mask, codes)
                 self.count[node] = rank(mask.words, mask.touched, mask.before)
                 clear(mask.words, mask.touched)
@@ -135,6 +137,7 @@ class Filler:
             mask = Mask(self.depth)
             codes = np.empty(most, np.uint32)
             for node in inner[slice(*span)].tolist():
+                check()
                 self._mark(node, below, mask, codes)
                 rank(mask.words, mask.touched, mask.before)
                 first = self.first[node]

@@ -1,7 +1,6 @@
 """`classify_ground` on the CPU: the stages of README.md, each a few loops over bands of rows."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,8 @@ import numpy as np
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
 from spatialq.data.points import ids_of, not_finite, read_only
-from spatialq.runtime import buffers
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.threads import CHUNK, Workers, spans, workers
 
 from . import discs, fill, method, points, terrain
 from .grid import CloudRaster, lay_grid, windows
@@ -73,8 +72,8 @@ def run(
             with np.errstate(over="ignore"):  # values that become infinite are rejected below
                 cloud = [np.multiply(v, options.unit, buffers.empty(v.size)) for v in cloud]
         cloud = [read_only(values) for values in cloud]
-        with ThreadPoolExecutor(n_threads()) as pool:
-            _classify(Threads(pool, n_threads()), cloud, point_id, options, height, is_ground)
+        with workers() as pool:
+            _classify(Threads(pool), cloud, point_id, options, height, is_ground)
         if options.unit != 1:
             height /= options.unit
     return {"point_id": ids_of(point_id, x.size), "height": height, "is_ground": is_ground}
@@ -84,29 +83,28 @@ def run(
 class Threads:
     """Runs a loop over parts of a range, on as many threads as are worth their start."""
 
-    pool: ThreadPoolExecutor
-    count: int
+    pool: Workers
 
     def points(self, loop: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a loop over the points; its first argument has one value per point."""
         n = arguments[0].size
-        return self._each(loop, arguments, spans(n, self.pays(n)), n)
+        return self._each(loop, arguments, self.pool.spans(n, ITEMS_PER_THREAD))
 
     def rows(self, loop: Callable[..., Any], *arguments: Any, most: int | None = None) -> list[Any]:
         """Call a loop over rows of a grid, `most` at a time; the last argument is the result."""
         rows, columns = arguments[-1].shape
-        parts = -(-rows // most) if most else min(rows, self.pays(rows * columns))
-        return self._each(loop, arguments, spans(rows, parts), rows * columns)
+        most = most or max(1, CHUNK // columns)
+        parts = max(-(-rows // most), min(rows, self.pays(rows * columns)))
+        return self._each(loop, arguments, spans(rows, parts))
 
     def _each(
-        self, loop: Callable[..., Any], arguments: Any, parts: list[tuple[int, int]], items: int
+        self, loop: Callable[..., Any], arguments: Any, parts: list[tuple[int, int]]
     ) -> list[Any]:
-        each = map if self.pays(items) == 1 else self.pool.map
-        return list(each(lambda part: loop(*arguments, *part), parts))
+        return self.pool.map(lambda part: loop(*arguments, *part), parts)
 
     def pays(self, items: int) -> int:
         """Count the threads that are worth their start."""
-        return max(1, min(self.count, items // ITEMS_PER_THREAD))
+        return max(1, min(self.pool.threads, items // ITEMS_PER_THREAD))
 
 
 def _classify(
@@ -118,20 +116,29 @@ def _classify(
     is_ground: "Flags",
 ) -> None:
     """Run the stages; the numbers are those of README.md."""
+    progress.stage("grid", 0.06)
     grid = _lay_grid(threads, cloud, point_id)  # 1
+    progress.stage("lowest points", 0.15)
     lowest, known, level = _lowest(threads, cloud, grid)  # 2
+    progress.stage("outliers", 0.18)
     known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
     surface = _fill(threads, lowest, known)
+    progress.stage("objects", 0.35)
     objects = _objects(threads, surface, grid, options)  # 4
+    progress.stage("seeds", 0.5)
     base = _base(threads, cloud, point_id, options, grid, surface, known & ~objects, level)  # 5
+    progress.stage("objects above the seeds", 0.65)
     objects &= _objects(threads, surface - base, grid, options)  # 6
+    progress.stage("ground", 0.8)
     above = surface - _fill(threads, lowest, known & ~objects)
     planes = [np.empty_like(surface) for _ in range(3)]
     threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
     ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
     ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
     ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
+    progress.stage("terrain", 0.9)
     dtm, slope = _densify(threads, lowest, known, ground, grid, options)  # 10
+    progress.stage("heights", 1.0)
     threads.points(  # 11
         points.classify, *cloud, grid.west, grid.south, level, grid.cell, dtm, slope,
         options.max_distance, options.distance_per_slope, height, is_ground,
@@ -167,8 +174,7 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heigh
     def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
         points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
 
-    each = map if copies == 1 else threads.pool.map
-    list(each(fill_grid, spans(n_points, copies), grids))
+    threads.pool.map_into(grids, fill_grid, threads.pool.spans(n_points, ITEMS_PER_THREAD))
     z = grids[0]
     for other in grids[1:]:
         np.minimum(z, other, out=z)
@@ -254,7 +260,8 @@ def _base(
     level: float,
 ) -> "Heights":
     """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
-    seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
+    with progress.nested():
+        seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]

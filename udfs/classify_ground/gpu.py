@@ -9,7 +9,7 @@ import numpy as np
 from spatialq.udfs.owm_ground import gpu as owm_ground
 
 from spatialq.data.points import ids_of, not_finite, to_device, to_host
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from . import method
 from .grid import CloudRaster, lay_grid, windows
@@ -46,6 +46,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     """
     device = cuda.device()
     with device.use():
+        progress.stage("transfer", 0.3)
         cloud, here = to_device(device, "classify_ground", (x, y, z, point_id))
         *coordinates, ids = cloud
         n = x.shape[0]
@@ -53,8 +54,10 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         if n > 0:
             if options.unit != 1:
                 coordinates = [values * options.unit for values in coordinates]
+            progress.stage("classes", 0.9)
             try:
-                _Kernels(device).classify((*coordinates, ids), options, height, is_ground)
+                with progress.nested():
+                    _Kernels(device).classify((*coordinates, ids), options, height, is_ground)
             except owm_ground.NotFiniteError:
                 raise ValueError(not_finite("classify_ground", x, y, z, point_id)) from None
         if not here:
@@ -73,21 +76,30 @@ class _Kernels:
         self, cloud: tuple[Any, ...], options: "Options", height: Any, is_ground: Any
     ) -> None:
         """Run the stages; the numbers are those of README.md."""
+        progress.stage("grid", 0.06)
         grid = self.lay_grid(cloud)  # 1
+        progress.stage("lowest points", 0.15)
         lowest, known, level = self.lowest(cloud, grid)  # 2
+        progress.stage("outliers", 0.18)
         known &= ~self.pits(self.fill(lowest, known), grid)  # 3
         surface = self.fill(lowest, known)
+        progress.stage("objects", 0.35)
         objects = self.objects(surface, grid, options)  # 4
+        progress.stage("seeds", 0.5)
         base = self.base(cloud, options, grid, surface, known & ~objects, level)  # 5
+        progress.stage("objects above the seeds", 0.65)
         objects &= self.objects(surface - base, grid, options)  # 6
+        progress.stage("ground", 0.8)
         above = surface - self.fill(lowest, known & ~objects)
         planes = [self.device.xp.empty_like(surface) for _ in range(3)]
         self.rows("planes", surface, np.float32(1 / grid.cell), shape=grid.shape, out=planes)
         ground = self.grow(surface, planes, ~objects, grid) & known  # 7
         ground = self.extend(surface, planes, ground, known, above, grid)  # 8
         ground = self.join_cliffs(surface, ground, known, above, grid)  # 9
+        progress.stage("terrain", 0.9)
         dtm, slope = self.densify(lowest, known, ground, grid, options)  # 10
         *coordinates, _ = cloud
+        progress.stage("heights", 1.0)
         self.points(  # 11
             "points", coordinates[0].size, *coordinates, place=(*grid.origin, level, grid.cell),
             out=(

@@ -1,14 +1,13 @@
 """`detect_planes` on the CPU: points and cells in threads; the stages are those of README.md."""
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.points import ids_of, not_finite, read_only
-from spatialq.runtime import buffers
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.threads import Workers, workers
 
 from . import assign, cells, nodes, pixels, votes
 from .accumulator import RADIUS
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 
 POINTS_PER_THREAD = 50_000
 CELLS_PER_THREAD = 500
+CELLS_PER_CALL = 1 << 17  # of which each may be an eigenvalue problem
+VOTERS_PER_CALL = 1 << 9  # each votes in many cells of the accumulator
+ROWS_PER_CALL = 1 << 11  # of the accumulator
 
 
 def run(
@@ -93,19 +95,19 @@ def detection(
 ) -> Detection:
     """Find the planes of a cloud as `run` does, and the plane of each point if `label`."""
     points = [read_only(values) for values in (x, y, z)]
-    with ThreadPoolExecutor(n_threads()) as pool:
-        threads = Threads(pool, n_threads())
+    with workers() as threads:
+        progress.stage("extent", 0.1)
         cube = _cube(threads, points, point_id, options.function)
         return detect(CpuCloud(threads, points, cube), cube, options, label=label)
 
 
-def _cube(threads: "Threads", points: Any, point_id: Any, function: str) -> Cube:
+def _cube(threads: Workers, points: Any, point_id: Any, function: str) -> Cube:
     if points[0].size == 0:
         return Cube((0.0, 0.0, 0.0), 0.0)
     lows, highs = [], []
     for values in points:
-        parts = threads.parts(values.size, POINTS_PER_THREAD)
-        ends = threads.each(lambda part, v=values: cells.bounds(v, *part), parts)
+        parts = threads.spans(values.size, POINTS_PER_THREAD)
+        ends = threads.map(lambda part, v=values: cells.bounds(v, *part), parts)
         if any(bad for *_, bad in ends):
             x, y, z = points
             raise ValueError(not_finite(function, x, y, z, point_id))
@@ -114,36 +116,28 @@ def _cube(threads: "Threads", points: Any, point_id: Any, function: str) -> Cube
     return Cube.around(lows, highs)
 
 
-class Threads:
-    """Runs loops over parts of a range in threads."""
-
-    def __init__(self, pool: ThreadPoolExecutor, count: int) -> None:
-        self.pool, self.count = pool, count
-
-    def parts(self, size: int, worth: int) -> list[tuple[int, int]]:
-        """Divide a range into parts of at least `worth` items, at most one part per thread."""
-        return spans(size, max(1, min(self.count, size // worth)))
-
-    def each(self, work: Callable[..., Any], *parts: Iterable[Any]) -> list[Any]:
-        """Call work with each part."""
-        several = len(list(parts[0])) > 1
-        return list(self.pool.map(work, *parts) if several else map(work, *parts))
-
-
 class CpuCloud:
     """The points, and the points of open cells, in main memory; see `octree.Cloud`."""
 
     xp = np
 
-    def __init__(self, threads: Threads, points: "list[NDArray[np.float64]]", cube: Cube) -> None:
+    def __init__(self, threads: Workers, points: "list[NDArray[np.float64]]", cube: Cube) -> None:
         self.threads, self.points, self.cube = threads, points, cube
         self.size = points[0].size
-        self.parts = threads.parts(self.size, POINTS_PER_THREAD)
+        self.parts = threads.spans(self.size, POINTS_PER_THREAD)
+        self.copies = self._copies(self.size, POINTS_PER_THREAD)
         self.kept: Any = None
+
+    def _copies(self, size: int, worth: int) -> int:
+        """Count the threads that are worth a table of their own for so many items."""
+        return max(1, min(self.threads.threads, size // worth))
+
+    def _tables(self, size: int) -> "list[NDArray[np.int64]]":
+        return [np.zeros(size, np.int64) for _ in range(self.copies)]
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
-        tables = [np.zeros(n_cells * MOMENTS, np.int64) for _ in self.parts]
+        tables = self._tables(n_cells * MOMENTS)
 
         def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
             if self.kept is None:
@@ -151,12 +145,12 @@ class CpuCloud:
             else:
                 cells.add_open(*self.kept, *part, level, table)
 
-        self.threads.each(add, self.parts, tables)
+        self.threads.map_into(tables, add, self.parts)
         return _sum(tables).reshape(n_cells, MOMENTS)
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
-        tables = [np.zeros(planes.shape[0] * MOMENTS, np.int64) for _ in self.parts]
+        tables = self._tables(planes.shape[0] * MOMENTS)
         lists = state, planes, corners
         first = self.kept is None
         if first:
@@ -172,20 +166,19 @@ class CpuCloud:
                 )  # fmt: skip
             return int(cells.sift_open(*self.kept, *part, level, *lists, table, ranks))
 
-        ends = self.threads.each(sift, self.parts, tables)
+        ends = self.threads.map_into(tables, sift, self.parts)
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
     def forget(self) -> None:
         """Free the points of open cells."""
-        self.kept, self.parts = None, self.threads.parts(self.size, POINTS_PER_THREAD)
+        self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
         run = getattr(nodes, loop)
-        self.threads.each(
-            lambda part: run(*arguments, *part), self.threads.parts(size, CELLS_PER_THREAD)
-        )
+        parts = self.threads.spans(size, CELLS_PER_THREAD, CELLS_PER_CALL)
+        self.threads.map(lambda part: run(*arguments, *part), parts)
 
     def download(self, array: Any) -> Any:
         """Return the array, which is in main memory already."""
@@ -196,8 +189,9 @@ class CpuCloud:
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
         """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
-        parts = self.threads.parts(len(nodes), CELLS_PER_THREAD)
-        arrays = [np.zeros(shape, np.int64) for _ in parts]
+        arrays = [
+            np.zeros(shape, np.int64) for _ in range(self._copies(len(nodes), CELLS_PER_THREAD))
+        ]
 
         def vote(part: tuple[int, int], array: Any) -> None:
             if kernel == "tangent":
@@ -211,12 +205,13 @@ class CpuCloud:
                     around.rows, around.step, rho_step, unit, shape[1], array, *part,
                 )  # fmt: skip
 
-        self.threads.each(vote, parts, arrays)
+        parts = self.threads.spans(len(nodes), CELLS_PER_THREAD, VOTERS_PER_CALL)
+        self.threads.map_into(arrays, vote, parts)
         total = _sum(arrays)
         smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)
-        rows = self.threads.parts(shape[0], CELLS_PER_THREAD)
-        self.threads.each(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
-        self.threads.each(
+        rows = self.threads.spans(shape[0], CELLS_PER_THREAD, ROWS_PER_CALL)
+        self.threads.map(lambda part: votes.smooth(total, around.beside, smoothed, *part), rows)
+        self.threads.map(
             lambda part: votes.peaks(
                 smoothed, around.near, around.near_starts, RADIUS, is_peak, *part
             ),
@@ -230,9 +225,9 @@ class CpuCloud:
 
     def rest(self, near: Any, planes: Any) -> "CpuCloud":
         """Give the points that no plane explains: see `assign.rest`."""
-        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
+        parts = self.threads.spans(self.size, POINTS_PER_THREAD)
         left = buffers.empty(self.size, np.int64)
-        ends = self.threads.each(
+        ends = self.threads.map(
             lambda part: assign.rest(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, near.plain, planes,
                 left,
@@ -247,17 +242,16 @@ class CpuCloud:
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
-        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
-        sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in parts]
+        sums = [np.zeros((len(planes), assign.SUMS), np.int64) for _ in range(self.copies)]
         covered = np.zeros(rasters.n_pixels, np.uint8)  # all threads write the same value
         anywhere = np.empty(0, np.int32)
-        self.threads.each(
+        self.threads.map_into(
+            sums,
             lambda part, sums: assign.cover(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
                 rasters.frames, rasters.starts, anywhere, covered, sums,
             ),
-            parts,
-            sums,
+            self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip
         return covered, _sum(sums)
 
@@ -267,6 +261,7 @@ class CpuCloud:
         sizes: list[Any] = []
         n_parts = 0
         for first, rows, columns in rasters.extents().tolist():
+            progress.check()
             part = slice(first, first + rows * columns)
             firsts, lasts = np.empty((2, rows * (columns // 2 + 1)), np.int32)
             starts = np.empty(rows + 1, np.int32)
@@ -285,6 +280,7 @@ class CpuCloud:
         for (first, rows, columns), (firsts, lasts, part) in zip(
             rasters.extents().tolist(), runs, strict=True
         ):
+            progress.check()
             inside = slice(first, first + rows * columns)
             pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
             inner = columns + 1, (rows - 1) * columns - 1
@@ -295,29 +291,27 @@ class CpuCloud:
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
-        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
         n = len(surfaces.plane)
-        sums = [np.zeros((n, assign.SUMS), np.int64) for _ in parts]
-        farthest = [np.full((n, assign.SIDES), -1) for _ in parts]
+        sums = [np.zeros((n, assign.SUMS), np.int64) for _ in range(self.copies)]
+        farthest = [np.full((n, assign.SIDES), -1) for _ in range(self.copies)]
         size = self.size if label else 0
         owner, distance = buffers.empty(size, np.int32), buffers.empty(size)
-        self.threads.each(
-            lambda part, sums, farthest: assign.settle(
+        self.threads.map_into(
+            list(zip(sums, farthest, strict=True)),
+            lambda part, tables: assign.settle(
                 *self._where(), *part, near.grid, near.cell_starts, near.items, planes,
-                rasters.frames, rasters.starts, surfaces.labels, sides(), sums, farthest,
+                rasters.frames, rasters.starts, surfaces.labels, sides(), *tables,
                 owner, distance,
             ),
-            parts,
-            sums,
-            farthest,
+            self.threads.spans(self.size, POINTS_PER_THREAD),
         )  # fmt: skip
         return _sum(sums), np.maximum.reduce(farthest), owner, distance
 
     def name(self, owner: Any, distance: Any, ids: Any, step: float) -> Any:
         """Convert surfaces to plane_ids, and steps to units of the coordinates."""
         named = buffers.empty(self.size, np.int64)
-        parts = self.threads.parts(self.size, POINTS_PER_THREAD)
-        self.threads.each(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
+        parts = self.threads.spans(self.size, POINTS_PER_THREAD)
+        self.threads.map(lambda part: assign.name(owner, distance, ids, step, named, *part), parts)
         return named, distance
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import progress
+
 from . import assign
 from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
@@ -73,12 +75,15 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     """Find the planes of a cloud, and the plane of each point if `label`."""
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
         return _nothing(cloud, label=label)
+    progress.stage("nodes", 0.3)
     nodes = planar_nodes(cloud, options, 0, cloud.size)
+    progress.stage("planes", 0.4)
     noise = _noise(nodes)
     nodes = nodes.join(_sound(nodes, noise))
     owner, planes = _grouped(cloud, nodes, cube, options)
     rest, wide = cloud, 0
     for search in range(MAX_SEARCHES):
+        progress.stage("points without a plane", 0.4 + 0.3 * (search + 1) / MAX_SEARCHES)
         rest = rest.rest(near_planes(nodes, owner, planes), planes)
         if rest.size < MIN_S_MS * MIN_NODES:
             break
@@ -92,6 +97,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
             break
         # walls close together are found one after the other; what is left then may be rough
         wide = 0 if np.any(owner[np.count_nonzero(kept) :] >= 0) else 1
+    progress.stage("extents of planes", 0.8)
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
@@ -108,6 +114,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     min_points = np.full(len(planes), np.inf)
     np.minimum.at(min_points, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
+    progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
     weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))

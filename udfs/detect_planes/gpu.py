@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import ids_of, in_one_memory, not_finite, to_host
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from . import assign
 from .accumulator import RADIUS, ball
@@ -78,6 +78,7 @@ def detection(
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
+        progress.stage("transfer", 0.1)
         if in_one_memory(device, options.function, (x, y, z, point_id)):
             points = [device.xp.ascontiguousarray(device.view(each)) for each in (x, y, z)]
             x, y, z = points

@@ -7,6 +7,7 @@ import numpy as np
 
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import rtree
+from spatialq.runtime import progress
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -56,8 +57,10 @@ def search(
 ) -> dict[str, Any]:
     """Do what `run` does; `some` is the device's `some_lie_over`."""
     t = max(options.tolerance, MIN_TOLERANCE)
+    progress.stage("view along the direction", 0.2)
     view = view_of(a, b, options)
     shift = 0 if b is None else len(a)
+    progress.stage("near pairs", 0.3)
     if pairs is not None:
         rows_a, rows_b = pairs[0], pairs[1] + shift
         keep = _may_be(view.boxes, rows_a, rows_b, t, options)
@@ -67,9 +70,11 @@ def search(
     else:
         rows_a, rows_b = _candidates(view.boxes, None if b is None else len(a), t, options)
     if options.model == "projection":
+        progress.stage("pairs that overlap", 0.8 if options.strict else 1.0)
         keep = some(view, rows_a, rows_b, t)
         rows_a, rows_b = rows_a[keep], rows_b[keep]
         if options.strict:
+            progress.stage("pairs that lie over each other", 1.0)
             keep = _all_lie_over(view, rows_a, rows_b, t)
             rows_a, rows_b = rows_a[keep], rows_b[keep]
     return {"a": rows_a, "b": rows_b - shift}
@@ -91,11 +96,11 @@ def view_of(a: Meshes, b: Meshes | None, options: Options) -> View:
 
 def some_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
     """Tell for pairs of elements whether some points of the second lie over the first."""
-    keep = np.empty(len(rows_a), np.bool_)
+    keep, halt = np.empty(len(rows_a), np.bool_), progress.stop_flag()
     in_threads(
         lambda span: _some_over(
             rows_a, rows_b, *span,
-            view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes, t, keep,
+            view.facets, view.starts, view.clusters, view.cluster_starts, view.boxes, t, halt, keep,
         ),
         len(rows_a),
     )  # fmt: skip
@@ -103,12 +108,12 @@ def some_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
 
 
 def _all_lie_over(view: View, rows_a: Any, rows_b: Any, t: float) -> Any:
-    keep = np.empty(len(rows_a), np.bool_)
+    keep, halt = np.empty(len(rows_a), np.bool_), progress.stop_flag()
     max_facets = int(np.diff(view.starts).max(initial=0))
     in_threads(
         lambda span: _all_over(
             rows_a, rows_b, *span,
-            view.facets, view.starts, view.clusters, view.cluster_starts, t, max_facets, keep,
+            view.facets, view.starts, view.clusters, view.cluster_starts, t, max_facets, halt, keep,
         ),
         len(rows_a),
     )  # fmt: skip
@@ -135,6 +140,7 @@ def _beyond_extremes(
     place, top = boxes[rows_b, 2 if strict else 5], boxes[:, 5]
     parts = [np.empty(0, np.int64)]
     for i in rows_a:
+        progress.check()
         beyond = rows_b[place >= top[i] - t if strict else place > top[i] + t]
         parts.append(beyond[beyond != i])
     return np.repeat(rows_a, [len(part) for part in parts[1:]]), np.concatenate(parts)
@@ -160,11 +166,14 @@ def _candidates(boxes: Any, split: int | None, t: float, options: Options) -> tu
 @njit(cache=True, nogil=True, error_model="numpy")
 def _some_over(
     rows_a: Any, rows_b: Any, first: int, stop: int,
-    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any, t: float, keep: Any,
+    facets: Any, starts: Any, clusters: Any, cluster_starts: Any, boxes: Any, t: float,
+    halt: Any, keep: Any,
 ) -> None:  # fmt: skip
     x = np.empty(3 * ROOM)
     y = np.empty(3 * ROOM)
     for p in range(first, stop):
+        if halt[0]:
+            return
         keep[p] = some_over(
             rows_a[p], rows_b[p], facets, starts, clusters, cluster_starts, boxes, t, x, y
         )
@@ -174,8 +183,10 @@ def _some_over(
 def _all_over(
     rows_a: Any, rows_b: Any, first: int, stop: int,
     facets: Any, starts: Any, clusters: Any, cluster_starts: Any,
-    t: float, max_facets: int, keep: Any,
+    t: float, max_facets: int, halt: Any, keep: Any,
 ) -> None:  # fmt: skip
     below = np.empty(max_facets, np.int64)
     for p in range(first, stop):
+        if halt[0]:
+            return
         keep[p] = all_over(rows_a[p], rows_b[p], facets, starts, clusters, cluster_starts, t, below)

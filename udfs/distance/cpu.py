@@ -8,6 +8,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
 from spatialq.geometry.prepared_meshes import PreparedMeshes
+from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
 from . import Options
@@ -41,6 +42,7 @@ def run(
     -----
     An element without triangles is in no pair. An open mesh is a surface: nothing is inside it.
     """
+    progress.stage("near pairs", 0.2)
     both = a if b is None else a.followed_by(b)
     limits = boxes.of(both)
     shift = 0 if b is None else len(a)
@@ -48,25 +50,30 @@ def run(
         rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
     else:
         rows_a, rows_b = pairs[0], pairs[1] + shift
+    progress.stage("meshes", 0.3)
     meshes = PreparedMeshes(both, limits)
+    progress.stage("distances", 1.0)
     arrays = (
         *both.arrays, limits, meshes.cluster_starts, meshes.clusters, meshes.side, meshes.label,
         meshes.max_faces,
     )  # fmt: skip
     measures = np.empty((len(rows_a), 7))
+    halt = progress.stop_flag()
     limit = np.inf if options.max_distance is None else options.max_distance
     work: Callable[[tuple[int, int]], Any]
     if options.k is None:
         n = len(rows_a)
 
         def work(span: tuple[int, int]) -> None:
-            measure_pairs(rows_a, rows_b, *span, limit, *arrays, measures)
+            measure_pairs(rows_a, rows_b, *span, limit, halt, *arrays, measures)
     else:
         n = len(a)
         starts = np.searchsorted(rows_a, np.arange(n + 1))
 
         def work(span: tuple[int, int]) -> None:
-            measure_nearest(rows_a, rows_b, starts, *span, limit, options.k, *arrays, measures)
+            measure_nearest(
+                rows_a, rows_b, starts, *span, limit, options.k, halt, *arrays, measures
+            )
 
     in_threads(work, n)
     return table(rows_a, rows_b - shift, measures, options)

@@ -8,7 +8,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import rtree_gpu
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from . import Options
 from .candidates import box_distance, candidates, table
@@ -39,6 +39,7 @@ def run(
     device = cuda.device()
     with device.use():
         here = device.is_here(a.vertices)
+        progress.stage("near pairs", 0.3)
         both = to_device(device, a if b is None else a.followed_by(b))
         limits = rtree_gpu.boxes(device, both)
         split = len(a)
@@ -53,8 +54,10 @@ def run(
             rows_b += shift
         else:
             rows_a, rows_b = candidates(device.download(limits), split, options, within=b is None)
+        progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
         limit = np.inf if options.max_distance is None else options.max_distance
+        progress.stage("distances", 1.0)
         measures = device.xp.empty((len(rows_a), 7))
         if len(rows_a):
             device.launch(

@@ -17,7 +17,7 @@ BEYOND = 1.0 + 2.0**-40
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def measure_pairs(  # type: ignore[no-untyped-def]
-    i, j, start, stop, limit,
+    i, j, start, stop, limit, halt,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
     max_faces, measures,
 ):  # fmt: skip
@@ -29,6 +29,8 @@ def measure_pairs(  # type: ignore[no-untyped-def]
         Rows of elements that have triangles.
     start, stop : int
     limit : float, metres
+    halt : uint8[1]
+        1 to stop before the next pair.
     vertices, faces, vertex_starts, face_starts
         See `Meshes`.
     boxes : float64[k, 6]
@@ -48,6 +50,8 @@ def measure_pairs(  # type: ignore[no-untyped-def]
     ends_a, ends_b = np.empty(len(groups_a), np.int64), np.empty(len(groups_b), np.int64)
     near = np.empty(len(groups_b), np.int64)
     for n in range(start, stop):
+        if halt[0]:
+            return
         (
             measures[n, 0], measures[n, 1], measures[n, 2], measures[n, 3],
             measures[n, 4], measures[n, 5], measures[n, 6],
@@ -60,7 +64,7 @@ def measure_pairs(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def measure_nearest(  # type: ignore[no-untyped-def]
-    i, j, starts, start, stop, limit, k,
+    i, j, starts, start, stop, limit, k, halt,
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
     max_faces, measures,
 ):  # fmt: skip
@@ -76,6 +80,8 @@ def measure_nearest(  # type: ignore[no-untyped-def]
         Of the m elements.
     limit : float, metres
     k : int
+    halt
+        As for `measure_pairs`.
     vertices, faces, vertex_starts, face_starts, boxes, cluster_starts, clusters, side, label,
     max_faces, measures
         As for `measure_pairs`; infinite, too, where k others are nearer.
@@ -89,6 +95,8 @@ def measure_nearest(  # type: ignore[no-untyped-def]
         best[:] = np.inf
         bound_k = limit
         for n in range(starts[m], starts[m + 1]):
+            if halt[0]:
+                return
             (
                 measures[n, 0], measures[n, 1], measures[n, 2], measures[n, 3],
                 measures[n, 4], measures[n, 5], measures[n, 6],

@@ -1,13 +1,12 @@
 """`ground_surface` on the CPU: seeds, triangles, then the cells row by row."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime import progress
+from spatialq.runtime.threads import Workers, spans, workers
 
 from ..owm_ground import cpu as owm_ground
 from . import cells
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from . import Options
 
 ROWS_PER_PART = 64  # small parts, since triangles are not distributed evenly
+CELLS_PER_PART = 1 << 15  # whose nearest points are searched for at once
 
 
 def run(
@@ -57,15 +57,19 @@ def run(
     """
     if x.size == 0:
         return {name: np.empty(0) for name in "xyz"}
+    progress.stage("extent", 0.05)
     if not all_finite(x, y, z):
         raise ValueError(not_finite(options.function, x, y, z, point_id))
     grid = cover(x, y, options)
     if options.source == "seeds":
-        seeds = owm_ground.run(x, y, z, point_id, options)
+        progress.stage("seeds", 0.4)
+        with progress.nested():
+            seeds = owm_ground.run(x, y, z, point_id, options)
         x, y, z = seeds["x"], seeds["y"], seeds["z"]
+    progress.stage("triangles" if options.method == "tin" else "hull", 0.7)
     x, y, z = arrange(x, y, z, grid, thin=options.thin)
     heights = np.full((grid.rows, grid.columns), np.nan)
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with workers() as pool:
         if options.method == "tin":
             _rasterise(pool, (x, y, z), triangulate(x, y), grid, heights)
             if options.extrapolate:
@@ -79,12 +83,8 @@ def run(
     return grid.table(heights, np)
 
 
-def _each_part(pool: ThreadPoolExecutor, work: Callable[[tuple[int, int]], Any], size: int) -> None:
-    list(pool.map(work, spans(size, n_threads())))
-
-
 def _rasterise(
-    pool: ThreadPoolExecutor,
+    pool: Workers,
     points: "tuple[NDArray[np.float64], ...]",
     triangles: Triangles,
     grid: SurfaceRaster,
@@ -94,26 +94,23 @@ def _rasterise(
     centre_x, centre_y = grid.centres_from()
     first, last = (np.empty(len(triangles), np.int32) for _ in range(2))
     size = grid.resolution
-    _each_part(
-        pool,
+    pool.map(
         lambda part: cells.span_rows(
             y, triangles, centre_y[0], size, grid.rows, *part, first, last
         ),
-        len(triangles),
+        pool.spans(len(triangles)),
     )
-    parts = max(n_threads(), grid.rows // ROWS_PER_PART)
-    list(
-        pool.map(
-            lambda part: cells.rasterise(
-                x, y, z, triangles, first, last, centre_x, centre_y, size, *part, heights
-            ),
-            spans(grid.rows, parts),
-        )
+    parts = max(pool.threads, grid.rows // ROWS_PER_PART)
+    pool.map(
+        lambda part: cells.rasterise(
+            x, y, z, triangles, first, last, centre_x, centre_y, size, *part, heights
+        ),
+        spans(grid.rows, parts),
     )
 
 
 def _weigh(
-    pool: ThreadPoolExecutor,
+    pool: Workers,
     points: "tuple[NDArray[np.float64], ...]",
     grid: SurfaceRaster,
     wanted: "NDArray[np.bool_]",
@@ -124,12 +121,11 @@ def _weigh(
         return
     buckets = sort_into_buckets(*points)
     centre_x, centre_y = grid.centres_from(buckets.corner)
-    _each_part(
-        pool,
+    pool.map(
         lambda part: cells.weigh_cells(
             buckets.x, buckets.y, buckets.z, buckets.starts,
             buckets.side, buckets.columns, buckets.rows,
             centre_x, centre_y, neighbours, wanted, *part, heights,
         ),
-        grid.rows,
+        pool.spans(grid.rows, most=max(1, CELLS_PER_PART // grid.columns)),
     )  # fmt: skip

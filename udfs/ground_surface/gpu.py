@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from ..owm_ground import gpu as owm_ground
 from .buckets import sort_into_buckets
@@ -50,6 +50,7 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
+        progress.stage("transfer", 0.2)
         there, here = to_device(device, options.function, cloud)
         *coordinates, _ = there
         xp = device.xp if here else np
@@ -60,9 +61,11 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
             raise ValueError(not_finite(options.function, x, y, z, point_id))
         grid = cover(coordinates[0], coordinates[1], options)
         if options.source == "seeds":
+            progress.stage("seeds", 0.3)
             seeds, _, _ = owm_ground.find(device, there, options, None)
             coordinates = [values[seeds] for values in coordinates]
         x, y, z = (device.download(values) for values in coordinates)
+        progress.stage("triangles" if options.method == "tin" else "hull", 1.0)
         ground = arrange(x, y, z, grid, thin=options.thin)
         heights = _heights(device, ground, grid, options)
         return grid.table(heights if here else device.download(heights), xp)

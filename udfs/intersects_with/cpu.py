@@ -7,6 +7,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes, broad_phase
 from spatialq.geometry.prepared_meshes import PreparedMeshes
+from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
 from . import Options, pairmesh
@@ -38,6 +39,7 @@ def run(
         `a_open b_open` (bool). Sorted by a, then b. The method 'pairmesh' gives no depth, no
         distance and no point: NaN.
     """
+    progress.stage("near pairs", 0.2)
     t = max(options.tolerance, MIN_TOLERANCE)
     # the outer meshes of two elements meet at up to twice the tolerance
     margin = t if options.method == "exact" else 2.0 * t
@@ -49,7 +51,9 @@ def run(
     )
     if b is not None:
         rows_b = rows_b + split
+    progress.stage("meshes", 0.3)
     meshes = PreparedMeshes(both, limits)
+    progress.stage("relations of pairs", 1.0)
     if options.method == "exact":
         relation, measures = relate_pairs(meshes, rows_a, rows_b, t, touches=options.relations)
     else:
@@ -83,7 +87,8 @@ def relate_pairs(
     def some(span: tuple[int, int]) -> None:
         relate(
             rows_a, rows_b, *span, solids,
-            t, touches, meshes.max_faces, meshes.max_vertices, relation, measures,
+            t, touches, meshes.max_faces, meshes.max_vertices, progress.stop_flag(),
+            relation, measures,
         )  # fmt: skip
 
     in_threads(some, len(rows_a))

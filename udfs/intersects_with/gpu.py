@@ -8,7 +8,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import rtree_gpu
 from spatialq.geometry.prepared_meshes_gpu import PreparedMeshes, to_device
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from . import Options
 from .cpu import MIN_TOLERANCE
@@ -45,6 +45,7 @@ def run(
     with device.use():
         here = device.is_here(a.vertices)
         t = max(options.tolerance, MIN_TOLERANCE)
+        progress.stage("near pairs", 0.3)
         both = to_device(device, a if b is None else a.followed_by(b))
         limits = rtree_gpu.boxes(device, both)
         split = len(a)
@@ -55,7 +56,9 @@ def run(
         else:
             rows_a, rows_b = (device.upload_small(rows.astype(np.int32)) for rows in pairs)
         rows_b = rows_b + np.int32(shift)
+        progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
+        progress.stage("relations of pairs", 1.0)
         relation, measures = relate_pairs(
             device, meshes, rows_a, rows_b, t, touches=options.relations
         )

@@ -49,6 +49,7 @@ def relate(
     touches: Any,
     max_faces: int,
     max_vertices: int,
+    halt: Any,
     relation: Any,
     measures: Any,
 ) -> None:
@@ -66,6 +67,8 @@ def relate(
         Whether pairs without common interior are distinguished.
     max_faces, max_vertices : int
         Of any element.
+    halt : uint8[1]
+        1 to stop before the next pair.
     relation : int8[n]
         Out: the code; without `touches` disjoint for touch as well.
     measures : float64[n, 5]
@@ -81,6 +84,8 @@ def relate(
     box = np.empty(6)
     contacts = np.empty((256, 3), np.int32)
     for p in range(first, stop):
+        if halt[0]:
+            return
         a = pairs_a[p]
         b = pairs_b[p]
         side_a = solids.side[a]

@@ -23,7 +23,8 @@ from spatialq.geometry import boxes
 from spatialq.geometry.clusters import CLUSTER, cluster_boxes, starts_of
 from spatialq.geometry.solids import Solids, describe
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.progress import stop_flag
+from spatialq.runtime.threads import in_threads, steps
 
 from .narrow_phase import CONTAINS, DISJOINT, INSIDE, OVERLAP, TOUCH
 from .point_in_solid import is_inside
@@ -84,7 +85,8 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     def moved(distance: float) -> Solids:
         vertices = welded.vertices + distance * normals
         clusters = np.empty((cluster_starts[-1], 6))
-        cluster_boxes(vertices, *arrays[1:], cluster_starts, 0, k, clusters)
+        for part in steps(0, k, boxes.MESHES):
+            cluster_boxes(vertices, *arrays[1:], cluster_starts, *part, clusters)
         outline = boxes.of(Meshes(vertices, *arrays[1:]))
         return Solids(vertices, *arrays[1:], outline, side, label, parts, cluster_starts, clusters)
 
@@ -94,7 +96,7 @@ def relations(a: Meshes, b: Meshes | None, i: Any, j: Any, tolerance: float) -> 
     relation = np.empty(len(rows_a), np.int8)
 
     def some(span: tuple[int, int]) -> None:
-        relate(rows_a, rows_b, *span, inner, outer, relation)
+        relate(rows_a, rows_b, *span, inner, outer, stop_flag(), relation)
 
     in_threads(some, len(rows_a))
     return relation
@@ -225,10 +227,16 @@ def unit_normal(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def relate(
-    rows_a: Any, rows_b: Any, first: int, stop: int, inner: Solids, outer: Solids, relation: Any
-) -> None:
-    """Relate the pairs first to stop by their inner and outer meshes; `relation` is written to."""
+    rows_a: Any, rows_b: Any, first: int, stop: int, inner: Solids, outer: Solids, halt: Any,
+    relation: Any,
+) -> None:  # fmt: skip
+    """Relate the pairs first to stop by their inner and outer meshes.
+
+    `relation` is written to. If `halt` is set, it stops before the next pair.
+    """
     for pair in range(first, stop):
+        if halt[0]:
+            return
         a = rows_a[pair]
         b = rows_b[pair]
         relation[pair] = DISJOINT

@@ -228,12 +228,15 @@ def count_hits(winners: Any, rows: Any, columns: Any, needed: int, hits: Any) ->
 def fill_gaps(
     z: Any, code: Any, point_id: Any, table: Any, seeded: Any,
     row_order: Any, row_starts: Any, row_stops: Any,
-    column_order: Any, column_starts: Any, column_stops: Any,
+    column_order: Any, column_starts: Any, column_stops: Any, first: int, last: int,
 ) -> Any:  # fmt: skip
-    """Find the lowest point of each fill cell that has points but is not `seeded`."""
-    found = np.empty(seeded.size, np.int64)
+    """Find the lowest point of each fill cell of the rows [first, last) that has no seed.
+
+    A cell without points has none.
+    """
+    found = np.empty((last - first) * column_starts.size, np.int64)
     n = 0
-    for j in range(row_starts.size):
+    for j in range(first, last):
         for i in range(column_starts.size):
             if seeded[j, i]:
                 continue

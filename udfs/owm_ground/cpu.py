@@ -1,13 +1,12 @@
 """`owm_ground` on the CPU: one pass bins the points, then minima slide over the cells."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime import progress
+from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
 from . import cells
 from .result import result_of
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from . import Options
-
-Each = Callable[..., Iterator[Any]]
-"""`map`, or the `map` of a pool of threads."""
 
 CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
@@ -75,13 +71,14 @@ def run(
     if x.size == 0:
         return result_of(cloud, none, none, none, none)
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
-    with ThreadPoolExecutor(threads) as pool:
-        each = pool.map if threads > 1 else map  # for a small cloud, starting threads takes longer
-        box = _box(each, cloud, spans(x.size, threads), options.function)
+    with workers(threads) as pool:
+        progress.stage("extent", 0.1)
+        box = _box(pool, cloud, options.function)
         code = none
         if options.ties == "octree":
-            root = octree_root(box, options.function)
-            code = _octree_codes(each, arrays, root, spans(x.size, threads))
+            progress.stage("octree codes", 0.3)
+            code = _octree_codes(pool, arrays, octree_root(box, options.function))
+        progress.stage("points to cells", 0.8)
 
         def used(axes: tuple[SlotAxis, SlotAxis]) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
             return _used(x, axes[0]), _used(y, axes[1])
@@ -92,11 +89,11 @@ def run(
             if not all_finite(z):
                 raise ValueError(not_finite(options.function, *cloud))
             return result_of(cloud, none, none, none, none)
-        parts = spans(x.size, _copies(threads, shape))
-        table = _table(each, (x, y, z, code, ids), columns, rows, parts)
+        table = _table(pool, (x, y, z, code, ids), columns, rows)
         if table is None:
             raise ValueError(not_finite(options.function, *cloud))
-        windows = _windows(each, (code, ids), table, columns, rows, threads)
+        progress.stage("windows", 0.95)
+        windows = _windows(pool, (code, ids), table, columns, rows)
 
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
         return _columns(y[points], rows), _columns(x[points], columns)
@@ -105,6 +102,7 @@ def run(
     needed = 1 if options.overlap == 0 else 2
     hits = np.zeros(shape, np.int32)
     winners = windows["p"][windows["n"] >= min_points]
+    progress.stage("seeds", 1.0)
     seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
     filled = _fill_gaps((z, code, ids), table, columns, rows, *cells_of(seeds))
     if given is None:
@@ -112,8 +110,9 @@ def run(
     return result_of(cloud, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
-def _box(each: Each, cloud: tuple[Any, ...], parts: list[tuple[int, int]], function: str) -> Box:
-    extents = list(each(lambda part: cells.extent(cloud[0], cloud[1], *part), parts))
+def _box(pool: Workers, cloud: tuple[Any, ...], function: str) -> Box:
+    parts = pool.spans(cloud[0].size)
+    extents = pool.map(lambda part: cells.extent(cloud[0], cloud[1], *part), parts)
     if any(bad for *_, bad in extents):
         raise ValueError(not_finite(function, *cloud))
     x_low, x_high, y_low, y_high, _ = zip(*extents, strict=True)
@@ -121,11 +120,10 @@ def _box(each: Each, cloud: tuple[Any, ...], parts: list[tuple[int, int]], funct
 
 
 def _table(
-    each: Each,
+    pool: Workers,
     cloud: "tuple[NDArray[Any], ...]",
     columns: SlotAxis,
     rows: SlotAxis,
-    parts: list[tuple[int, int]],
 ) -> "NDArray[Any] | None":
     """Bin the points: each thread fills a table; all are then merged into the first.
 
@@ -133,13 +131,14 @@ def _table(
     """
     x, _, _, code, point_id = cloud
     record = CELL if x.size < 2**31 else BIG_CELL
-    tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in parts]
+    copies = _copies(pool.threads, (rows.n_slots, columns.n_slots))
+    tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in range(copies)]
     lookup = (*columns.lookup, *rows.lookup)
 
     def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
         return int(cells.fill_table(*cloud, *part, *lookup, table, columns.n_slots))
 
-    if any(each(fill, parts, tables)):
+    if any(pool.map_into(tables, fill, pool.spans(x.size))):
         return None
     first, *others = tables
     for other in others:
@@ -147,28 +146,25 @@ def _table(
         def merge(part: tuple[int, int], other: "NDArray[Any]" = other) -> None:
             cells.merge(code, point_id, first, other, *part)
 
-        list(each(merge, spans(first.size, len(parts))))
+        pool.map(merge, pool.spans(first.size))
     return first.reshape(rows.n_slots, columns.n_slots)
 
 
 def _windows(
-    each: Each,
+    pool: Workers,
     ties: "tuple[NDArray[Any], ...]",
     table: "NDArray[Any]",
     columns: SlotAxis,
     rows: SlotAxis,
-    threads: int,
 ) -> "NDArray[Any]":
     """Find the lowest point and the count of each window: along the rows, then the columns."""
 
     def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
         result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
-        list(
-            each(
-                lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
-                spans(n_rows, threads),
-            )
+        pool.map(
+            lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
+            pool.spans(n_rows, most=max(1, CHUNK // order[1].size)),
         )
         return result
 
@@ -181,8 +177,9 @@ def _windows(
 def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
     """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
-    slots = _columns(values, axis)
-    used[slots[slots >= 0]] = True
+    for first, stop in steps(0, values.size):
+        slots = _columns(values[first:stop], axis)
+        used[slots[slots >= 0]] = True
     return used[axis.columns]
 
 
@@ -207,8 +204,12 @@ def _fill_gaps(
     seeded[j[inside], i[inside]] = True
     along = (rows.order, rows.fill_start, rows.fill_stop)
     across = (columns.order, columns.fill_start, columns.fill_stop)
-    found: NDArray[np.int64] = cells.fill_gaps(*cloud, table, seeded, *along, *across)
-    return found
+    most = max(1, CHUNK * rows.fill_start.size // table.size)
+    found = [
+        cells.fill_gaps(*cloud, table, seeded, *along, *across, *part)
+        for part in steps(0, rows.fill_start.size, most)
+    ]
+    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def _copies(threads: int, shape: tuple[int, int]) -> int:
@@ -218,12 +219,11 @@ def _copies(threads: int, shape: tuple[int, int]) -> int:
 
 
 def _octree_codes(
-    each: Each,
-    arrays: "list[NDArray[Any]]",
-    root: tuple[float, float, float],
-    parts: list[tuple[int, int]],
+    pool: Workers, arrays: "list[NDArray[Any]]", root: tuple[float, float, float]
 ) -> "NDArray[np.int64]":
     codes = np.empty(arrays[0].size, np.int64)
-    list(each(lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), parts))
+    pool.map(
+        lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), pool.spans(codes.size)
+    )
     codes.flags.writeable = False
     return codes

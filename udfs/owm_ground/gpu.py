@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, to_device
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from .layout import lay_out
 from .result import result_of
@@ -55,10 +55,12 @@ def run(
     device = cuda.device()
     with device.use():
         cloud = x, y, z, point_id
+        progress.stage("transfer", 0.8)
         there, here = to_device(device, options.function, cloud)
         if x.shape[0] == 0:
             none = np.empty(0, np.int64)
             return result_of((x, y, z, none), none, none, none, none)
+        progress.stage("seeds", 1.0)
         try:
             positions, hits, n_seeds = find(device, there, options, box)
         except NotFiniteError:

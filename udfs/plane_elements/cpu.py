@@ -3,6 +3,7 @@
 from typing import Any
 
 from spatialq.data.meshes import Meshes
+from spatialq.runtime import progress
 
 from ..detect_planes.cpu import detection
 from . import Options
@@ -33,5 +34,9 @@ def run(
     ValueError
         As `detect_planes`, or if points and elements are in different coordinate systems.
     """
-    found = detection(x, y, z, point_id, options, label=True)
-    return match(x, y, z, found.owner, found.columns, elements, options)
+    progress.stage("planes", 0.7)
+    with progress.nested():
+        found = detection(x, y, z, point_id, options, label=True)
+    progress.stage("elements", 1.0)
+    with progress.nested():
+        return match(x, y, z, found.owner, found.columns, elements, options)

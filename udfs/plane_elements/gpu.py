@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from ..detect_planes.gpu import detection
 from .match import match
@@ -38,14 +38,18 @@ def run(
     ValueError
         As from `cpu.run`.
     """
-    found = detection(x, y, z, point_id, options, label=True)
+    progress.stage("planes", 0.7)
+    with progress.nested():
+        found = detection(x, y, z, point_id, options, label=True)
+    progress.stage("elements", 1.0)
     device = cuda.device()
     with device.use():
         owner = device.download(found.owner)
         here = device.is_here(x)
         if here:
             x, y, z = (device.download(device.view(each)) for each in (x, y, z))
-        columns = match(x, y, z, owner, found.columns, elements, options)
+        with progress.nested():
+            columns = match(x, y, z, owner, found.columns, elements, options)
         if not here:
             return columns
         return {

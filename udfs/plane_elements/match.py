@@ -7,6 +7,7 @@ import numpy as np
 from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes, rtree
 from spatialq.geometry.solids import describe
+from spatialq.runtime import progress
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import in_threads
 
@@ -49,7 +50,9 @@ def match(
     ValueError
         If points and elements are so far apart that they cannot be in one coordinate system.
     """
+    progress.stage("samples of planes", 0.6)
     sample = Sample.of(x, y, z, labels, planes, options.unit)
+    progress.stage("elements of planes", 1.0)
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
     rows = np.arange(len(plane))
@@ -138,6 +141,7 @@ def _measure(
     starts = np.searchsorted(plane, np.arange(k + 1))
     measures = np.zeros((len(plane), 3, 7))
     angle = np.radians(options.max_angle)
+    halt = progress.stop_flag()
 
     def some(span: tuple[int, int]) -> None:
         _match(
@@ -146,7 +150,7 @@ def _measure(
             sample.columns, sample.starts, sample.points,
             *meshes, limits, side,
             np.cos(angle) - 1e-12, options.max_offset,
-            options.max_offset * np.sin(angle) + 2.0 * MARGIN, measures,
+            options.max_offset * np.sin(angle) + 2.0 * MARGIN, halt, measures,
         )  # fmt: skip
 
     in_threads(some, k)
@@ -196,7 +200,7 @@ def _extents(axes, starts, points, extents):  # type: ignore[no-untyped-def]
 def _match(  # type: ignore[no-untyped-def]
     first, stop, pair_starts, elements, axes, d, extents, corner, size, columns, cell_starts,
     points, vertices, faces, vertex_starts, face_starts, limits, side, min_cosine, max_offset,
-    margin, measures,
+    margin, halt, measures,
 ):  # fmt: skip
     """Measure the pairs of the planes first to stop."""
     for plane in range(first, stop):
@@ -208,6 +212,8 @@ def _match(  # type: ignore[no-untyped-def]
         # two passes: first the nearest element of each point, then which points lie on which
         for step in range(2):
             for pair in range(pair_starts[plane], pair_starts[plane + 1]):
+                if halt[0]:
+                    return
                 if not _heights(
                     plane, elements[pair], axes, d, extents, corner, size, columns, c0, c1, points,
                     vertices, faces, vertex_starts, face_starts, limits, side, min_cosine,

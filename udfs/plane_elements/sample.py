@@ -1,7 +1,6 @@
 """Sample points of a plane, spread over it evenly whatever the density of the scan."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.runtime.compile_cache import njit
-from spatialq.runtime.threads import n_threads
+from spatialq.runtime.threads import n_threads, steps, workers
 
 CELLS = 4096
 """Approximate number of cells of a plane's raster; at most one per point of the plane."""
@@ -71,7 +70,8 @@ class Sample:
         limits = np.tile([np.inf, -np.inf, np.inf, -np.inf], (k, 1))
 
         def extend(span: tuple[int, int]) -> None:
-            _extend(*cloud, labels, *span, axes, limits)
+            for part in steps(0, labels.size):
+                _extend(*cloud, labels, *part, *span, axes, limits)
 
         _by_planes(extend, planes["point_count"])
         limits[limits[:, 0] > limits[:, 1]] = 0.0
@@ -89,7 +89,8 @@ class Sample:
         begin = corner / size[:, None]
 
         def choose(span: tuple[int, int]) -> None:
-            _choose(*cloud, labels, *span, raster, begin, shape, starts, gaps, points)
+            for part in steps(0, labels.size):
+                _choose(*cloud, labels, *part, *span, raster, begin, shape, starts, gaps, points)
 
         _by_planes(choose, planes["point_count"])
         columns = np.ascontiguousarray(shape[:, 0])
@@ -106,8 +107,8 @@ def _by_planes(work: Callable[[tuple[int, int]], None], counts: Any) -> None:
     ends = np.concatenate([[0], np.cumsum(counts)])
     cuts = np.searchsorted(ends, ends[-1] * np.arange(threads + 1) / threads)
     cuts[-1] = len(counts)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, pairwise(cuts.tolist())))
+    with workers(threads) as pool:
+        pool.map(work, pairwise(cuts.tolist()))
 
 
 def _axes(normals: Any) -> Any:
@@ -120,9 +121,9 @@ def _axes(normals: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _extend(x, y, z, labels, first, stop, axes, limits):  # type: ignore[no-untyped-def]
+def _extend(x, y, z, labels, start, end, first, stop, axes, limits):  # type: ignore[no-untyped-def]
     """Find the minimum and maximum coordinate along the first two axes of planes first to stop."""
-    for i in range(labels.size):
+    for i in range(start, end):
         plane = labels[i] - 1
         if plane < first or plane >= stop:
             continue
@@ -134,10 +135,10 @@ def _extend(x, y, z, labels, first, stop, axes, limits):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _choose(  # type: ignore[no-untyped-def]
-    x, y, z, labels, first, stop, raster, begin, shape, starts, gaps, points
+    x, y, z, labels, start, end, first, stop, raster, begin, shape, starts, gaps, points
 ):
     """Find the point of each cell of the planes first to stop."""
-    for i in range(labels.size):
+    for i in range(start, end):
         plane = labels[i] - 1
         if plane < first or plane >= stop:
             continue

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
 from .aggregation import NINE, aggregate
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from spatialq.data.grid import Grid
 
     from .options import Options
+
+STAGE, SHARE = "features of patches", 0.9
+"""The stage of the work in runs, and its share of the whole."""
 
 RUN = 4096
 """Approximate number of columns of a run of examples: enough to be worth starting a task, and few
@@ -94,6 +98,7 @@ def run(grid: "Grid", options: "Options", outputs: "Sequence[str]") -> dict[str,
             take(piece, k, raw)
 
     each_run(division, rows, work)
+    progress.stage("table", 1.0)
     return {name: tables[name]() for name in outputs}
 
 
@@ -119,11 +124,15 @@ def each_run(division: Division, rows: range, work: Callable[[Run, int], None]) 
 
     def some(span: tuple[int, int]) -> None:
         for piece, k in tasks[slice(*span)]:
+            progress.check()
             work(piece, k)
 
     if division.x.size > RUN:
-        some((0, len(tasks)))
+        for at in range(len(tasks)):
+            progress.stage(STAGE, SHARE * (at + 1) / len(tasks))
+            some((at, at + 1))
     else:
+        progress.stage(STAGE, SHARE)
         in_threads(some, len(tasks))
 
 

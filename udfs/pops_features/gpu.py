@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, progress
 
 from .division import Division, Scale, divide
 from .layout import ROOM, SCALES, lay_out
@@ -64,6 +64,7 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
             statistics, patches = xp.empty((len(STATISTICS), *shape)), xp.empty(shape, np.int64)
         if kept:
             value, parts = room_for_patches(division, rows, options, xp)
+        progress.stage("features of patches", 0.9)
         for band, raw in kernels.bands():
             if aggregated:
                 found = kernels.aggregate(raw)
@@ -72,6 +73,8 @@ def run(grid: "Grid", options: "Options", outputs: Sequence[str]) -> dict[str, d
                 there = kernels.bring(raw)
                 for k, part in enumerate(parts):
                     part[:, :, band] = there[..., kernels.firsts[k] : kernels.firsts[k + 1]]
+            progress.report(band.stop, len(rows))
+        progress.stage("table", 1.0)
         tables = {}
         if aggregated:
             tables["pops_features"] = features_table(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from spatialq.cli.options import Device, Json, with_parameters
+from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_json
 
 BRIEF = ("a_class", "a_name", "b_class", "b_name", "relation", "depth", "distance")
@@ -54,15 +55,18 @@ def clash(
 
     if output is not None:
         require_table(output)
-    con = find_clashes(
-        models,
-        a=a,
-        b=b,
-        closer_than=None if closer_than is None else metres("clash", "closer_than", closer_than),
-        exclude_related=exclude_related,
-        device=device,
-        **options,
-    )
+    with progress():
+        con = find_clashes(
+            models,
+            a=a,
+            b=b,
+            closer_than=None
+            if closer_than is None
+            else metres("clash", "closer_than", closer_than),
+            exclude_related=exclude_related,
+            device=device,
+            **options,
+        )
     if output is not None:
         rows = write_table(con, "FROM clashes", output)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
