@@ -55,6 +55,7 @@ DEVICES = {
     "name": "VARCHAR",
     "cores": "INTEGER",
     "memory_bytes": "BIGINT",
+    "free_bytes": "BIGINT",
     "usable": "BOOLEAN",
     "problem": "VARCHAR",
 }
@@ -67,6 +68,8 @@ LOG = {
     "estimated_seconds": "DOUBLE",
     "seconds": "DOUBLE",
     "error": "VARCHAR",
+    "road": "VARCHAR",
+    "road_seconds": "DOUBLE",
 }
 PLAN = {
     "device": "VARCHAR",

@@ -8,13 +8,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, PointsInput
-from spatialq.planner import log
-from spatialq.planner.plan import plan_call
+from spatialq.functions.declaration import Device, GridInput, Size
+from spatialq.planner import log, process
+from spatialq.planner.plan import Plan, plan_call
+from spatialq.planner.rates import Road
+from spatialq.planner.statistics import size_of
 
 
 def call(
-    function: Function, arguments: dict[str, Any], options: Any, requested: str
+    function: Function,
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    *,
+    road: Road = "arrays",
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
@@ -27,6 +34,9 @@ def call(
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu' or 'gpu'
+    road : 'arrays', 'native', 'lists' or 'files'
+        How the data came and will go, for the estimate and the log: as arrays of Python, by the
+        extension of DuckDB, in lists of DuckDB, or from files.
 
     Returns
     -------
@@ -35,12 +45,17 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    found, device = call_outputs([function], arguments, options, requested)
+    found, device = call_outputs([function], arguments, options, requested, road=road)
     return found[function.name], device
 
 
 def call_outputs(
-    functions: Sequence[Function], arguments: dict[str, Any], options: Any, requested: str
+    functions: Sequence[Function],
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    *,
+    road: Road = "arrays",
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Plan and run a kernel once for several of its outputs, and write the log.
 
@@ -48,7 +63,7 @@ def call_outputs(
     ----------
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
-    arguments, options, requested
+    arguments, options, requested, road
         As for `call`.
 
     Returns
@@ -56,12 +71,12 @@ def call_outputs(
     columns : dict of name -> dict of arrays
     device : 'cpu' or 'gpu'
     """
-    rows = _rows(functions[0], arguments)
+    size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:
         return _result_size(functions[-1], arguments, options)
 
-    with planned(functions, rows, options, requested, purpose) as execution:
+    with planned(functions, size, options, requested, purpose, road=road) as execution:
         try:
             return _run(functions, execution.device, arguments, options), execution.device
         except MemoryError as full:
@@ -98,19 +113,21 @@ class Execution:
 @contextmanager
 def planned(
     functions: Sequence[Function],
-    rows: int,
+    size: Size,
     options: Any,
     requested: str,
     purpose: Callable[[], str] = str,
+    *,
+    road: Road = "arrays",
 ) -> Iterator[Execution]:
     """Plan a call that is made in the block, and write the log when it ends.
 
     Parameters
     ----------
-    functions, options, requested
+    functions, options, requested, road
         As for `call_outputs`; the log and errors have the name of the first.
-    rows : int
-        How much it gets.
+    size : Size
+        What is known of its input.
     purpose : callable
         Says what memory was not enough for.
 
@@ -121,7 +138,7 @@ def planned(
     """
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     name = functions[0].name
-    plan = plan_call(functions, rows, options, requested)
+    plan = plan_call(functions, size, options, requested, road)
     execution = Execution(plan.device, plan.reason, requested == "auto")
     try:
         yield execution
@@ -135,18 +152,35 @@ def planned(
         error = str(failure) or type(failure).__name__
         raise
     finally:
-        log.add(
-            log.Entry(
-                at=started,
-                function=name,
-                rows=rows,
-                device=execution.device,
-                reason=execution.reason,
-                estimated_seconds=plan.seconds,
-                seconds=time.perf_counter() - clock,
-                error=error,
-            )
+        estimate = plan.estimate
+        entry = log.Entry(
+            at=started,
+            function=name,
+            rows=size.rows,
+            device=execution.device,
+            reason=execution.reason,
+            estimated_seconds=None if estimate is None else estimate.call,
+            seconds=time.perf_counter() - clock,
+            error=error,
+            road=road,
+            road_seconds=None if estimate is None else estimate.road,
         )
+        log.add(entry)
+        if error is None:
+            _learn(functions, plan, entry)
+
+
+def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
+    """Let the log correct later estimates, by a call that ended well and where it was planned."""
+    device = plan.device
+    if entry.device != device:
+        return
+    process.loaded(functions[0].folder, device)
+    estimate = plan.estimate
+    # with several outputs at once, another function may have been estimated than the log names
+    if estimate is not None and estimate.is_warm and len(functions) == 1:
+        expected = estimate.call / estimate.correction
+        log.learn(entry.function, device, entry.rows, entry.seconds / expected)
 
 
 def _result_size(function: Function, arguments: dict[str, Any], options: Any) -> str:
@@ -155,13 +189,3 @@ def _result_size(function: Function, arguments: dict[str, Any], options: Any) ->
         return ""
     windows = function.output.windows(arguments["grid"], options)
     return f" for a result of {windows.count * windows.results} rows"
-
-
-def _rows(function: Function, arguments: dict[str, Any]) -> int:
-    """How much a call gets: points, cells of a grid, or triangles of all elements."""
-    match function.inputs:
-        case GridInput():
-            return int(arguments["grid"].z.size)
-        case PointsInput() | PointsAndElementsInput():
-            return len(arguments["point_id"])
-    return sum(len(meshes.faces) for meshes in arguments.values() if meshes is not None)

@@ -122,7 +122,7 @@ def _of_files(function: Function, files: list[list[Any]], options: str) -> Any:
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
     columns = read_clouds(function, clouds)
-    result, _ = call(function, columns, *choose(function, json.loads(options)))
+    result, _ = call(function, columns, *choose(function, json.loads(options)), road="files")
     return structs(function, result)
 
 

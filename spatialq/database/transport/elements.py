@@ -109,7 +109,7 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
 def _pairs(function: Function, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(function, sets, *choose(function, chosen))
+    result, _ = call(function, sets, *choose(function, chosen), road="lists")
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)

@@ -133,7 +133,7 @@ def _of_band(function: Function, plan: dict[str, Any], index: int, valued: int) 
     if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
-    result, _ = call(function, {"grid": grid}, options, device)
+    result, _ = call(function, {"grid": grid}, options, device, road="files")
     return structs(function, result), valued
 
 
@@ -149,5 +149,6 @@ def _of_cells(function: Function, x: Any, y: Any, z: Any, text: str) -> Any:
 
     # NaN for NULL
     columns = [values.to_numpy(zero_copy_only=False) for values in (x, y, z)]
-    result, _ = call(function, {"grid": grid_of(function.name, *columns)}, options, device)
+    grid = grid_of(function.name, *columns)
+    result, _ = call(function, {"grid": grid}, options, device, road="lists")
     return structs(function, result)

@@ -19,7 +19,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     results = []
     for *lists, chosen in zip(*map(each_list, columns), options.to_pylist(), strict=True):
         arrays = arrays_of(function.name, dict(zip(names, lists, strict=True)), attributes)
-        results.append(call(function, arrays, *choose(function, chosen))[0])
+        results.append(call(function, arrays, *choose(function, chosen), road="lists")[0])
     return list_of_structs([structs(function, result) for result in results])
 
 

@@ -30,6 +30,6 @@ def _run(function: Function, lists: Any, elements: Any, chosen: dict[str, Any]) 
     names = ("point_id", *function.inputs.columns)
     points = arrays_of(function.name, dict(zip(names, lists, strict=True)))
     arguments = {**points, "elements": elements.meshes}
-    result, _ = call(function, arguments, *choose(function, chosen))
+    result, _ = call(function, arguments, *choose(function, chosen), road="lists")
     rows = pa.array(result["element"], mask=result["element"] < 0)
     return structs(function, {**result, "global_id": elements.global_id.take(rows)})
