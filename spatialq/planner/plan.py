@@ -135,16 +135,17 @@ def _problem(function: Function, info: devices.DeviceInfo, needed: int, options:
     if info.problem:
         return info.problem
     if info.device == "gpu" and needed > info.room:
-        return f"needs {_gib(needed)}, the GPU has {_gib(info.room)} free"
+        return f"needs {_in_words(needed)}, the GPU has {_in_words(info.room)} free"
     return ""
 
 
 def _doubt(info: devices.DeviceInfo, needed: int) -> str:
     """Say that the host lacks memory: what fits on neither device still runs there."""
     if info.device == "cpu" and 0 < info.room < needed:
-        return f"needs {_gib(needed)}, the host has {_gib(info.room)} free"
+        return f"needs {_in_words(needed)}, the host has {_in_words(info.room)} free"
     return ""
 
 
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"
+def _in_words(size: int) -> str:
+    unit, name = (2**30, "GiB") if size >= 2**29 else (2**20, "MiB")
+    return f"{size / unit:.1f} {name}"

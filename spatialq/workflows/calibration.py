@@ -105,7 +105,7 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
     transfer = dict(shipped.transfer)
     if "gpu" in there:
         update("transfers to the GPU")
-        transfer |= _transfers()
+        transfer |= transfers()
     kernels = {name: dict(by_device) for name, by_device in shipped.kernels.items()}
     measured: list[tuple[str, Device, float]] = []
     done: set[tuple[str, Device]] = set()
@@ -128,7 +128,7 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
     roads = dict(shipped.roads)
     if not clock.is_over(0.85):
         update("SQL and arrays")
-        roads |= _roads()
+        roads |= roads()
     start = dict(shipped.start)
     for device in there:
         update(f"a new process on the {device}")
@@ -213,7 +213,7 @@ def _measure(
     return replace(rate.scaled(factor), start=start(factor)), factor
 
 
-def _transfers() -> dict[str, float]:
+def transfers() -> dict[str, float]:
     """Seconds a byte to the GPU, from memory of both kinds, and back."""
     gpu = cuda.device()
     with gpu.use():
@@ -238,7 +238,7 @@ def _median_seconds(work: Callable[[], Any]) -> float:
     return median(times[1:])
 
 
-def _roads() -> dict[str, RoadRate]:
+def roads() -> dict[str, RoadRate]:
     """Measure what arrays and SQL add to a kernel, on the road that SQL takes on this machine."""
     small, large = SMALL, SIZES[-1]
     found = {}
