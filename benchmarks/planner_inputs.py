@@ -159,7 +159,7 @@ def reported(function, n):
     if function in ELEMENTS:
         mixed = Meshes.of(mixed_building(n))
         # its SQL takes two tables
-        other = mixed if function == "direction" else None
+        other = mixed if function in ("direction", "distance") else None
         return [Input(function, "mixed", {"a": mixed, "b": other})]
     if function == "plane_elements":
         return [Input(function, "7 bays", scanned(n, 7))]

@@ -16,6 +16,7 @@ that is there, such as the figures of a GPU from another machine: whatever is in
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 from datetime import UTC, datetime
@@ -46,7 +47,7 @@ def sample(sizes, functions, wanted, seconds):
         function, device, threads, steps, bytes_in, bytes_out, seconds.
     """
     clock, most, found, slow = time.perf_counter(), n_threads(), [], set()
-    counts = sorted({1, 2, most})[::-1]
+    counts = sorted({1, min(2, most), most})[::-1]
     for n in sizes:
         for function in functions:
             for each in fitted(function, n):
@@ -146,7 +147,7 @@ def main():
     parser.add_argument("--devices", nargs="+", choices=["cpu", "gpu"])
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS))
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--seconds", type=float, default=190.0, help="for the kernels")
+    parser.add_argument("--seconds", type=float, default=150.0, help="for the kernels")
     parser.add_argument("--samples", type=Path)
     parser.add_argument("--again", action="store_true", help="fit the samples of --samples")
     parser.add_argument("--merge", type=Path)
@@ -194,11 +195,17 @@ def measured(figures, options):
     if options.again:
         return
     for device in wanted:
-        start, loads = calibration.in_new_process(device, options.functions, 120.0)
-        figures["start"] |= {name: rounded(seconds) for name, seconds in start.items()}
-        for function, load in loads.items():
-            if device in figures["kernels"].get(function, {}):
-                figures["kernels"][function][device]["load"] = rounded(load)
+        starts, folders = [], {}
+        for function in options.functions:  # one a process: some load modules of others
+            folder = catalogue()[function].folder
+            if folder not in folders:
+                start, loads = calibration.in_new_process(device, [function], 30.0)
+                starts += start.values()
+                folders[folder] = loads.get(function)
+            if device in figures["kernels"].get(function, {}) and folders[folder] is not None:
+                figures["kernels"][function][device]["load"] = rounded(folders[folder])
+        if starts:
+            figures["start"][device] = rounded(statistics.median(starts))
     figures["roads"] |= {
         road: {name: rounded(seconds) for name, seconds in vars(rate).items()}
         for road, rate in calibration.roads().items()

@@ -319,7 +319,7 @@ def in_new_process(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Measure what a new process pays once: for the device, and for each function.
 
-    Of functions that share modules the first one pays; one output of a folder loads for all.
+    One output of a folder loads for all. Of functions that share modules the first one pays.
     """
     command = [sys.executable, "-c", NEW_PROCESS, device, *names]
     try:
@@ -329,4 +329,8 @@ def in_new_process(
         start, loads = json.loads(done.stdout.splitlines()[-1])
     except (subprocess.SubprocessError, OSError, ValueError, IndexError):
         return {}, {}  # the figures of the package stay
-    return {device: start}, loads
+    folders = {name: catalogue()[name].folder for name in names}
+    return {device: start}, {
+        name: max(loads[other] for other in names if folders[other] == folders[name])
+        for name in names
+    }

@@ -22,15 +22,14 @@ def work(size: Size, options: Any) -> Work:
     pairs = 2 * size.pairs(ACROSS.get(options.direction, (1, 2)))
     if options.model == "halfspace":
         pairs = size.all_pairs
-    strict = pairs if options.strict and options.model == "projection" else 0.0
+    looks = 2 if options.strict and options.model == "projection" else 1
     return Work(
         bytes_in=BYTES_PER_TRIANGLE * size.rows,
         bytes_out=round(16 * pairs),
         steps={
             "triangles": size.rows,
             "elements": size.elements,
-            "pairs": pairs,
-            "strict pairs": strict,
+            "pairs": looks * pairs,
         },
         bytes_kernel=(BYTES_PER_TRIANGLE + 2 * BYTES_PER_FACET) * size.rows,
     )

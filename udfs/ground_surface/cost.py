@@ -30,11 +30,11 @@ def work(size: Size, options: Any) -> Work:
         steps = owm_ground.steps(size, options)
         vertices = min(vertices, steps["windows"] / WINDOWS_PER_SEED)
     cells = 1 + size.area / options.resolution**2
-    weighed = options.neighbours * cells if options.method == "idw" else 0.0
+    visits = options.neighbours if options.method == "idw" else 1
     return Work(
         bytes_in=24 * size.rows,
         bytes_out=round(8 * cells),  # x and y are made where they are needed
-        steps=steps | {"vertices": vertices, "cells": cells, "weighed": weighed},
+        steps=steps | {"vertices": vertices, "cells": visits * cells},
         bytes_kernel=round(
             BYTES_PER_POINT * size.rows + BYTES_PER_VERTEX * vertices + BYTES_PER_CELL * cells
         ),
