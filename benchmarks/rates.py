@@ -217,7 +217,7 @@ def measured(figures, options):
 
 
 def merge(figures, other):
-    """Take what another file has of functions and devices, and of the machine where it has a GPU."""
+    """Take what another file has of functions and devices, and of its machine."""
     for function, by_device in other["kernels"].items():
         figures["kernels"].setdefault(function, {}).update(by_device)
     for name in ("gpu", "transfer", "start", "roads"):

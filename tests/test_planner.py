@@ -285,9 +285,9 @@ def test_the_log_says_by_which_road_a_call_came(road):
     *_, entry = log.entries()
     assert (entry.road, entry.error) == (road, None)
     assert entry.road_seconds == pytest.approx(
-        rates.current().roads[road].seconds(
-            function.output.work(size_of(function.inputs, arguments), function.choose({}))
-        )
+        rates.current()
+        .roads[road]
+        .seconds(function.output.work(size_of(function.inputs, arguments), function.choose({})))
     )
 
 

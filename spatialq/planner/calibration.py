@@ -20,6 +20,7 @@ from spatialq.planner import devices
 from spatialq.runtime import user_cache
 
 T = TypeVar("T")
+CALLER = "calibrate"
 
 
 def machine() -> dict[str, Any]:
@@ -62,7 +63,7 @@ def load(read: Callable[[Mapping[str, Any]], T]) -> T | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"cannot be read ({type(error).__name__}: {error})"
     message = (
-        f"calibrate: the figures in '{place}' {reason}: those of the package are used; "
+        f"{CALLER}: the figures in '{place}' {reason}: those of the package are used; "
         "`spatialq calibrate` measures again"
     )
     warnings.warn(message, FileWarning, stacklevel=2)
@@ -80,7 +81,7 @@ def save(figures: Mapping[str, Any]) -> Path:
     place = path()
     if place is None:
         folder = os.environ.get("SPATIALQ_CACHE_DIR", "the user's cache")
-        raise FileError.of("calibrate", folder, "is no folder that can be written to")
+        raise FileError.of(CALLER, folder, "is no folder that can be written to")
     text = json.dumps({"machine": machine(), "rates": figures}, indent=1)
     partial = None
     try:
@@ -94,5 +95,5 @@ def save(figures: Mapping[str, Any]) -> Path:
         if partial is not None:
             with suppress(OSError):
                 partial.unlink()
-        raise FileError.of("calibrate", place, f"cannot be written: {error.strerror}") from error
+        raise FileError.of(CALLER, place, f"cannot be written: {error.strerror}") from error
     return place

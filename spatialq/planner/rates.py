@@ -201,7 +201,7 @@ _lock = Lock()
 
 def current() -> Rates:
     """Give the figures of this machine if it was calibrated, else those of the package."""
-    global _current  # noqa: PLW0603  # `calibrated` replaces them
+    global _current
     with _lock:
         if _current is None:
             kept = calibration.load(from_json)
@@ -211,7 +211,7 @@ def current() -> Rates:
 
 def calibrated(rates: Rates) -> None:
     """Use other figures from now on."""
-    global _current  # noqa: PLW0603  # the figures of the process
+    global _current
     with _lock:
         _current = rates
 

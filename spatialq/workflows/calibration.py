@@ -125,10 +125,10 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
         kernels[function.name][device] = found
         measured.append((function.name, device, factor))
         done.add((function.name, device))
-    roads = dict(shipped.roads)
+    ways = dict(shipped.roads)
     if not clock.is_over(0.85):
         update("SQL and arrays")
-        roads |= roads()
+        ways |= roads()
     start = dict(shipped.start)
     for device in there:
         update(f"a new process on the {device}")
@@ -142,7 +142,7 @@ def calibrate(*, limit: float = LIMIT, update: Update = lambda _: None) -> Calib
         about=f"spatialq calibrate on {devices.cpu_name()}",
         start=start,
         transfer=transfer,
-        roads=roads,
+        roads=ways,
         kernels=kernels,
     )
     place = calibration.save(figures.as_json())

@@ -32,6 +32,8 @@ PLOT = 20.0
 ROOM = 8.0, 5.0, 3.0
 CELL = 60.0
 """Side of a cell of a grid in metres: planetary laser altimetry, as in the paper of POPS."""
+MIN_SIDE = 40
+"""Cells along a grid: the default examples of POPS, of 2 km, must be on it."""
 CHOSEN: dict[str, dict[str, Any]] = {"distance": {"max_distance": 0.1}}
 """Parameters that are not the defaults: all distances of all pairs are seldom wanted."""
 
@@ -40,7 +42,7 @@ def make(function: Function, size: int) -> dict[str, Any]:
     """Make what a function's kernel gets, of about so many points, cells or triangles."""
     match function.inputs:
         case GridInput():
-            side = ceil(sqrt(size))
+            side = max(ceil(sqrt(size)), MIN_SIDE)
             return {"grid": Grid(heights(side), dx=CELL, dy=CELL)}
         case ElementsInput():
             return {"a": building(max(size // len(FACES), 2)), "b": None}
@@ -96,9 +98,7 @@ def building(n: int) -> Meshes:
     )
     vertices = (low[:, None] + CORNERS * size[:, None]).reshape(-1, 3)
     starts = np.arange(n + 1)
-    return Meshes(
-        vertices, np.tile(FACES, (n, 1)), len(CORNERS) * starts, len(FACES) * starts
-    )
+    return Meshes(vertices, np.tile(FACES, (n, 1)), len(CORNERS) * starts, len(FACES) * starts)
 
 
 def heights(side: int) -> NDArray[np.float32]:
