@@ -4,6 +4,7 @@
 buildings and grids, so that what was chosen on the first is not reported on the same.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, sqrt
@@ -24,11 +25,15 @@ from spatialq.execution.call import call
 from spatialq.functions.catalogue import catalogue
 from spatialq.planner import log
 from spatialq.planner.statistics import size_of
+from spatialq.runtime.threads import n_threads
+from spatialq.workflows import calibration
 
 PLANES = ("detect_planes", "plane_points")
 ELEMENTS = ("direction", "distance", "intersects_with")
 GRIDS = ("pops_features", "pops_patches")
 FUNCTIONS = tuple(catalogue())
+ROWS_TO_COMPILE = 60_000
+"""Above the points of a leaf of build_lod, so that all of its code is compiled."""
 CHOSEN = {"distance": {"max_distance": 0.05}}
 """Options that are not the defaults."""
 
@@ -72,6 +77,16 @@ class Input:
         else:
             spatialq.run(self.function, **given, **options)
         return log.entries()[-1]
+
+
+def compile_all(functions, wanted):
+    """Compile what is not in the caches, each function in a process of its own, at once."""
+    folders = {catalogue()[name].folder: name for name in functions}
+    tasks = [
+        (device, [name], 600.0, ROWS_TO_COMPILE) for device in wanted for name in folders.values()
+    ]
+    with ThreadPoolExecutor(max(1, n_threads() // 2)) as pool:
+        list(pool.map(lambda task: calibration.in_new_process(*task), tasks))
 
 
 def columns(x, y, z):

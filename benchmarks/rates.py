@@ -4,7 +4,8 @@
         [--sizes N ...] [--seconds S] [--samples FILE]
     python benchmarks/rates.py --merge FILE [--out FILE]
 
-All functions, on both devices if there is a GPU, in less than four minutes on 16 cores. CPU kernels
+All functions, on both devices if there is a GPU, in less than four minutes on 16 cores, and what
+has to be compiled first. CPU kernels
 run on 1, 2 and all threads. For each kernel the time of a call, and the times of each of its loops
 (`Work.steps`: what threads share, and what they do not), are fitted by least squares of the
 logarithms, so that small inputs count as much as large ones and an estimate is as often too high
@@ -23,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from planner_inputs import FUNCTIONS, fitted
+from planner_inputs import FUNCTIONS, compile_all, fitted
 from scipy.optimize import least_squares, nnls
 
 from spatialq.functions.catalogue import catalogue
@@ -46,6 +47,7 @@ def sample(sizes, functions, wanted, seconds):
     list of dict
         function, device, threads, steps, bytes_in, bytes_out, seconds.
     """
+    compile_all(functions, wanted)
     clock, most, found, slow = time.perf_counter(), n_threads(), [], set()
     counts = sorted({1, min(2, most), most})[::-1]
     for n in sizes:

@@ -288,12 +288,12 @@ def _road(added: Callable[[str, int], float], small: int, large: int) -> RoadRat
 
 NEW_PROCESS = """
 import json, sys, time
-device, names = sys.argv[1], sys.argv[2:]
+device, rows, *names = sys.argv[1:]
 import spatialq
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import catalogue
 from spatialq.workflows.calibration_inputs import CHOSEN, make
-made = {name: make(catalogue()[name], 1000) for name in names}
+made = {name: make(catalogue()[name], int(rows)) for name in names}
 started = time.perf_counter()
 import numba
 if device == "gpu":
@@ -315,13 +315,13 @@ print(json.dumps([start, loads]))
 
 
 def in_new_process(
-    device: Device, names: Sequence[str], limit: float
+    device: Device, names: Sequence[str], limit: float, rows: int = SMALL
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Measure what a new process pays once: for the device, and for each function.
 
     One output of a folder loads for all. Of functions that share modules the first one pays.
     """
-    command = [sys.executable, "-c", NEW_PROCESS, device, *names]
+    command = [sys.executable, "-c", NEW_PROCESS, device, str(rows), *names]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=max(limit, 1.0)
