@@ -5,8 +5,7 @@
 
 Every function runs on 1, 2, 4, ... threads, in turns, up to the number that the process may use.
 Amdahl's law, ``serial + parallel / threads``, is fitted to its best times by least squares of the
-relative errors. `serial_share`, the share of the serial part in the time on one thread, is what
-benchmarks/rates.py takes from results/threads.json.
+relative errors; `serial_share` is the share of the serial part in the time on one thread.
 """
 
 import argparse

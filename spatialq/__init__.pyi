@@ -18,6 +18,7 @@ from spatialq.functions.help import describe as describe
 from spatialq.io.grid.source import read_grid as read_grid
 from spatialq.io.las.source import read_las as read_las
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
+from spatialq.workflows.calibration import calibrate as calibrate
 from spatialq.workflows.features import write_features as write_features
 from spatialq.workflows.ground import write_ground as write_ground
 from spatialq.workflows.lod import write_lod as write_lod
@@ -33,6 +34,7 @@ __all__ = [
     "Meshes",
     "SpatialqError",
     "__version__",
+    "calibrate",
     "connect",
     "describe",
     "install",

@@ -1,11 +1,11 @@
 -- The devices of this machine: the CPU and the first GPU.
--- gives: device name cores memory_bytes usable problem
+-- gives: device name cores memory_bytes free_bytes usable problem
 -- example: FROM spatialq_devices()
 CREATE OR REPLACE MACRO spatialq_devices() AS TABLE
 SELECT unnest(spatialq_devices_udf(0), recursive := true);
 
 -- The last thousand kernel calls of this process: what ran where, why, and for how long.
--- gives: at (UTC) function row_count device reason estimated_seconds seconds error
+-- gives: at (UTC) function row_count device reason estimated_seconds seconds error road road_seconds
 -- example: FROM spatialq_log() ORDER BY "at" DESC LIMIT 5
 CREATE OR REPLACE MACRO spatialq_log() AS TABLE
 SELECT unnest(spatialq_log_udf(0), recursive := true);

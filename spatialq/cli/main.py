@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from spatialq.cli.commands.calibrate import calibrate
 from spatialq.cli.commands.clash import clash
 from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Point clouds, terrain grids and building models in SQL.",
 )
-for command in (info, load, sql, ground, planes, clash, features, lod, demo, devices):
+for command in (info, load, sql, ground, planes, clash, features, lod, demo, devices, calibrate):
     register(app, command)
 
 

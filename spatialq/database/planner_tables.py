@@ -7,6 +7,7 @@ import pyarrow as pa
 from spatialq.data.arrow import arrow_fields
 from spatialq.database import sql_functions
 from spatialq.functions.catalogue import find
+from spatialq.functions.declaration import Size
 from spatialq.planner import devices, log
 from spatialq.planner.plan import plan_call
 
@@ -24,6 +25,7 @@ def devices_table(calls: Any) -> Any:
             "name": info.name,
             "cores": info.cores,
             "memory_bytes": info.memory_bytes,
+            "free_bytes": info.room,
             "usable": not info.problem,
             "problem": info.problem or None,
         }
@@ -44,6 +46,8 @@ def log_table(calls: Any) -> Any:
             "estimated_seconds": entry.estimated_seconds,
             "seconds": entry.seconds,
             "error": entry.error,
+            "road": entry.road,
+            "road_seconds": entry.road_seconds,
         }
         for entry in log.entries()
     ]
@@ -60,7 +64,7 @@ def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
         if rows is None or not 0 <= rows <= MAX_ROWS:
             message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
             raise ValueError(message)
-        plan = plan_call([function], rows, function.choose({}), wanted)
+        plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")
         tables.append(
             [
                 {
@@ -70,7 +74,9 @@ def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
                     "memory_bytes": candidate.memory_bytes,
                     "reason": plan.reason
                     if candidate.device == plan.device
-                    else candidate.problem or "slower by the estimate, or not asked for",
+                    else candidate.problem
+                    or candidate.doubt
+                    or "slower by the estimate, or not asked for",
                 }
                 for candidate in plan.candidates
             ]

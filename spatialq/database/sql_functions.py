@@ -56,6 +56,7 @@ DEVICES = {
     "name": "VARCHAR",
     "cores": "INTEGER",
     "memory_bytes": "BIGINT",
+    "free_bytes": "BIGINT",
     "usable": "BOOLEAN",
     "problem": "VARCHAR",
 }
@@ -68,6 +69,8 @@ LOG = {
     "estimated_seconds": "DOUBLE",
     "seconds": "DOUBLE",
     "error": "VARCHAR",
+    "road": "VARCHAR",
+    "road_seconds": "DOUBLE",
 }
 PLAN = {
     "device": "VARCHAR",

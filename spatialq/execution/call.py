@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, GridInput, PointsAndElementsInput, PointsInput
-from spatialq.planner import log
-from spatialq.planner.plan import plan_call
+from spatialq.functions.declaration import Device, GridInput, Size
+from spatialq.planner import log, process
+from spatialq.planner.plan import Plan, plan_call
+from spatialq.planner.rates import Road
+from spatialq.planner.statistics import size_of
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -30,7 +32,12 @@ GRACE = 0.8
 
 
 def call(
-    function: Function, arguments: dict[str, Any], options: Any, requested: str
+    function: Function,
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    *,
+    road: Road = "arrays",
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
@@ -43,6 +50,9 @@ def call(
     options : Parameters
         As `Function.choose` makes them.
     requested : 'auto', 'cpu' or 'gpu'
+    road : 'arrays', 'native', 'lists' or 'files'
+        How the data came and will go, for the estimate and the log: as arrays of Python, by the
+        extension of DuckDB, in lists of DuckDB, or from files.
 
     Returns
     -------
@@ -51,7 +61,7 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    found, device = call_outputs([function], arguments, options, requested)
+    found, device = call_outputs([function], arguments, options, requested, road=road)
     return found[function.name], device
 
 
@@ -61,6 +71,8 @@ def call_outputs(
     options: Any,
     requested: str,
     progress: Listener | None = None,
+    *,
+    road: Road = "arrays",
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Plan and run a kernel once for several of its outputs, and write the log.
 
@@ -70,7 +82,7 @@ def call_outputs(
     ----------
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
-    arguments, options, requested
+    arguments, options, requested, road
         As for `call`.
     progress : Listener, optional
         Of a task of its own: called in this thread.
@@ -85,13 +97,16 @@ def call_outputs(
     Cancelled
         If the task is cancelled.
     """
-    rows = _rows(functions[0], arguments)
+    size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:
         return _result_size(functions[-1], arguments, options)
 
     task = (None if progress else current()) or Task(progress or observer())
-    with running(task), planned(functions, rows, options, requested, purpose) as execution:
+    with (
+        running(task),
+        planned(functions, size, options, requested, purpose, road=road) as execution,
+    ):
         with task.nested():
             try:
                 found = _run(functions, execution.device, arguments, options)
@@ -175,19 +190,21 @@ class Execution:
 @contextmanager
 def planned(
     functions: Sequence[Function],
-    rows: int,
+    size: Size,
     options: Any,
     requested: str,
     purpose: Callable[[], str] = str,
+    *,
+    road: Road = "arrays",
 ) -> Iterator[Execution]:
     """Plan a call that is made in the block, and write the log when it ends.
 
     Parameters
     ----------
-    functions, options, requested
+    functions, options, requested, road
         As for `call_outputs`; the log and errors have the name of the first.
-    rows : int
-        How much it gets.
+    size : Size
+        What is known of its input.
     purpose : callable
         Says what memory was not enough for.
 
@@ -198,7 +215,7 @@ def planned(
     """
     started, clock, error = datetime.now(UTC), time.perf_counter(), None
     name = functions[0].name
-    plan = plan_call(functions, rows, options, requested)
+    plan = plan_call(functions, size, options, requested, road)
     execution = Execution(plan.device, plan.reason, requested == "auto")
     try:
         yield execution
@@ -212,18 +229,35 @@ def planned(
         error = str(failure) or type(failure).__name__
         raise
     finally:
-        log.add(
-            log.Entry(
-                at=started,
-                function=name,
-                rows=rows,
-                device=execution.device,
-                reason=execution.reason,
-                estimated_seconds=plan.seconds,
-                seconds=time.perf_counter() - clock,
-                error=error,
-            )
+        estimate = plan.estimate
+        entry = log.Entry(
+            at=started,
+            function=name,
+            rows=size.rows,
+            device=execution.device,
+            reason=execution.reason,
+            estimated_seconds=None if estimate is None else estimate.call,
+            seconds=time.perf_counter() - clock,
+            error=error,
+            road=road,
+            road_seconds=None if estimate is None else estimate.road,
         )
+        log.add(entry)
+        if error is None:
+            _learn(functions, plan, entry)
+
+
+def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
+    """Let the log correct later estimates, by a call that ended well and where it was planned."""
+    device = plan.device
+    if entry.device != device:
+        return
+    process.loaded(functions[0].folder, device)
+    estimate = plan.estimate
+    # with several outputs at once, another function may have been estimated than the log names
+    if estimate is not None and estimate.is_warm and len(functions) == 1:
+        expected = estimate.call / estimate.correction
+        log.learn(entry.function, device, entry.rows, entry.seconds / expected)
 
 
 def _result_size(function: Function, arguments: dict[str, Any], options: Any) -> str:
@@ -232,13 +266,3 @@ def _result_size(function: Function, arguments: dict[str, Any], options: Any) ->
         return ""
     windows = function.output.windows(arguments["grid"], options)
     return f" for a result of {windows.count * windows.results} rows"
-
-
-def _rows(function: Function, arguments: dict[str, Any]) -> int:
-    """How much a call gets: points, cells of a grid, or triangles of all elements."""
-    match function.inputs:
-        case GridInput():
-            return int(arguments["grid"].z.size)
-        case PointsInput() | PointsAndElementsInput():
-            return int(arguments["x"].size)
-    return sum(len(meshes.faces) for meshes in arguments.values() if meshes is not None)

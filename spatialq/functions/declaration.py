@@ -222,6 +222,79 @@ def _number(value: float) -> str:
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """Bounding boxes of the elements of one set, of which a sample is looked at."""
+
+    count: int
+    """Elements of the set."""
+    sample: Any
+    """float64[k, 6]: xmin, ymin, zmin, xmax, ymax, zmax of some elements."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is known of a call's input before it runs, all of it cheap to find."""
+
+    rows: int
+    """Points, cells of a grid, or triangles of all elements."""
+    extent: tuple[float, float, float] | None = None
+    """Width, depth and height of the bounding box; None where it is not known."""
+    sets: tuple[Boxes, ...] = ()
+    """The elements: one set, or `a` and `b`."""
+    device: Device = "cpu"
+    """Whose memory it is in."""
+
+    @property
+    def area(self) -> float:
+        """Area that points or cells cover, in squares of the unit of x and y."""
+        if self.extent is None:
+            return self.rows / POINTS_PER_AREA
+        width, depth, _ = self.extent
+        return width * depth
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of all sets."""
+        if not self.sets:
+            return self.rows // TRIANGLES_PER_ELEMENT
+        return sum(each.count for each in self.sets)
+
+    @property
+    def all_pairs(self) -> float:
+        """Number of pairs, of two sets or within one."""
+        if len(self.sets) > 1:
+            return float(self.sets[0].count) * self.sets[1].count
+        return self.elements * max(self.elements - 1, 0) / 2
+
+    def pairs(self, axes: tuple[int, ...] = (0, 1, 2), margin: float = 0.0) -> float:
+        """Estimate how many pairs of boxes meet along these axes, or are within a margin.
+
+        The share of the pairs in the samples counts for all; at least every element has one, so
+        that few pairs among many, which a sample misses, are not taken for none.
+        """
+        if not self.sets:
+            return float(PAIRS_PER_ELEMENT * self.elements)
+        a, b = self.sets[0].sample, self.sets[-1].sample
+        met, tested = 0, len(a) * len(b)
+        if tested:
+            meet: Any = True
+            for k in axes:
+                meet &= a[:, None, k] <= b[:, k + 3] + margin
+                meet &= b[:, k] <= a[:, None, k + 3] + margin
+            met = int(meet.sum())
+        if len(self.sets) == 1:  # each pair is there twice, and each element with itself
+            met, tested = met - len(a), tested - len(a)
+        return max(self.all_pairs * met / max(tested, 1), min(self.all_pairs, self.elements))
+
+
+POINTS_PER_AREA = 10
+"""Points in a square metre, where an extent is not known: an airborne survey."""
+TRIANGLES_PER_ELEMENT = 50
+PAIRS_PER_ELEMENT = 5
+"""Of a building model, where its elements are not known."""
+
+
+@dataclass(frozen=True)
 class Work:
     """How much a call does, on whatever device: the planner turns it into seconds."""
 
@@ -229,8 +302,8 @@ class Work:
     """Bytes that travel to a device that has memory of its own."""
     bytes_out: int
     """Bytes that travel back."""
-    steps: int
-    """Iterations of the innermost loop."""
+    steps: Mapping[str, float]
+    """What the loops go over, by name, such as "points" or "cells": how many of each."""
     bytes_kernel: int
     """Device memory that the kernel needs at its peak, input included."""
 
@@ -287,8 +360,8 @@ class Output:
     """What it is, for the catalogue, stubs and help: one or a few sentences."""
     columns: Mapping[str, str]
     """Column -> SQL type."""
-    work: Callable[[int, Any], Work]
-    """How much a call for so many rows, with these parameters, does."""
+    work: Callable[[Size, Any], Work]
+    """How much a call for an input of this size, with these parameters, does."""
     examples: Sequence[str] = ()
     """In SQL."""
     codes: Mapping[str, Sequence[str]] = field(default_factory=dict)

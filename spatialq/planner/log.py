@@ -1,8 +1,10 @@
-"""What ran where, why, and how long: the last calls of this process."""
+"""What ran where, why, and how long: the last calls of this process, and what they teach."""
 
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
+from threading import Lock
 
 
 @dataclass(frozen=True)
@@ -16,18 +18,70 @@ class Entry:
     device: str
     reason: str
     estimated_seconds: float | None
+    """Of what `seconds` measures."""
     seconds: float
+    """From arrays to arrays, transfers to a GPU included."""
     error: str | None
+    road: str = "arrays"
+    """How the data came and went."""
+    road_seconds: float | None = None
+    """Estimate of what the road added, before and after the kernel."""
 
+
+LAST = 5
+"""Calls that a correction is the median of."""
+ALIKE = 10.0
+"""Calls of up to so many times as many rows teach something; errors of small calls are others."""
+TOLERATED = 2.0
+"""Estimates that are off by less are not corrected."""
+MOST = 20.0
+"""Largest correction, and its inverse the smallest."""
 
 _entries: deque[Entry] = deque(maxlen=1000)
+_ratios: dict[tuple[str, str], deque[tuple[int, float]]] = {}
+_lock = Lock()
 
 
 def add(entry: Entry) -> None:
     """Keep an entry; the oldest of a thousand makes room."""
-    _entries.append(entry)
+    with _lock:
+        _entries.append(entry)
 
 
 def entries() -> list[Entry]:
     """List the entries, oldest first."""
-    return list(_entries)
+    with _lock:
+        return list(_entries)
+
+
+def learn(function: str, device: str, rows: int, ratio: float) -> None:
+    """Remember how many times as long as the rates say a call took that had nothing to load."""
+    with _lock:
+        _ratios.setdefault((function, device), deque(maxlen=8 * LAST)).append((rows, ratio))
+
+
+def correction(function: str, device: str, rows: int) -> float:
+    """Give the factor by which the rates are off here, for calls of about so many rows.
+
+    It is the median of the last calls, of two at least, so that one call that met a busy machine
+    changes nothing; 1 where that is less than a factor of two.
+    """
+    with _lock:
+        known = list(_ratios.get((function, device), ()))
+    last = [
+        ratio
+        for other, ratio in known
+        if max(rows, other, 1) <= ALIKE * max(min(rows, other), 1)
+    ][-LAST:]  # fmt: skip
+    if len(last) < 2:
+        return 1.0
+    found = median(last)
+    if 1 / TOLERATED <= found <= TOLERATED:
+        return 1.0
+    return min(max(found, 1 / MOST), MOST)
+
+
+def forget() -> None:
+    """Forget what was learnt: the rates are others now."""
+    with _lock:
+        _ratios.clear()

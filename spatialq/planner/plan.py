@@ -6,8 +6,10 @@ from typing import Any, Literal, get_args
 
 from spatialq.errors import DeviceError
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import Device, Work
-from spatialq.planner import devices, rates
+from spatialq.functions.declaration import Device, Size
+from spatialq.planner import devices
+from spatialq.planner.estimate import Estimate, estimate
+from spatialq.planner.rates import Road
 
 Requested = Literal["auto", "cpu", "gpu"]
 
@@ -17,11 +19,18 @@ class Candidate:
     """One device that a call could go to."""
 
     device: Device
-    seconds: float | None
-    """Estimate; None where the kernel was never measured."""
+    estimate: Estimate | None
+    """None where the kernel was never measured."""
     memory_bytes: int
     problem: str
     """Why this device cannot take the call; empty when it can."""
+    doubt: str = ""
+    """Why it may turn out that it cannot, after all."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Estimate of all that the caller waits for."""
+        return None if self.estimate is None else self.estimate.total
 
 
 @dataclass(frozen=True)
@@ -30,15 +39,37 @@ class Plan:
 
     device: Device
     seconds: float | None
+    """Estimate of all that the caller waits for."""
     reason: str
     candidates: Sequence[Candidate]
 
+    @property
+    def estimate(self) -> Estimate | None:
+        """Estimate for the device that was chosen."""
+        return self.estimate_on(self.device)
 
-def plan_call(functions: Sequence[Function], rows: int, options: Any, requested: str) -> Plan:
-    """Choose the device for a call of `rows` rows.
+    def estimate_on(self, device: str) -> Estimate | None:
+        """Estimate for a device, such as the one that a call went to after all."""
+        return next((each.estimate for each in self.candidates if each.device == device), None)
+
+
+def plan_call(
+    functions: Sequence[Function], size: Size, options: Any, requested: str, road: Road = "arrays"
+) -> Plan:
+    """Choose the device for a call.
 
     Of several outputs of one search the one that gives the most bytes is estimated; the first
     names the call in errors.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+    size : Size
+        What is known of the input.
+    options : Parameters
+    requested : 'auto', 'cpu' or 'gpu'
+    road : 'arrays', 'native', 'lists' or 'files'
+        How the data comes and goes.
 
     Raises
     ------
@@ -51,14 +82,15 @@ def plan_call(functions: Sequence[Function], rows: int, options: Any, requested:
     if requested not in get_args(Requested):
         message = f"{name}: device must be 'auto', 'cpu' or 'gpu', got {requested!r}"
         raise ValueError(message)
-    works = [(each.output.work(rows, options), each) for each in functions]
+    works = [(each.output.work(size, options), each) for each in functions]
     work, function = max(works, key=lambda pair: pair[0].bytes_out)
     candidates = [
         Candidate(
             info.device,
-            _seconds(function, info, work),
+            estimate(function, info, size, work, road),
             work.bytes_kernel,
             _problem(function, info, work.bytes_kernel, options),
+            _doubt(info, work.bytes_kernel),
         )
         for info in devices.devices()
     ]
@@ -73,18 +105,26 @@ def plan_call(functions: Sequence[Function], rows: int, options: Any, requested:
         return Plan(chosen.device, chosen.seconds, reason, candidates)
     if gpu.problem:
         return Plan("cpu", cpu.seconds, gpu.problem, candidates)
+    if cpu.doubt:
+        return Plan("gpu", gpu.seconds, cpu.doubt, candidates)
     if gpu.seconds is None or cpu.seconds is None:
         return Plan("cpu", cpu.seconds, f"{function.name} was never measured on both", candidates)
     chosen, other = (gpu, cpu) if gpu.seconds < cpu.seconds else (cpu, gpu)
-    reason = f"about {chosen.seconds:.2g} s, against {other.seconds:.2g} s on the {other.device}"
+    reason = (
+        f"about {chosen.seconds:.2g} s, against {other.seconds:.2g} s on the {other.device}"
+        f"{_corrections(candidates)}"
+    )
     return Plan(chosen.device, chosen.seconds, reason, candidates)
 
 
-def _seconds(function: Function, info: devices.DeviceInfo, work: Work) -> float | None:
-    rate = rates.rate(function.name, info.device)
-    if rate is None:
-        return None
-    return rate.seconds(work, info.cores if info.device == "cpu" else 1)
+def _corrections(candidates: Sequence[Candidate]) -> str:
+    """Say which estimates the log has corrected."""
+    corrected = [
+        f"{each.device} x {each.estimate.correction:.2g}"
+        for each in candidates
+        if each.estimate is not None and each.estimate.correction != 1
+    ]
+    return f" (corrected by earlier calls: {', '.join(corrected)})" if corrected else ""
 
 
 def _problem(function: Function, info: devices.DeviceInfo, needed: int, options: Any) -> str:
@@ -94,6 +134,18 @@ def _problem(function: Function, info: devices.DeviceInfo, needed: int, options:
         return f"{function.name} has no gpu kernel for {option}"
     if info.problem:
         return info.problem
-    if info.device == "gpu" and needed > info.memory_bytes:
-        return f"needs {needed / 2**30:.1f} GiB, the GPU has {info.memory_bytes / 2**30:.1f} GiB"
+    if info.device == "gpu" and needed > info.room:
+        return f"needs {_in_words(needed)}, the GPU has {_in_words(info.room)} free"
     return ""
+
+
+def _doubt(info: devices.DeviceInfo, needed: int) -> str:
+    """Say that the host lacks memory: what fits on neither device still runs there."""
+    if info.device == "cpu" and 0 < info.room < needed:
+        return f"needs {_in_words(needed)}, the host has {_in_words(info.room)} free"
+    return ""
+
+
+def _in_words(size: int) -> str:
+    unit, name = (2**30, "GiB") if size >= 2**29 else (2**20, "MiB")
+    return f"{size / unit:.1f} {name}"

@@ -249,3 +249,9 @@ def bounds(bits: Any) -> tuple[list[float], list[float]] | None:
 def device() -> Any:
     """Return the first GPU; `spatialq.planner.devices` tells whether there is one."""
     return Device()
+
+
+def is_started() -> bool:
+    """Whether this process uses the GPU already, so that asking it costs next to nothing."""
+    info = getattr(device, "cache_info", None)
+    return info is None or info().currsize > 0  # tests put another device in its place

@@ -109,7 +109,7 @@ def write_ground(
     level = height_unit / unit  # converts heights into units of x and y
     heights = z[rows] if level == 1 else z[rows] * level
     columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
-    found, used = call(classify, columns, chosen, device)
+    found, used = call(classify, columns, chosen, device, road="files")
     found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground = np.zeros(classes.size, np.bool_)
     is_ground[rows] = found["is_ground"]

@@ -143,7 +143,8 @@ def _whole_tree(
     from spatialq.functions.catalogue import catalogue
 
     function = catalogue()[FUNCTION]
-    return call(function, read_clouds(function, clouds, progress), options, device)
+    columns = read_clouds(function, clouds, progress)
+    return call(function, columns, options, device, road="files")
 
 
 @contextmanager
@@ -159,13 +160,14 @@ def _tiles(
     from spatialq.database.transport.clouds import batches_of_clouds
     from spatialq.execution.call import planned
     from spatialq.functions.catalogue import catalogue
+    from spatialq.functions.declaration import Size
     from spatialq.udfs.build_lod.external_partitioning import rows_of
 
     function = catalogue()[FUNCTION]
     points = sum(cloud.rows for cloud in clouds)
     beside = targets.paths[0].resolve().parent if targets.paths else None
     with (
-        planned([function], points, options, device) as execution,
+        planned([function], Size(points), options, device, road="files") as execution,
         TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside) as folder,
     ):
         batches = batches_of_clouds(function, clouds, progress)

@@ -104,7 +104,9 @@ def write_planes(
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
     functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
-    results, used = call_outputs(functions, {**columns, "point_id": rows}, chosen, device)
+    results, used = call_outputs(
+        functions, {**columns, "point_id": rows}, chosen, device, road="files"
+    )
     found = results[detect.name]
     if up != "z":
         found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)

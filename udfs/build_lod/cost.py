@@ -3,7 +3,7 @@
 from math import log
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
 BYTES_IN = 24 + 8 + 8
 """Of a point: coordinates, colour, point_id."""
@@ -47,11 +47,16 @@ def _bytes(of_each: tuple[int, int], options: Any) -> int:
     return round(point + voxel * voxels_a_point(options))
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves and how many voxels its samples meet."""
+def work(size: Size, options: Any) -> Work:
+    """Count points, and how many voxels their samples meet; a single leaf has no voxels."""
+    rows = size.rows
+    samples = rows if rows > options.max_points else 0
     return Work(
         bytes_in=BYTES_IN * rows,
-        bytes_out=round(BYTES_SAMPLE * rows * (1 + voxels_a_point(options))),
-        steps=rows * (NEIGHBOURS if options.strategy == "weighted" else 1),
+        bytes_out=round(BYTES_SAMPLE * (rows + samples * voxels_a_point(options))),
+        steps={
+            "points": rows,
+            "samples": samples * (NEIGHBOURS if options.strategy == "weighted" else 1),
+        },
         bytes_kernel=bytes_device(options) * min(rows, max(TILE, options.max_points)) + BYTES_GRID,
     )

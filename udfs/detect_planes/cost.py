@@ -3,21 +3,42 @@
 from dataclasses import replace
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
+
+POINTS_PER_NODE = 50
+"""A planar node has about a sixteenth of the points of the cells where the search begins, and
+those have a few hundred."""
+MAX_NODES = 20_000
+"""Above a million points, a cell of the beginning has a share of the cloud: nodes do not grow."""
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves.
+def steps(size: Size) -> dict[str, float]:
+    """Count points, planar nodes, and pairs of nodes.
 
     Every point is read six times: for the bounds, its cell, outliers, the rest, and twice for
-    its plane. Voting and peaks depend on the nodes, which are few beside the points. In the
-    memory of a GPU a point has its coordinates, those of the rest, and its step and cell twice.
+    its plane. Nodes vote in threads or on the GPU; then the host compares the nodes that are left
+    with each plane, on one thread. How many planes there are, only the search itself finds out:
+    rough terrain in a small extent takes ten times as long as a room of as many points.
+    """
+    nodes = min(size.rows / POINTS_PER_NODE, MAX_NODES)
+    return {"points": size.rows, "nodes": nodes, "pairs": nodes * nodes}
+
+
+def work(size: Size, options: Any) -> Work:
+    """Count what the kernel moves and goes over.
+
+    In the memory of a GPU a point has its coordinates, those of the rest, and its step and cell
+    twice.
     """
     del options
-    return Work(bytes_in=24 * rows, bytes_out=0, steps=rows, bytes_kernel=72 * rows)
+    return Work(
+        bytes_in=24 * size.rows, bytes_out=0, steps=steps(size), bytes_kernel=72 * size.rows
+    )
 
 
-def work_of_points(rows: int, options: Any) -> Work:
+def work_of_points(size: Size, options: Any) -> Work:
     """Count the same, and one row per point that comes back."""
-    planes = work(rows, options)
-    return replace(planes, bytes_out=16 * rows, bytes_kernel=planes.bytes_kernel + 28 * rows)
+    planes = work(size, options)
+    return replace(
+        planes, bytes_out=16 * size.rows, bytes_kernel=planes.bytes_kernel + 28 * size.rows
+    )

@@ -2,21 +2,25 @@
 
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
 
+BOXES_PER_NEIGHBOUR = 4
+"""Elements that are measured for each of the k nearest ones."""
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves, by the number of triangles of all elements.
 
-    How many triangles are near each other depends on the building; in real models it grows with
-    the number of triangles.
-    """
+def work(size: Size, options: Any) -> Work:
+    """Count triangles, elements, and the pairs that are measured."""
+    pairs = size.all_pairs
+    if options.max_distance is not None:
+        pairs = size.pairs(margin=options.max_distance)
+    if options.k is not None:
+        pairs = min(pairs, float(BOXES_PER_NEIGHBOUR * options.k * size.elements))
     return Work(
-        bytes_in=BYTES_PER_TRIANGLE * rows,
-        bytes_out=rows,
-        steps=rows,
-        bytes_kernel=12 * BYTES_PER_TRIANGLE * rows,
+        bytes_in=BYTES_PER_TRIANGLE * size.rows,
+        bytes_out=round(72 * pairs),
+        steps={"triangles": size.rows, "elements": size.elements, "pairs": pairs},
+        bytes_kernel=12 * BYTES_PER_TRIANGLE * size.rows,
     )

@@ -2,29 +2,40 @@
 
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
-TRIANGULATION = 500
-"""Triangulating a point, on the host for either device, takes as long as binning this many."""
+from ..owm_ground import cost as owm_ground
 
-BYTES_PER_POINT = 24 + 24 + 2 * (12 + 2 * 8)
-"""x, y, z; the same in order; two triangles, with the number of their strips and its sum."""
+WINDOWS_PER_SEED = 8
+"""A seed is the lowest point of several windows; there are hardly more than this suggests."""
+
+BYTES_PER_POINT = 24 + 24
+"""x, y, z; the same in order."""
+
+BYTES_PER_VERTEX = 2 * (12 + 2 * 8)
+"""Two triangles for each point that is triangulated, with the number of their strips and sum."""
 
 BYTES_PER_CELL = 8 + 4 + 1 + 24
 """Height, triangle, whether a height is wanted; x, y, z of the result."""
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves, with a cell for each point.
+def work(size: Size, options: Any) -> Work:
+    """Count what finds the seeds, the points that are triangulated, and the cells of the result.
 
-    Seeds are few beside the points they are found among; points that are ground themselves are
-    all triangulated. How many cells there are depends on the extent, which `rows` cannot tell:
-    terrain grids are seldom finer than the points, and often much coarser.
+    Points that are ground themselves are all triangulated, which the host does for either device.
     """
-    steps = rows if options.source == "seeds" else TRIANGULATION * rows
+    steps: dict[str, float] = {"points": size.rows, "windows": 0.0, "scattered": 0.0}
+    vertices = float(size.rows)
+    if options.source == "seeds":
+        steps = owm_ground.steps(size, options)
+        vertices = min(vertices, steps["windows"] / WINDOWS_PER_SEED)
+    cells = 1 + size.area / options.resolution**2
+    visits = options.neighbours if options.method == "idw" else 1
     return Work(
-        bytes_in=24 * rows,
-        bytes_out=8 * rows,  # x and y are made where they are needed
-        steps=steps,
-        bytes_kernel=(BYTES_PER_POINT + BYTES_PER_CELL) * rows,
+        bytes_in=24 * size.rows,
+        bytes_out=round(8 * cells),  # x and y are made where they are needed
+        steps=steps | {"vertices": vertices, "cells": visits * cells},
+        bytes_kernel=round(
+            BYTES_PER_POINT * size.rows + BYTES_PER_VERTEX * vertices + BYTES_PER_CELL * cells
+        ),
     )

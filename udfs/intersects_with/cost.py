@@ -2,21 +2,22 @@
 
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
 BYTES_PER_TRIANGLE = 12 + 12
 """Three indices; half a vertex, as closed meshes have."""
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves, by the number of triangles of all elements.
+def work(size: Size, options: Any) -> Work:
+    """Count triangles, elements, and the pairs of elements whose boxes meet.
 
-    How many pairs of triangles are near each other depends on the building; in real models it
-    grows with the number of triangles.
+    Which of their triangles are near each other depends on the building; each triangle of a pair
+    is compared with few of the other's.
     """
+    pairs = size.pairs(margin=options.tolerance)
     return Work(
-        bytes_in=BYTES_PER_TRIANGLE * rows,
-        bytes_out=rows,
-        steps=rows,
-        bytes_kernel=8 * BYTES_PER_TRIANGLE * rows,
+        bytes_in=BYTES_PER_TRIANGLE * size.rows,
+        bytes_out=size.rows,
+        steps={"triangles": size.rows, "elements": size.elements, "pairs": pairs},
+        bytes_kernel=8 * BYTES_PER_TRIANGLE * size.rows,
     )

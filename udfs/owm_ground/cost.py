@@ -2,15 +2,38 @@
 
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
+
+from .rounding import window_step
+
+CACHED = 10_000
+"""Windows whose cells a cache of some hundred KiB holds."""
+
+BYTES_PER_WINDOW = 128
+"""Up to four cells begin at the borders of a window, with the lowest point of each."""
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves.
+def steps(size: Size, options: Any) -> dict[str, float]:
+    """Count points, the windows over their extent, and points whose cell is not in the cache.
 
-    Every point is read twice (x and y for the extent, x, y and z for its cell), and its cell
-    is touched once; the table of cells is small beside the points unless the cloud is sparser
-    than a few points a window, which `rows` alone cannot tell.
+    Every point is read twice (x and y for the extent, x, y and z for its cell), and its cell is
+    touched once: of a wide cloud in any order, mostly in main memory.
     """
-    del options  # the windows are swept cell by cell: no option changes the order of the work
-    return Work(bytes_in=24 * rows, bytes_out=0, steps=rows, bytes_kernel=40 * rows)
+    step = window_step(options.window_size, options.overlap)
+    windows = 1 + size.area / step**2
+    return {
+        "points": size.rows,
+        "windows": windows,
+        "scattered": size.rows * windows / (windows + CACHED),
+    }
+
+
+def work(size: Size, options: Any) -> Work:
+    """Count what the kernel moves and goes over."""
+    counted = steps(size, options)
+    return Work(
+        bytes_in=24 * size.rows,
+        bytes_out=0,
+        steps=counted,
+        bytes_kernel=40 * size.rows + round(BYTES_PER_WINDOW * counted["windows"]),
+    )

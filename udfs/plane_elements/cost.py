@@ -1,17 +1,19 @@
-"""How much work a call of `plane_elements` is: that of `detect_planes`, and one more pass."""
+"""How much work a call of `plane_elements` is: that of `detect_planes`, and the matching."""
 
 from dataclasses import replace
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
 from ..detect_planes import cost
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves; rows are the points.
+def work(size: Size, options: Any) -> Work:
+    """Count what the kernel moves and goes over; rows are the points.
 
     The planes' points come back to the host, where some thousand of each plane are matched with
-    the elements near it: few beside the points.
+    the elements near it.
     """
-    return replace(cost.work(rows, options), bytes_out=8 * rows)
+    planes = cost.work(size, options)
+    elements = {"elements": float(size.elements)}
+    return replace(planes, bytes_out=8 * size.rows, steps={**planes.steps, **elements})

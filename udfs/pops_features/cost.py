@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from spatialq.functions.declaration import Work
+from spatialq.functions.declaration import Size, Work
 
 BYTES_RESULT = 8
 """Of the result for each cell of the grid: 99 rows of statistics are of 33 x 33 cells, say."""
@@ -21,14 +21,19 @@ BYTES_ROW = 44
 """Of a patch in the result: three whole numbers, two numbers, two codes of texts."""
 
 
-def work(rows: int, options: Any) -> Work:
-    """Count what the kernel moves and how often it visits a cell: once for each patch it is in."""
+def work(size: Size, options: Any) -> Work:
+    """Count cells, how often one is visited (once for each patch that it is in), and patches."""
     visits = sum(_patches_of_a_cell(options, k) for k in range(len(options.scales)))
+    methods = len(options.methods)
     return Work(
-        bytes_in=4 * rows,
-        bytes_out=BYTES_RESULT * rows,
-        steps=round(visits * len(options.methods) * rows),
-        bytes_kernel=min(BYTES_KERNEL * rows, BYTES_BAND),
+        bytes_in=4 * size.rows,
+        bytes_out=BYTES_RESULT * size.rows,
+        steps={
+            "cells": size.rows,
+            "visits": visits * methods * size.rows,
+            "patches": _patches(size, options) * methods,
+        },
+        bytes_kernel=min(BYTES_KERNEL * size.rows, BYTES_BAND),
     )
 
 
@@ -39,10 +44,20 @@ def _patches_of_a_cell(options: Any, k: int) -> float:
     return overlap * overlap
 
 
-def work_of_patches(rows: int, options: Any) -> Work:
-    """Count the same, and one row for each patch and feature that comes back."""
+def _patches(size: Size, options: Any) -> float:
+    """Estimate the patches of all scales; without an extent, of cells as large as the paper's."""
     cell = min(options.scales) / CELLS
+    area = size.rows * cell * cell if size.extent is None else size.area
     steps = options.steps or [scale / 2 for scale in options.scales]
-    patches = sum((cell / max(step, cell)) ** 2 for step in steps)
+    found: float = sum(min(area / step**2, size.rows) for step in steps)
+    return found
+
+
+def work_of_patches(size: Size, options: Any) -> Work:
+    """Count the same, and one row for each patch and feature that comes back."""
     found = sum(map(len, options.features.values()))
-    return replace(work(rows, options), bytes_out=round(BYTES_ROW * found * patches * rows))
+    rows = found * _patches(size, options)
+    counted = work(size, options)
+    return replace(
+        counted, bytes_out=round(BYTES_ROW * rows), steps={**counted.steps, "rows": rows}
+    )

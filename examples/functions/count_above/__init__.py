@@ -8,6 +8,7 @@ from spatialq.functions.declaration import (
     Output,
     Parameters,
     PointsInput,
+    Size,
     Work,
     parameter,
 )
@@ -22,9 +23,10 @@ class Options(Parameters):
     height: float = parameter(0.0, "Points count that are higher.", unit="units of z")
 
 
-def work(rows: int, options: Any) -> Work:
+def work(size: Size, options: Any) -> Work:
     """Count what travels to a device: the heights."""
-    return Work(bytes_in=8 * rows, bytes_out=8, steps=rows, bytes_kernel=8 * rows)
+    rows = size.rows
+    return Work(bytes_in=8 * rows, bytes_out=8, steps={"points": rows}, bytes_kernel=8 * rows)
 
 
 DECLARATION = Declaration(

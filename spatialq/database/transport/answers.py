@@ -33,4 +33,4 @@ def answers(
     parts : sequence of mapping of str to Arrow array
         The columns of the tables that the function gets.
     """
-    yield from MODULES[type(function.inputs)].answers(function, request, parts, as_it_is=True)
+    yield from MODULES[type(function.inputs)].answers(function, request, parts, road="native")

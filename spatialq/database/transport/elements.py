@@ -38,12 +38,12 @@ def of_sets(function: Function, firsts: Any, seconds: Any, requests: Any) -> Any
     return list_of_structs([
         pairs
         for a, b, text in rows
-        for pairs in answers(function, Request.of(text), [a, b], as_it_is=False)
+        for pairs in answers(function, Request.of(text), [a, b], road="lists")
     ])  # fmt: skip
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
 ) -> Iterator[Any]:
     """Run the kernel and give its pairs as an Arrow array of structs.
 
@@ -54,12 +54,11 @@ def answers(
         Whose `source` says whether all pairs `within` the first table are asked for.
     parts : sequence of mapping of str to Arrow array
         The elements of the first and the second table.
-    as_it_is : bool
-        As for `structs`.
+    road : 'native' or 'lists'
     """
     a = set_of(function, "a", parts[0])
     b = None if request.source["within"] else set_of(function, "b", parts[1])
-    yield _pairs(function, a, b, request, as_it_is=as_it_is)
+    yield _pairs(function, a, b, request, road=road)
 
 
 def source_of(elements: str, part: int) -> Source:
@@ -182,11 +181,11 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
 
 
 def _pairs(
-    function: Function, a: ElementSet, b: ElementSet | None, request: Request, *, as_it_is: bool
+    function: Function, a: ElementSet, b: ElementSet | None, request: Request, *, road: Road
 ) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(function, sets, *request.choose(function))
+    result, _ = call(function, sets, *request.choose(function), road=road)
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)
@@ -202,7 +201,7 @@ def _pairs(
         "a": a.global_id.take(pa.array(result["a"])),
         "b": other.global_id.take(pa.array(result["b"])),
     }
-    pairs = structs(function, named, as_it_is=as_it_is)
+    pairs = structs(function, named, as_it_is=road == "native")
     starts = np.concatenate([[0], np.cumsum(odd.sum(axis=1))])
     flags = pa.ListArray.from_arrays(
         pa.array(starts, pa.int32()), pa.array(FLAGS[np.nonzero(odd)[1]], pa.string())

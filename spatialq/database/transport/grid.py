@@ -45,7 +45,7 @@ def of_lists(function: Function, x: Any, y: Any, z: Any, requests: Any) -> Any:
         rows
         for *cells, text in calls
         for rows in answers(function, Request.of(text), [dict(zip("xyz", cells, strict=True))],
-                            as_it_is=False)
+                            road="lists")
     ])  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
     found = []
     for text, *at in calls:
         request = Request.of(text)
-        found.append(_of_band(function, request, _open(request), *at, as_it_is=False))
+        found.append(_of_band(function, request, _open(request), *at, road="lists"))
     rows, counts = zip(*found, strict=True)
     return pa.StructArray.from_arrays(
         [list_of_structs(list(rows)), pa.array(counts)], ["rows", "valued"]
@@ -63,7 +63,7 @@ def of_band(function: Function, requests: Any, index: Any, valued: Any) -> Any:
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
 ) -> Iterator[Any]:
     """Run the kernel and give its result as Arrow arrays of structs: of a file one for each band.
 
@@ -74,15 +74,14 @@ def answers(
         Whose `source` may name a file to read instead.
     parts : sequence of mapping of str to Arrow array
         The cells of the one table.
-    as_it_is : bool
-        As for `structs`.
+    road : 'native' or 'lists'
     """
     if "path" not in request.source:
-        yield _of_cells(function, request, parts[0], as_it_is=as_it_is)
+        yield _of_cells(function, request, parts[0], road=road)
         return
     source, valued = _open(request), 0
     for index in range(Bands(function, source, request.choose(function)[0]).count):
-        rows, valued = _of_band(function, request, source, index, valued, as_it_is=as_it_is)
+        rows, valued = _of_band(function, request, source, index, valued, road=road)
         yield rows
 
 
@@ -174,7 +173,7 @@ def _of_band(
     index: int,
     valued: int,
     *,
-    as_it_is: bool,
+    road: Road,
 ) -> tuple[Any, int]:
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     options, device = request.choose(function)
@@ -185,13 +184,11 @@ def _of_band(
     if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
-    result, _ = call(function, {"grid": grid}, options, device)
-    return structs(function, result, as_it_is=as_it_is), valued
+    result, _ = call(function, {"grid": grid}, options, device, road="files")
+    return structs(function, result, as_it_is=road == "native"), valued
 
 
-def _of_cells(
-    function: Function, request: Request, cells: Mapping[str, Any], *, as_it_is: bool
-) -> Any:
+def _of_cells(function: Function, request: Request, cells: Mapping[str, Any], *, road: Road) -> Any:
     options, device = request.choose(function)
     if not len(cells["x"]):
         return structs(function, function.no_rows())
@@ -203,5 +200,7 @@ def _of_cells(
 
     # NaN for NULL
     columns = [cells[name].to_numpy(zero_copy_only=False) for name in "xyz"]
-    result, _ = call(function, {"grid": grid_of(function.name, *columns)}, options, device)
-    return structs(function, result, as_it_is=as_it_is)
+    result, _ = call(
+        function, {"grid": grid_of(function.name, *columns)}, options, device, road=road
+    )
+    return structs(function, result, as_it_is=road == "native")

@@ -42,7 +42,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
         points = dict(zip(names, lists, strict=True))
         # an aggregate of no rows has not learnt what it is asked for
         request = Request({"device": "auto"}) if text is None else Request.of(text)
-        found += answers(function, request, [points], as_it_is=False)
+        found += answers(function, request, [points], road="lists")
     return list_of_structs(found)
 
 
@@ -50,12 +50,12 @@ def of_files(function: Function, requests: Any) -> Any:
     """Run the kernel once a row, on all points of files."""
     plans = map(Request.of, requests.to_pylist())
     return list_of_structs(
-        [rows for plan in plans for rows in answers(function, plan, [], as_it_is=False)]
+        [rows for plan in plans for rows in answers(function, plan, [], road="lists")]
     )
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
 ) -> Iterator[Any]:
     """Run the kernel and give its result as an Arrow array of structs.
 
@@ -66,15 +66,16 @@ def answers(
         Whose `source` may name files to read instead.
     parts : sequence of mapping of str to Arrow array
         The columns of the one table.
-    as_it_is : bool
-        As for `structs`.
+    road : 'native' or 'lists'
     """
-    if "files" in request.source:
+    is_file = "files" in request.source
+    if is_file:
         columns = clouds.of_files(function, request.source["files"])
     else:
         columns = arrays_of(function.name, parts[0], attributes_of(function))
-    result, _ = call(function, columns, *request.choose(function))
-    yield structs(function, result, as_it_is=as_it_is)
+    way = "files" if is_file else road
+    result, _ = call(function, columns, *request.choose(function), road=way)
+    yield structs(function, result, as_it_is=road == "native")
 
 
 def source_of(function: Function, points: str) -> Source:

@@ -36,12 +36,12 @@ def of_lists(function: Function, *arguments: Any) -> Any:
         found
         for lists, table, text in rows
         for found in answers(function, Request.of(text),
-                             [dict(zip(names, lists, strict=True)), table], as_it_is=False)
+                             [dict(zip(names, lists, strict=True)), table], road="lists")
     ])  # fmt: skip
 
 
 def answers(
-    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, as_it_is: bool
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
 ) -> Iterator[Any]:
     """Run the kernel and give its result as an Arrow array of structs.
 
@@ -53,16 +53,15 @@ def answers(
     request : Request
     parts : sequence of mapping of str to Arrow array
         The points and the elements.
-    as_it_is : bool
-        As for `structs`.
+    road : 'native' or 'lists'
     """
     cloud = {name: parts[0][name] for name in points_of(function)}
     members = elements.set_of(function, "elements", parts[1])
     arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
-    result, _ = call(function, arguments, *request.choose(function))
+    result, _ = call(function, arguments, *request.choose(function), road=road)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     named = {**result, "global_id": members.global_id.take(rows)}
-    yield structs(function, named, as_it_is=as_it_is)
+    yield structs(function, named, as_it_is=road == "native")
 
 
 def _query(function: Function, road: Road, table: str | None, other: str | None, text: str) -> str:

@@ -1,0 +1,29 @@
+"""What this process has started already: the first call of a function pays for it."""
+
+import sys
+from threading import Lock
+
+from spatialq.functions.declaration import Device
+from spatialq.runtime import cuda
+
+_loaded: set[tuple[str, Device]] = set()
+_lock = Lock()
+
+
+def is_started(device: Device) -> bool:
+    """Whether what all kernels of a device need is in memory."""
+    if device == "gpu":
+        return "cupy" in sys.modules and cuda.is_started()
+    return "numba" in sys.modules
+
+
+def is_loaded(folder: str, device: Device) -> bool:
+    """Whether the kernels of a function were used here before."""
+    with _lock:
+        return (folder, device) in _loaded
+
+
+def loaded(folder: str, device: Device) -> None:
+    """Remember that the kernels of a function were used."""
+    with _lock:
+        _loaded.add((folder, device))
