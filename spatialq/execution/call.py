@@ -257,7 +257,8 @@ def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
     # with several outputs at once, another function may have been estimated than the log names
     if estimate is not None and estimate.is_warm and len(functions) == 1:
         expected = estimate.call / estimate.correction
-        log.learn(entry.function, device, entry.rows, entry.seconds / expected)
+        if expected > 0:
+            log.learn(entry.function, device, entry.rows, entry.seconds / expected)
 
 
 def _result_size(function: Function, arguments: dict[str, Any], options: Any) -> str:
