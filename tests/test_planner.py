@@ -306,7 +306,7 @@ def test_roads_in_sql():
                     "range AS z FROM range(10)")  # fmt: skip
         con.sql("FROM owm_ground('points')").fetchall()
         query = 'SELECT road, road_seconds >= 0 FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
-        assert con.sql(query).fetchall() == [("lists", True)]
+        assert con.sql(query).fetchall() == [("native", True)]
 
 
 def test_the_size_of_points_is_that_of_a_sample():
