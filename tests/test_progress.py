@@ -1,5 +1,6 @@
 """Calls report how far they are, and stop when they are told to: the mechanism and every kernel."""
 
+import gc
 import signal
 import threading
 import time
@@ -45,8 +46,11 @@ def every_step(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
+    """But those that are kept for the next call, which end when they are let go."""
     before = set(threading.enumerate())
     yield
+    threads._idle.clear()
+    gc.collect()
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()

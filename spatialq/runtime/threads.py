@@ -10,6 +10,7 @@ third of a second.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -22,6 +23,14 @@ CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
 CHUNK = 1 << 20
 """Items of a chunk at most, where an item is a point, a cell or a pair."""
+
+
+KEPT = 4
+"""Pools of threads that are kept, of each number of threads: as many calls at once start none."""
+
+_idle: dict[int, deque[ThreadPoolExecutor]] = {}
+if hasattr(os, "register_at_fork"):  # a fork has none of the threads
+    os.register_at_fork(after_in_child=_idle.clear)
 
 
 def n_threads() -> int:
@@ -151,7 +160,9 @@ class Workers:
 
 @contextmanager
 def workers(threads: int | None = None) -> Iterator[Workers]:
-    """Make threads for the current task, and end them with the block.
+    """Give threads to the current task, which no other has within the block.
+
+    They are kept for the next task: to start sixteen takes longer than many a small call.
 
     Parameters
     ----------
@@ -160,8 +171,16 @@ def workers(threads: int | None = None) -> Iterator[Workers]:
     """
     threads = threads or n_threads()
     task = progress.current() or progress.Task()
-    with progress.running(task), ThreadPoolExecutor(threads) as pool:
-        yield Workers(threads, pool, task)
+    idle = _idle.setdefault(threads, deque(maxlen=KEPT))  # which drops the one unused for longest
+    try:
+        pool = idle.pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="spatialq")
+    try:
+        with progress.running(task):
+            yield Workers(threads, pool, task)
+    finally:
+        idle.append(pool)
 
 
 def in_threads(work: Callable[[tuple[int, int]], Any], size: int, most: int = CHUNK) -> None:

@@ -171,6 +171,44 @@ def test_all_kinds_of_vectors(con, select):
         assert seeds(con, "chosen") == expected
 
 
+@pytest.mark.parametrize(
+    ("ids", "are_positions"),
+    [
+        ("range", True),
+        ("range + 1", False),
+        ("if(range = 70_000, -1, range)", False),
+        ("range // 2 * 2", False),
+        ("299_999 - range", False),
+        ("if(range < 150_000, range, range + 7)", False),
+    ],
+)
+def test_ids_that_are_positions_are_not_carried(con, ids, are_positions):
+    """They are counted on; all others are what they are."""
+    con.execute(f"CREATE TABLE many AS SELECT {ids} AS point_id, 1e0 * range AS x, 0e0 AS y, "
+                "0e0 AS z FROM range(300_000)")  # fmt: skip
+    expected = dict(con.execute("SELECT x, point_id FROM many").fetchall())
+    seen = []
+
+    def note(name, *_):
+        def kernel(**arguments):
+            seen.append((arguments["point_id"], arguments["x"].tolist()))
+            return Function.no_rows(name)
+
+        return kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Function, "kernel", note)
+        for threads in (1, 3):
+            con.execute(f"SET threads = {threads}")
+            con.execute("FROM owm_ground('many')").fetchall()
+    for found, x in seen:
+        if are_positions:
+            assert found is None
+            assert x == list(range(300_000))
+        else:
+            assert dict(zip(x, found.tolist(), strict=True)) == expected
+
+
 def test_attributes_with_null_and_without(con):
     con.execute("CREATE TABLE colours AS SELECT *, if(point_id % 3 = 0, NULL, point_id)::USMALLINT "
                 "AS red, point_id::USMALLINT AS green, NULL::USMALLINT AS blue, "
@@ -185,7 +223,7 @@ def test_attributes_with_null_and_without(con):
 
 
 def test_a_table_that_ascends_gives_the_same_order_with_any_threads(con):
-    con.execute("CREATE TABLE many AS SELECT range AS point_id, range % 997 * 1.0 AS x, "
+    con.execute("CREATE TABLE many AS SELECT range + 5 AS point_id, range % 997 * 1.0 AS x, "
                 "range % 1009 * 1.0 AS y, 1.0 AS z FROM range(1_000_000)")  # fmt: skip
     seen = []
 
@@ -201,7 +239,7 @@ def test_a_table_that_ascends_gives_the_same_order_with_any_threads(con):
         for threads in (1, 2, 4):
             con.execute(f"SET threads = {threads}")
             con.execute("FROM owm_ground('many')").fetchall()
-    assert all((ids == np.arange(1_000_000)).all() for ids in seen)
+    assert all((ids == np.arange(5, 1_000_005)).all() for ids in seen)
     assert len(seen) == 3
 
 

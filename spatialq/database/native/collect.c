@@ -21,6 +21,8 @@ struct Block {
     Block *next;
     const Layout *layout;
     uint32_t rows, room;
+    bool counts;      /* the first column is first_id + row: its values are not kept */
+    int64_t first_id;
     uint32_t *starts; /* rows where the first column does not count on */
     uint32_t n_starts, room_starts;
     Segment columns[];
@@ -211,11 +213,34 @@ static bool append_column(const Column *column, Block *block, Segment *v, const 
     return true;
 }
 
+static int64_t id_at(const Block *block, uint64_t row) {
+    if (block->counts) return (int64_t)((uint64_t)block->first_id + row);
+    const int64_t *ids = (const int64_t *)block->columns[0].data;
+    return ids ? ids[row] : 0;
+}
+
+static bool counts_on(const Values *ids, idx_t from, idx_t n) {
+    const int64_t *id = (const int64_t *)ids->data + from;
+    bool so_far = count_valid(ids->validity, from, n) == n;
+    for (idx_t i = 1; so_far && i < n; i++) so_far = id[i] == (int64_t)((uint64_t)id[0] + i);
+    return so_far;
+}
+
+/* Write the values of a first column that counted until now. */
+static bool stop_counting(const Layout *layout, Block *block) {
+    Segment *v = &block->columns[0];
+    v->data = allocate(data_size(&layout->columns[0], block, v));
+    if (!v->data) return false;
+    for (uint64_t row = 0; row < block->rows; row++) ((int64_t *)v->data)[row] = id_at(block, row);
+    block->counts = false;
+    return true;
+}
+
 /* Remember where the first column does not count on from one run of rows to the next. */
 static bool note_start(Block *block, const Values *ids, idx_t from) {
-    const int64_t *collected = (const int64_t *)block->columns[0].data;
-    if (block->rows && collected && is_valid(ids->validity, from)
-        && ((const int64_t *)ids->data)[from] == (int64_t)((uint64_t)collected[block->rows - 1] + 1))
+    if (block->rows && is_valid(ids->validity, from)
+        && ((const int64_t *)ids->data)[from]
+               == (int64_t)((uint64_t)id_at(block, block->rows - 1) + 1))
         return true;
     if (block->n_starts == block->room_starts) {
         uint32_t room = block->room_starts ? 2 * block->room_starts : 4;
@@ -235,8 +260,18 @@ bool append(const Layout *layout, Chain *chain, const Values *values, idx_t from
         if (!block) return false;
         idx_t k = block->room - block->rows;
         if (k > n) k = n;
-        if (layout->is_ordered && !note_start(block, &values[0], from)) return false;
-        for (int c = 0; c < layout->n_columns; c++)
+        if (layout->is_ordered) {
+            int64_t id = ((const int64_t *)values[0].data)[from];
+            bool counts = counts_on(&values[0], from, k);
+            if (!note_start(block, &values[0], from)) return false;
+            if (!block->rows) {
+                block->counts = counts;
+                block->first_id = id;
+            } else if (block->counts && !(counts && id == id_at(block, block->rows))) {
+                if (!stop_counting(layout, block)) return false;
+            }
+        }
+        for (int c = block->counts ? 1 : 0; c < layout->n_columns; c++)
             if (!append_column(&layout->columns[c], block, &block->columns[c], &values[c], from, k))
                 return false;
         block->rows += (uint32_t)k;
@@ -320,10 +355,9 @@ static int by_first(const void *one, const void *other) {
 }
 
 static void add_piece(Pieces *found, Block *block, uint64_t from, uint64_t stop, bool is_ordered) {
-    const int64_t *ids = is_ordered ? (const int64_t *)block->columns[0].data : NULL;
-    if (stop > from)
-        found->pieces[found->n++] =
-            (Piece){ids ? ids[from] : 0, ids ? ids[stop - 1] : 0, block, from, stop - from, 0};
+    if (stop == from) return;
+    int64_t first = is_ordered ? id_at(block, from) : 0, last = is_ordered ? id_at(block, stop - 1) : 0;
+    found->pieces[found->n++] = (Piece){first, last, block, from, stop - from, 0};
 }
 
 /* Put pieces in ascending order if that makes the whole ascend. A table that does, read by several
@@ -430,6 +464,17 @@ EXPORT uint64_t spatialq_pieces(int64_t number, int part) {
     return c ? c->parts[part].n : 0;
 }
 
+/* Whether the first column is 0, 1, 2 ... */
+EXPORT bool spatialq_counts(int64_t number, int part) {
+    const Collected *c = find_collected(number);
+    if (!c || !c->layout->is_ordered) return false;
+    for (uint64_t k = 0; k < c->parts[part].n; k++) {
+        const Piece *p = &c->parts[part].pieces[k];
+        if (!p->block->counts || p->first != (int64_t)p->to) return false;
+    }
+    return true;
+}
+
 /* How many values of a column are NULL, or lists with NULL among their elements. */
 EXPORT uint64_t spatialq_nulls(int64_t number, int part, int column) {
     const Collected *c = find_collected(number);
@@ -460,6 +505,12 @@ EXPORT void spatialq_copy(int64_t number, int part, int column, uint64_t from, u
     for (uint64_t k = from; k < stop; k++) {
         const Piece *p = &c->parts[part].pieces[k];
         const Segment *v = &p->block->columns[column];
+        if (column == 0 && p->block->counts) {
+            for (uint64_t i = 0; i < p->n; i++)
+                ((int64_t *)values)[p->to + i] = (int64_t)((uint64_t)p->first + i);
+            if (states) memset(states + p->to, VALID, p->n);
+            continue;
+        }
         if (v->data) memcpy(values + p->to * width, v->data + p->from * width, p->n * width);
         else memset(values + p->to * width, 0, p->n * width);
         if (!states) continue;

@@ -30,6 +30,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "copy_bytes": (None, (c_int64, c_int, c_int, c_void_p, c_void_p, c_void_p)),
     "count_calls": (c_int64, ()),
     "count_collected": (c_int64, ()),
+    "counts": (c_bool, (c_int64, c_int)),
     "declare": (c_int, (c_char_p, POINTER(c_char_p), c_int, c_void_p)),
     "fail": (None, (c_int64, c_char_p)),
     "finish": (None, (c_int64,)),

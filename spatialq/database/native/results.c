@@ -81,10 +81,14 @@ Handle logical_type(const Type *type) {
 
 /* ---- values ---- */
 
-void put_null(Handle vector, idx_t at) {
+static uint64_t *writable_validity(Handle vector) {
     duckdb_vector_ensure_validity_writable(vector);
-    duckdb_vector_get_validity(vector)[at / 64] &= ~((uint64_t)1 << (at % 64));
+    return duckdb_vector_get_validity(vector);
 }
+
+static void unset(uint64_t *validity, idx_t at) { validity[at / 64] &= ~((uint64_t)1 << (at % 64)); }
+
+void put_null(Handle vector, idx_t at) { unset(writable_validity(vector), at); }
 
 static bool bit(const void *bits, int64_t at) { return ((const uint8_t *)bits)[at / 8] >> (at % 8) & 1; }
 
@@ -108,10 +112,26 @@ static void put_numbers(const Type *type, const struct ArrowSchema *schema, cons
     int width = width_of(type->id);
     memcpy(target + at * width, (const uint8_t *)values + from * width, n * width);
     if (!type->nan_is_null) return;
+    uint64_t *validity = NULL;
     for (int64_t i = 0; i < n; i++)
         if (type->id == TYPE_DOUBLE ? isnan(((const double *)values)[from + i])
-                                    : isnan(((const float *)values)[from + i]))
-            put_null(vector, at + i);
+                                    : isnan(((const float *)values)[from + i])) {
+            if (!validity) validity = writable_validity(vector);
+            unset(validity, at + i);
+        }
+}
+
+/* Copy which values are valid; both have a bit for each, the first one lowest. */
+static void put_validity(const struct ArrowArray *array, int64_t from, int64_t n, Handle vector,
+                         idx_t at) {
+    const uint8_t *bits = array->buffers[0];
+    if (array->null_count == 0 || !bits || n == 0) return;
+    uint64_t *validity = writable_validity(vector);
+    int64_t i = 0;
+    if (from % 8 == 0 && at % 64 == 0)
+        for (; i + 64 <= n; i += 64) memcpy(&validity[(at + i) / 64], bits + (from + i) / 8, 8);
+    for (; i < n; i++)
+        if (!bit(bits, from + i)) unset(validity, at + i);
 }
 
 static int64_t offset_at(const struct ArrowSchema *schema, const void *offsets, int64_t at) {
@@ -142,6 +162,7 @@ static bool put_list(const Type *type, const struct ArrowSchema *schema,
 bool put(const Type *type, const struct ArrowSchema *schema, const struct ArrowArray *array,
          int64_t from, int64_t n, Handle vector, idx_t at) {
     from += array->offset;
+    put_validity(array, from, n, vector, at);
     switch (type->id) {
     case TYPE_STRUCT:
         for (int k = 0; k < type->n_children; k++)
@@ -157,7 +178,7 @@ bool put(const Type *type, const struct ArrowSchema *schema, const struct ArrowA
             int64_t begin = offset_at(schema, array->buffers[1], from + i);
             int64_t end = offset_at(schema, array->buffers[1], from + i + 1);
             if (array->null_count != 0 && array->buffers[0] && !bit(array->buffers[0], from + i))
-                continue; /* NULL, below */
+                continue; /* NULL */
             duckdb_vector_assign_string_element_len(
                 vector, at + i, (const char *)array->buffers[2] + begin, end - begin);
         }
@@ -165,9 +186,6 @@ bool put(const Type *type, const struct ArrowSchema *schema, const struct ArrowA
     default:
         if (n) put_numbers(type, schema, array->buffers[1], from, n, vector, at);
     }
-    if (array->null_count != 0 && array->buffers[0])
-        for (int64_t i = 0; i < n; i++)
-            if (!bit(array->buffers[0], from + i)) put_null(vector, at + i);
     return true;
 }
 

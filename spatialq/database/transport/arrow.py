@@ -9,6 +9,7 @@ import pyarrow as pa
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.columns import Lists, Text
 from spatialq.functions.catalogue import Function
+from spatialq.runtime.threads import in_threads
 
 
 def each_list(column: Any) -> Iterator[Any]:
@@ -53,13 +54,27 @@ def structs(
             values = pa.array(values.names, pa.string()).take(codes)
         elif name in output.codes:
             values = pa.array(output.codes[name], pa.string()).take(pa.array(values))
-        mask = values == output.nulls[name] if name in output.nulls else None
-        if as_it_is and kind == "BOOLEAN":
-            arrays.append(pa.array(np.asarray(values, np.bool_).view(np.uint8), mask=mask))
-            continue
-        # from_pandas: a kernel says "no value" with NaN, SQL with NULL
-        arrays.append(pa.array(values, ARROW_TYPES[kind], mask=mask, from_pandas=not as_it_is))
+        if name in output.nulls:
+            arrays.append(_without(values, output.nulls[name], ARROW_TYPES[kind]))
+        elif as_it_is and kind == "BOOLEAN":
+            arrays.append(pa.array(np.asarray(values, np.bool_).view(np.uint8)))
+        else:  # from_pandas: a kernel says "no value" with NaN, SQL with NULL
+            arrays.append(pa.array(values, ARROW_TYPES[kind], from_pandas=not as_it_is))
     return pa.StructArray.from_arrays(arrays, names=list(columns))
+
+
+def _without(values: Any, missing: int, kind: pa.DataType) -> Any:
+    """Make an Arrow array of integers, NULL where they are the one that says "no value"."""
+    values = np.ascontiguousarray(values, kind.to_pandas_dtype())
+    valid = np.empty(-(-values.size // 8), np.uint8)
+
+    def mark(span: tuple[int, int]) -> None:
+        part = values[8 * span[0] : 8 * span[1]]
+        valid[slice(*span)] = np.packbits(part != missing, bitorder="little")
+
+    in_threads(mark, valid.size)
+    parts = [pa.py_buffer(valid), pa.py_buffer(values)]
+    return pa.Array.from_buffers(kind, values.size, parts)
 
 
 def _lists(lists: Lists) -> Any:

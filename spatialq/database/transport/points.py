@@ -136,29 +136,36 @@ def arrays_of(
 ) -> dict[str, Any]:
     """Zero-copy views of the columns; of attributes masked copies where a value is NULL.
 
+    None, of ids that are the positions of the points and of attributes without a value, stays None.
+
     Raises
     ------
     ValueError
         If a value is NULL that must be there, or the columns have different lengths.
     """
-    given = {n: v for n, v in columns.items() if n not in attributes or v.null_count < len(v)}
+    given = {
+        name: values
+        for name, values in columns.items()
+        if values is not None and (name not in attributes or values.null_count < len(values))
+    }
     lengths = {name: len(values) for name, values in given.items()}
     if len(set(lengths.values())) > 1:
         message = f"{function}: the columns must have one length, got {lengths}"
         raise ValueError(message)
     for name, values in given.items():
         if values.null_count and name not in attributes:
-            first = np.argmax(values.is_null().to_numpy(zero_copy_only=False))
+            first = int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
+            ids = columns["point_id"]
             where = (
                 f"at position {first}"
                 if name == "point_id"
-                else f"the first with point_id {columns['point_id'][int(first)]}"
+                else f"the first with point_id {first if ids is None else ids[first]}"
             )
             message = (
                 f"{function}: {name} must not be NULL, got {values.null_count} of them, {where}"
             )
             raise ValueError(message)
-    return {**dict.fromkeys(attributes), **{n: _array(values) for n, values in given.items()}}
+    return {**dict.fromkeys(columns), **{n: _array(values) for n, values in given.items()}}
 
 
 def _array(values: Any) -> Any:
