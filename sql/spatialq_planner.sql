@@ -1,4 +1,5 @@
--- The devices of this machine: the CPU and the first GPU.
+-- The devices of this machine: the CPU and the first GPU; and whether the extension of spatialq brings
+-- rows to them.
 -- gives: device name cores memory_bytes free_bytes usable problem
 -- example: FROM spatialq_devices()
 CREATE OR REPLACE MACRO spatialq_devices() AS TABLE

@@ -19,7 +19,7 @@ def test_install_is_idempotent_and_reaches_cursors():
     for _ in range(3):
         spatialq.install(con)
     with con.cursor() as cursor:
-        assert cursor.sql(CALL).fetchall() == [(2,)]
+        assert cursor.sql(CALL).fetchall() == [(3,)]
         spatialq.install(cursor)
     con.close()
 
@@ -30,7 +30,7 @@ def test_a_function_outlives_the_connection_that_brought_it():
     spatialq.install(cursor)
     cursor.close()
     del cursor
-    assert con.sql(CALL).fetchall() == [(2,)]
+    assert con.sql(CALL).fetchall() == [(3,)]
     con.close()
 
 
@@ -38,10 +38,10 @@ def test_a_transaction_that_is_rolled_back():
     con = duckdb.connect()
     con.execute("BEGIN; CREATE TABLE t (a INTEGER)")
     spatialq.install(con)
-    assert con.sql(CALL).fetchall() == [(2,)]
+    assert con.sql(CALL).fetchall() == [(3,)]
     con.execute("ROLLBACK")
     spatialq.install(con)
-    assert con.sql(CALL).fetchall() == [(2,)]
+    assert con.sql(CALL).fetchall() == [(3,)]
     con.close()
 
 
@@ -49,13 +49,13 @@ def test_another_database_after_use():
     with spatialq.connect() as con:
         con.execute("ATTACH ':memory:' AS other; USE other")
         spatialq.install(con)
-        assert con.sql(CALL).fetchall() == [(2,)]
+        assert con.sql(CALL).fetchall() == [(3,)]
 
 
 @pytest.mark.slow
 def test_several_databases_in_one_process(tmp_path):
     connections = [spatialq.connect(str(tmp_path / f"{i}.duckdb")) for i in range(3)]
-    assert [con.sql(CALL).fetchall() for con in connections] == [[(2,)]] * 3
+    assert [con.sql(CALL).fetchall() for con in connections] == [[(3,)]] * 3
     for con in connections:
         con.close()
 
@@ -85,10 +85,10 @@ def test_a_read_only_database(tmp_path):
     path = str(tmp_path / "db.duckdb")
     duckdb.connect(path).close()
     with spatialq.connect(path, read_only=True) as con:
-        assert con.sql(CALL).fetchall() == [(2,)]
+        assert con.sql(CALL).fetchall() == [(3,)]
         with con.cursor() as cursor:
             spatialq.install(cursor)
-            assert cursor.sql(CALL).fetchall() == [(2,)]
+            assert cursor.sql(CALL).fetchall() == [(3,)]
 
 
 def test_a_database_that_spatialq_has_written_opens_without_it(tmp_path):
@@ -110,7 +110,7 @@ def test_an_older_version_is_replaced(tmp_path):
     with spatialq.connect(str(tmp_path / "db.duckdb")) as con:
         con.execute("CREATE OR REPLACE MACRO spatialq_devices() AS TABLE SELECT 'old' AS device")
         spatialq.install(con)
-        assert con.sql(CALL).fetchall() == [(2,)]
+        assert con.sql(CALL).fetchall() == [(3,)]
 
 
 def test_the_documentation_is_in_the_catalogue():
@@ -144,4 +144,4 @@ def test_an_attached_database_whose_name_has_quotes(tmp_path):
         np.save(tmp_path / "z.npy", np.ones((2, 3)))
         spatialq.load(con, tmp_path / "z.npy")
         assert con.sql("SELECT count(*) FROM grid").fetchall() == [(6,)]
-        assert con.sql("SELECT count(*) FROM spatialq_devices()").fetchall() == [(2,)]
+        assert con.sql("SELECT count(*) FROM spatialq_devices()").fetchall() == [(3,)]

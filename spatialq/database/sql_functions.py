@@ -159,12 +159,6 @@ ENGINE = (
         f"{TRANSPORT}.refusal:refuse",
         volatile=False,
     ),
-    SqlFunction(
-        "spatialq_devices_udf",
-        ("INTEGER",),
-        _list_of(DEVICES),
-        f"{PLANNER_TABLES}:devices_table",
-    ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
         "spatialq_plan_udf",
@@ -179,4 +173,11 @@ ENGINE = (
 def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
     kernels = (made for each in catalogue().values() for made in kernel_functions(each, road))
-    return (*kernels, *helpers(), *ENGINE)
+    devices = SqlFunction(
+        "spatialq_devices_udf",
+        ("INTEGER",),
+        _list_of(DEVICES),
+        f"{PLANNER_TABLES}:devices_table",
+        (road,),
+    )
+    return (*kernels, *helpers(), devices, *ENGINE)

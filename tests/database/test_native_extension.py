@@ -12,6 +12,7 @@ import pytest
 
 import spatialq
 from spatialq.database.native import library, loading
+from spatialq.database.transport import points
 from spatialq.functions.catalogue import Function
 from spatialq.runtime import progress
 
@@ -136,6 +137,27 @@ print("read")
     assert ended.stdout.endswith("read\n"), ended.stderr
     assert ended.returncode == 0, ended.stderr
     assert "leaked" not in ended.stderr
+
+
+def test_devices_and_log_say_which_way_rows_go(con, monkeypatch):
+    query = "SELECT usable, problem FROM spatialq_devices() WHERE device = 'extension'"
+    assert con.sql(query).fetchall() == [(True, None)]
+    con.execute("FROM owm_ground('pts')").fetchall()
+    logged = 'SELECT road FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
+    assert con.sql(logged).fetchall() == [("native",)]
+    other = on_lists()
+    ((usable, problem),) = other.sql(query).fetchall()
+    assert not usable
+    assert problem.startswith("the database was not opened by spatialq.connect()")
+    monkeypatch.setattr(points, "MANY_ROWS", 100)
+    points._hint.cache_clear()
+    call = "FROM owm_ground('p', min_points := 1)"
+    other.execute("CREATE TABLE p AS SELECT range AS point_id, 1e0 * range AS x, 0e0 AS y, "
+                  "0e0 AS z FROM range(200)")  # fmt: skip
+    with pytest.warns(UserWarning, match="several times as slow"):
+        other.execute(call).fetchall()
+    other.execute(call).fetchall()  # said once
+    assert other.sql(logged).fetchall() == [("lists",)]
 
 
 # What goes in

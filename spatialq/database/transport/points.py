@@ -4,7 +4,9 @@ The query is written while it is bound, as for `read_las`. Attributes are NULL w
 none of that name.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,10 @@ MAX_ROWS = 2**31 - 1
 """Of a table on the road of lists, whose offsets have 32 bits."""
 
 
+MANY_ROWS = 1_000_000
+"""From which on the extension is worth a hint."""
+
+
 def query(function: Function, road: Road, points: Any, options: Any) -> Any:
     """Write the query that calls a function of points; parameters travel as JSON."""
     calls = zip(points.to_pylist(), options.to_pylist(), strict=True)
@@ -42,6 +48,8 @@ def of_lists(function: Function, *arguments: Any) -> Any:
         points = dict(zip(names, lists, strict=True))
         # an aggregate of no rows has not learnt what it is asked for
         request = Request({"device": "auto"}) if text is None else Request.of(text)
+        if len(points["x"]) >= MANY_ROWS:
+            _hint()
         found += answers(function, request, [points], road="lists")
     return list_of_structs(found)
 
@@ -109,6 +117,16 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         f"AND {source.check} IS NULL"
     )
     return call_of(function, road, request, [source], lists)
+
+
+@cache
+def _hint() -> None:
+    """Say, once in a process, how large tables are faster."""
+    warnings.warn(
+        "spatialq: the rows of a large table went to a function as lists, which is several times "
+        "as slow as by the extension that spatialq.connect() loads; spatialq_devices() says why",
+        stacklevel=2,
+    )
 
 
 def _is_short(function: Function) -> str:
