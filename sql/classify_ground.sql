@@ -31,10 +31,10 @@ CREATE OR REPLACE MACRO classify_ground(
     unit := 1.0,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    classify_ground_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    classify_ground_sql(
+        points::VARCHAR,
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -44,11 +44,9 @@ SELECT unnest(
             distance_per_slope: distance_per_slope,
             unit: unit,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
 -- classify_ground over lists, to run tile by tile: a list of structs. All parameters are those of
 -- classify_ground.

@@ -41,10 +41,10 @@ CREATE OR REPLACE MACRO ground_surface(
     thin := false,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    ground_surface_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    ground_surface_sql(
+        points::VARCHAR,
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -57,11 +57,9 @@ SELECT unnest(
             extrapolate: extrapolate,
             thin: thin,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
 -- ground_surface over lists, to run tile by tile: a list of structs. All parameters are those of
 -- ground_surface.

@@ -25,21 +25,19 @@ CREATE OR REPLACE MACRO owm_ground(
     ties := 'lowest_id',
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    owm_ground_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    owm_ground_sql(
+        points::VARCHAR,
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
             cell_size: cell_size,
             ties: ties,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
 -- owm_ground over lists, to run tile by tile: a list of structs. All parameters are those of
 -- owm_ground.

@@ -45,10 +45,10 @@ CREATE OR REPLACE MACRO plane_points(
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS TABLE
-SELECT unnest(
-    plane_points_udf(
-        list(point_id::BIGINT), list(x::DOUBLE), list(y::DOUBLE), list(z::DOUBLE),
-        {
+FROM query(
+    plane_points_sql(
+        points::VARCHAR,
+        to_json({
             kernel: kernel,
             phi_num: phi_num,
             rho_num: rho_num,
@@ -62,11 +62,9 @@ SELECT unnest(
             split: split,
             orientation_tolerance: orientation_tolerance,
             device: device
-        }
-    ),
-    recursive := true
-)
-FROM query_table(points);
+        })
+    )
+);
 
 -- plane_points over lists, to run tile by tile: a list of structs. All parameters are those of
 -- plane_points.

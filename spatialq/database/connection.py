@@ -13,12 +13,15 @@ from typing import Any
 
 import duckdb
 
+from spatialq.database import instances
 from spatialq.database.macros import macros
 from spatialq.database.sql_functions import sql_functions
 from spatialq.functions.sql_text import literal
 from spatialq.runtime import user_cache
 
 MEMORY = ":memory:"
+INSTANCE = "spatialq_instance"
+"""The function that tells in which instance it is called, see `instances.Instance`."""
 
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
@@ -81,8 +84,10 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     """
     _require_version()
     with _lock:  # two threads that create the same entry get a catalog conflict
-        _install_functions(con)
+        instance = _install_functions(con)
         _install_macros(con)
+        if instance is not None:
+            instance.add(con)
         _connections.add(con)
 
 
@@ -91,7 +96,9 @@ def _install_in_memory(con: duckdb.DuckDBPyConnection) -> None:
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
         with con.cursor() as cursor:
-            _create_functions(cursor)
+            instance = _create_functions(cursor)
+        if instance is not None:
+            instance.add(con)
         if not _copy_macros(con):
             con.execute(f"BEGIN; {_statements('memory')} COMMIT")
         _connections.add(con)
@@ -141,7 +148,10 @@ def _require_version() -> None:
         raise RuntimeError(message)
 
 
-def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] = ()) -> None:
+def _create_functions(
+    con: duckdb.DuckDBPyConnection, present: Collection[str] = ()
+) -> instances.Instance | None:
+    """Create the functions that are not present; give the instance if they are new to it."""
     type_of = cache(con.sqltype)  # which takes DuckDB a while, and many are alike
 
     for function in sql_functions():
@@ -155,16 +165,23 @@ def _create_functions(con: duckdb.DuckDBPyConnection, present: Collection[str] =
                 null_handling="special",
                 side_effects=function.volatile,
             )
+    if INSTANCE in present:
+        return None
+    instance = instances.new()
+    con.create_function(
+        INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow"
+    )  # type: ignore[call-overload]
+    return instance
 
 
-def _install_functions(con: duckdb.DuckDBPyConnection) -> None:
+def _install_functions(con: duckdb.DuckDBPyConnection) -> instances.Instance | None:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
     with con.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        _create_functions(cursor, {name for (name,) in rows})
+        return _create_functions(cursor, {name for (name,) in rows})
 
 
 def _install_macros(con: duckdb.DuckDBPyConnection) -> None:

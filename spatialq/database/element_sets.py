@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database import pins
 from spatialq.functions.sql_text import literal
 
 ROW = "{global_id: global_id, identity: identity, mesh: mesh}"
@@ -13,7 +14,7 @@ NO_PAIRS = "SELECT NULL::VARCHAR AS a, NULL::VARCHAR AS b WHERE false"
 def sets_sql(functions: Any, firsts: Any, seconds: Any) -> pa.Array:
     """Write the query for two sets: one row, `a` and `b` are lists of elements.
 
-    `within` says that there is no second set. The lists are not coalesced, which would copy all
+    `within` says that there is no second set, and which of the two are pinned. The lists are not coalesced, which would copy all
     meshes: NULL is a table without rows.
 
     Raises
@@ -29,12 +30,42 @@ def _sets(function: str, a: str | None, b: str | None) -> str:
     if a is None:
         message = f"{function}: a must be the name of a table of elements, got NULL"
         raise ValueError(message)
-    second = "NULL" if b is None else _elements(b)
-    return f"SELECT {_elements(a)} AS a, {second} AS b, {b is None} AS within"
+    named = {"a": a, "b": b}
+    pinned = {
+        argument: f'"spatialq pin {argument}"'
+        for argument, name in named.items()
+        if name is not None and pins.may_be_pinned(name)
+    }
+    checks = [
+        f"{part} AS MATERIALIZED ({_check(named[argument])})" for argument, part in pinned.items()
+    ]
+    lists = [f"{_elements(named[each], pinned.get(each))} AS {each}" for each in named]
+    numbers = [
+        f"{each}: {f'(SELECT pin FROM {pinned[each]})' if each in pinned else 'NULL::BIGINT'}"
+        for each in named
+    ]
+    head = f"WITH {', '.join(checks)} " if checks else ""
+    # the column is called within, as the macros have it that old databases keep
+    return (
+        f"{head}SELECT {', '.join(lists)}, "
+        f"{{within: {literal(b is None)}, {', '.join(numbers)}}} AS within"
+    )
 
 
-def _elements(name: str) -> str:
-    return f"(SELECT list({ROW}) FROM spatial_elements({literal(name)}))"
+def _elements(name: str | None, pinned: str | None) -> str:
+    """Write the list of the elements of a table; NULL if they are pinned."""
+    if name is None:
+        return "NULL"
+    source = f"spatial_elements({literal(name)})"
+    if pinned is not None:
+        source = pins.unless_pinned(source, pinned)
+    return f"(SELECT list({ROW}) FROM {source})"
+
+
+def _check(name: str | None) -> str:
+    assert name is not None
+    source = f"spatial_elements({literal(name)})"
+    return pins.check(name, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source, on_gpu=False)
 
 
 def related_sql(excludes: Any, firsts: Any, relations: Any) -> pa.Array:

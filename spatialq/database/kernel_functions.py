@@ -14,6 +14,8 @@ from spatialq.functions.sql_function import SqlFunction, parameters_type, struct
 
 MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
 ELEMENT = f"STRUCT(global_id VARCHAR, identity UBIGINT, mesh {MESH})"
+SETS = "STRUCT(within BOOLEAN, a BIGINT, b BIGINT)"
+"""Whether there is no second set, and the pins of the two."""
 TRANSPORT = "spatialq.database.transport"
 
 
@@ -61,18 +63,27 @@ def _of_points(function: Function, attributes: dict[str, str]) -> tuple[SqlFunct
         f"{TRANSPORT}.points:of_lists",
         (function,),
     )
+    of_pin = SqlFunction(
+        f"{function.name}_pinned",
+        ("BIGINT", parameters_type(function.parameters)),
+        _rows(function),
+        f"{TRANSPORT}.points:of_pin",
+        (function,),
+    )
+    query = SqlFunction(
+        f"{function.name}_sql",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{TRANSPORT}.{'clouds' if attributes else 'points'}:query",
+        (function,),
+        volatile=False,
+    )
     if not attributes:
-        return (of_lists,)
+        return (of_lists, of_pin, query)
     return (
         of_lists,
-        SqlFunction(
-            f"{function.name}_sql",
-            ("VARCHAR", "VARCHAR"),
-            "VARCHAR",
-            f"{TRANSPORT}.clouds:query",
-            (function,),
-            volatile=False,
-        ),
+        of_pin,
+        query,
         SqlFunction(
             f"{function.name}_files",
             ("VARCHAR",),
@@ -117,7 +128,7 @@ def _of_elements(function: Function) -> tuple[SqlFunction, ...]:
     return (
         SqlFunction(
             f"{function.name}_udf",
-            (f"{ELEMENT}[]", f"{ELEMENT}[]", "BOOLEAN", options),
+            (f"{ELEMENT}[]", f"{ELEMENT}[]", SETS, options),
             f"{struct_type({**columns, 'flags': 'VARCHAR[]'})}[]",
             f"{TRANSPORT}.elements:of_sets",
             (function,),

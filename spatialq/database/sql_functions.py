@@ -5,8 +5,9 @@ Only names and types are here; what answers is imported at the first call.
 
 from functools import cache
 
-from spatialq.database.kernel_functions import kernel_functions
+from spatialq.database.kernel_functions import ELEMENT, kernel_functions
 from spatialq.functions.catalogue import catalogue, helpers
+from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
 from spatialq.io.ifc import columns as ifc
 
@@ -76,9 +77,21 @@ PLAN = {
     "reason": "VARCHAR",
 }
 
+PINS = {
+    "table_name": "VARCHAR",
+    "device": "VARCHAR",
+    "row_count": "BIGINT",
+    "columns": "VARCHAR[]",
+    "bytes": "BIGINT",
+    "uses": "BIGINT",
+    "misses": "BIGINT",
+    "pinned_at": "TIMESTAMP",
+}
+
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 PLANNER_TABLES = "spatialq.database.planner_tables"
+PINNED = "spatialq.database.pins"
 
 
 def _list_of(columns: dict[str, str]) -> str:
@@ -170,8 +183,45 @@ ENGINE = (
 )
 
 
+def _of_pins() -> tuple[SqlFunction, ...]:
+    """Give the functions that keep tables in memory, and find them there."""
+    known: dict[str, str] = {}
+    for function in catalogue().values():
+        if isinstance(function.inputs, PointsInput):
+            known |= function.inputs.attributes
+    place = ("BIGINT", "VARCHAR", "VARCHAR")  # instance, table, device
+    lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
+    row, rows = struct_type(PINS), _list_of(PINS)
+    return (
+        SqlFunction(
+            "spatialq_pin_sql",
+            ("VARCHAR", "VARCHAR[]", "VARCHAR"),
+            "VARCHAR",
+            f"{PINNED}:pin_sql",
+            volatile=False,
+        ),
+        SqlFunction(
+            "spatialq_pin_points", (*place, *lists, "VARCHAR[]"), row, f"{PINNED}:pin_points"
+        ),
+        SqlFunction(
+            "spatialq_pin_elements",
+            (*place, f"{ELEMENT}[]", "VARCHAR"),
+            row,
+            f"{PINNED}:pin_elements",
+        ),
+        SqlFunction(
+            "spatialq_pin_of",
+            ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR"),
+            "BIGINT",
+            f"{PINNED}:pin_of",
+        ),
+        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINNED}:pins_table"),
+        SqlFunction("spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINNED}:unpin_table"),
+    )
+
+
 @cache
 def sql_functions() -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
     kernels = (made for each in catalogue().values() for made in kernel_functions(each))
-    return (*kernels, *helpers(), *ENGINE)
+    return (*kernels, *helpers(), *ENGINE, *_of_pins())

@@ -74,22 +74,12 @@ def _derived(function: Function) -> tuple[Macro, ...]:
 
 def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
     """Write the table macro of a function of points."""
-    if attributes:
-        doc = CLOUD.doc.format(attributes=" ".join(attributes))
-        points = Argument("points", doc)
-        body = (
-            f"FROM query(\n    {function.name}_sql(\n        points::VARCHAR,\n"
-            f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)"
-        )
-    else:
-        points = POINTS
-        lists = ["list(point_id::BIGINT)"]
-        lists += [f"list({name}::DOUBLE)" for name in function.inputs.columns]
-        body = (
-            f"SELECT unnest(\n    {function.name}_udf(\n        {', '.join(lists)},\n"
-            f"        {indent(struct(function.parameters), 2)}\n    ),\n    recursive := true\n)\n"
-            "FROM query_table(points)"
-        )
+    doc = CLOUD.doc.format(attributes=" ".join(attributes))
+    points = Argument("points", doc) if attributes else POINTS
+    body = (
+        f"FROM query(\n    {function.name}_sql(\n        points::VARCHAR,\n"
+        f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)"
+    )
     return Macro(
         function.name,
         function.output.summary,

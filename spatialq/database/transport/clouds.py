@@ -15,7 +15,7 @@ import pyarrow as pa
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.database.loading import means_file
 from spatialq.database.transport.arrow import choose, list_of_structs, structs
-from spatialq.database.transport.points import attributes_of
+from spatialq.database.transport.points import attributes_of, of_table
 from spatialq.errors import FileError
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
@@ -53,7 +53,6 @@ def _query(function: Function, points: str | None, text: str) -> str:
     if means_file(points):
         rows = f"{function.name}_files({literal(_plan(function, points, text))})"
         return f"SELECT unnest({rows}, max_depth := 2)"
-    chosen = {**options.values(), "device": device}
     lists = [
         f"list({_whole(function, 'point_id', 'BIGINT')})",
         *(f"list({name}::DOUBLE)" for name in function.inputs.columns),
@@ -61,16 +60,14 @@ def _query(function: Function, points: str | None, text: str) -> str:
             f"list({_whole(function, name, kind)})"
             for name, kind in attributes_of(function).items()
         ),
-        f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}",
     ]
     absent = ", ".join(
         f"NULL AS {name}"
         for name in ("point_id", *function.inputs.columns, *attributes_of(function))
     )
-    return (
-        f"SELECT unnest({function.name}_udf({', '.join(lists)}), max_depth := 2) FROM "
-        f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false) "
-        f"HAVING {_is_cloud(function, points)}"
+    source = f"(FROM query_table({literal(points)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+    return of_table(
+        function, points, source, lists, options, device, having=_is_cloud(function, points)
     )
 
 

@@ -9,30 +9,38 @@ import pyarrow.compute as pc
 
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.meshes import Meshes
+from spatialq.database import pins
 from spatialq.database.transport.arrow import choose, list_of_structs, structs
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
 from spatialq.functions.catalogue import Function
+from spatialq.geometry.indexed_meshes import IndexedMeshes
 
 FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 """What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
 
 
-def of_sets(function: Function, firsts: Any, seconds: Any, within: Any, options: Any) -> Any:
+def of_sets(function: Function, firsts: Any, seconds: Any, sets: Any, options: Any) -> Any:
     """Run the kernel once a row, on two lists of elements, and give a list of pairs.
 
-    `within` says that all pairs within the first are asked for instead.
+    Of `sets`, `within` says that all pairs within the first are asked for instead; `a` and `b` are
+    the numbers of pins to use instead of the lists, or NULL.
     """
     rows = zip(
-        each_set(function, "a", firsts),
-        each_set(function, "b", seconds),
-        within.to_pylist(),
+        each_set(f"{function.name}: a", firsts),
+        each_set(f"{function.name}: b", seconds),
+        sets.to_pylist(),
         options.to_pylist(),
         strict=True,
     )
-    return list_of_structs(
-        [_pairs(function, a, None if alone else b, chosen) for a, b, alone, chosen in rows]
-    )
+    found = []
+    for a, b, given, chosen in rows:
+        first, second = (
+            each if given[name] is None else pins.find(given[name], function.name).kept
+            for name, each in (("a", a), ("b", b))
+        )
+        found.append(_pairs(function, first, None if given["within"] else second, chosen))
+    return list_of_structs(found)
 
 
 def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
@@ -42,7 +50,7 @@ def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> An
 
 
 @dataclass(frozen=True)
-class _Set:
+class ElementSet:
     """The elements of one argument, and what names them in the result."""
 
     global_id: pa.Array
@@ -52,9 +60,18 @@ class _Set:
     """bool[k]: another element of the set has its GlobalId."""
     meshes: Meshes
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all of it."""
+        arrays = (*self.meshes.arrays, self.identity, self.is_duplicate)
+        return int(self.global_id.nbytes) + sum(int(each.nbytes) for each in arrays)
 
-def each_set(function: Function, argument: str, column: Any) -> Any:
-    """Give the set of each row; NULL, as list() gives for no rows at all, has no elements."""
+
+def each_set(place: str, column: Any) -> Any:
+    """Give the set of each row; NULL, as list() gives for no rows at all, has no elements.
+
+    Errors begin with `place`.
+    """
     for chunk in column.chunks:
         offsets = chunk.offsets.to_pylist()
         for k, valid in enumerate(chunk.is_valid().to_pylist()):
@@ -63,12 +80,25 @@ def each_set(function: Function, argument: str, column: Any) -> Any:
             global_id = rows.field("global_id")
             codes = global_id.dictionary_encode().indices.fill_null(-1).to_numpy()
             known = codes[codes >= 0]
-            yield _Set(
+            yield ElementSet(
                 global_id,
                 rows.field("identity").fill_null(0).to_numpy(),
                 (codes >= 0) & (np.bincount(known, minlength=1)[codes] > 1),
-                _meshes(f"{function.name}: {argument}", rows.field("mesh"), global_id),
+                _meshes(place, rows.field("mesh"), global_id),
             )
+
+
+def kept_set(elements: ElementSet) -> ElementSet:
+    """Copy a set into memory of its own, and index its meshes."""
+    meshes = IndexedMeshes(*(np.array(each) for each in elements.meshes.arrays))
+    meshes.index()
+    everything = pa.array(np.arange(len(elements.global_id)))
+    return ElementSet(
+        elements.global_id.take(everything),  # a copy: a slice would hold the whole column
+        np.array(elements.identity),
+        elements.is_duplicate,
+        meshes,
+    )
 
 
 def _meshes(place: str, column: Any, global_id: Any = None) -> Meshes:
@@ -106,7 +136,9 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
     return values.to_numpy(zero_copy_only=True).reshape(-1, 3), starts
 
 
-def _pairs(function: Function, a: _Set, b: _Set | None, chosen: dict[str, Any]) -> Any:
+def _pairs(
+    function: Function, a: ElementSet, b: ElementSet | None, chosen: dict[str, Any]
+) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
     result, _ = call(function, sets, *choose(function, chosen))

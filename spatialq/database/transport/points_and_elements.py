@@ -19,7 +19,7 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     *columns, elements, options = arguments
     rows = zip(
         zip(*map(each_list, columns), strict=True),
-        each_set(function, "elements", elements),
+        each_set(f"{function.name}: elements", elements),
         options.to_pylist(),
         strict=True,
     )
