@@ -86,7 +86,9 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     with _lock:  # two threads that create the same entry get a catalog conflict
         instance = _install_functions(con)
         _install_macros(con)
-        if instance is not None:
+        if instance is None:
+            instances.of(con)
+        else:
             instance.add(con)
         _connections.add(con)
 
@@ -168,9 +170,7 @@ def _create_functions(
     if INSTANCE in present:
         return None
     instance = instances.new()
-    con.create_function(
-        INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow"
-    )  # type: ignore[call-overload]
+    con.create_function(INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow")  # type: ignore[call-overload]
     return instance
 
 

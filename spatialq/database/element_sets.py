@@ -14,8 +14,8 @@ NO_PAIRS = "SELECT NULL::VARCHAR AS a, NULL::VARCHAR AS b WHERE false"
 def sets_sql(functions: Any, firsts: Any, seconds: Any) -> pa.Array:
     """Write the query for two sets: one row, `a` and `b` are lists of elements.
 
-    `within` says that there is no second set, and which of the two are pinned. The lists are not coalesced, which would copy all
-    meshes: NULL is a table without rows.
+    `within` is a struct: whether there is no second set, and the pins of the two. The lists are
+    not coalesced, which would copy all meshes: NULL is a table without rows, or a pinned one.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def _sets(function: str, a: str | None, b: str | None) -> str:
     pinned = {
         argument: f'"spatialq pin {argument}"'
         for argument, name in named.items()
-        if name is not None and pins.may_be_pinned(name)
+        if name is not None and pins.may_be_pinned(name, pins.ELEMENTS)
     }
     checks = [
         f"{part} AS MATERIALIZED ({_check(named[argument])})" for argument, part in pinned.items()

@@ -59,8 +59,9 @@ def new() -> Instance:
 
 def of(con: duckdb.DuckDBPyConnection) -> Instance:
     """Give the instance of a connection on which the functions are, and note the connection."""
-    (number,) = con.execute("SELECT spatialq_instance(0)").fetchall()[0]
-    instance = _instances[number - _instances[0].number]
+    with con.cursor() as cursor:  # outside of the transaction of the connection
+        (number,) = cursor.execute("SELECT spatialq_instance(0)").fetchall()[0]
+    instance = next(each for each in _instances if each.number == number)
     instance.add(con)
     return instance
 

@@ -91,7 +91,8 @@ PINS = {
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 PLANNER_TABLES = "spatialq.database.planner_tables"
-PINNED = "spatialq.database.pins"
+PINS_MODULE = "spatialq.database.pins"
+PINNING = "spatialq.database.pinning"
 
 
 def _list_of(columns: dict[str, str]) -> str:
@@ -197,26 +198,28 @@ def _of_pins() -> tuple[SqlFunction, ...]:
             "spatialq_pin_sql",
             ("VARCHAR", "VARCHAR[]", "VARCHAR"),
             "VARCHAR",
-            f"{PINNED}:pin_sql",
+            f"{PINNING}:pin_sql",
             volatile=False,
         ),
         SqlFunction(
-            "spatialq_pin_points", (*place, *lists, "VARCHAR[]"), row, f"{PINNED}:pin_points"
+            "spatialq_pin_points", (*place, *lists, "VARCHAR[]"), row, f"{PINNING}:pin_points"
         ),
         SqlFunction(
             "spatialq_pin_elements",
             (*place, f"{ELEMENT}[]", "VARCHAR"),
             row,
-            f"{PINNED}:pin_elements",
+            f"{PINNING}:pin_elements",
         ),
         SqlFunction(
             "spatialq_pin_of",
             ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR"),
             "BIGINT",
-            f"{PINNED}:pin_of",
+            f"{PINS_MODULE}:pin_of",
         ),
-        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINNED}:pins_table"),
-        SqlFunction("spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINNED}:unpin_table"),
+        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINS_MODULE}:pins_table"),
+        SqlFunction(
+            "spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINS_MODULE}:unpin_table"
+        ),
     )
 
 

@@ -62,9 +62,10 @@ class ElementSet:
 
     @property
     def nbytes(self) -> int:
-        """The size of all of it."""
+        """The size of all of it, and of the index of its meshes."""
         arrays = (*self.meshes.arrays, self.identity, self.is_duplicate)
-        return int(self.global_id.nbytes) + sum(int(each.nbytes) for each in arrays)
+        index = self.meshes.index_bytes if isinstance(self.meshes, IndexedMeshes) else 0
+        return index + int(self.global_id.nbytes) + sum(int(each.nbytes) for each in arrays)
 
 
 def each_set(place: str, column: Any) -> Any:
@@ -136,9 +137,7 @@ def _flat(place: str, name: str, lists: Any, global_id: Any) -> tuple[Any, Any]:
     return values.to_numpy(zero_copy_only=True).reshape(-1, 3), starts
 
 
-def _pairs(
-    function: Function, a: ElementSet, b: ElementSet | None, chosen: dict[str, Any]
-) -> Any:
+def _pairs(function: Function, a: ElementSet, b: ElementSet | None, chosen: dict[str, Any]) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
     result, _ = call(function, sets, *choose(function, chosen))

@@ -91,12 +91,13 @@ def of_table(
     chosen = {**options.values(), "device": device}
     given = f"{{{', '.join(f'{name}: {literal(value)}' for name, value in chosen.items())}}}"
     rows = f"SELECT unnest({function.name}_udf({', '.join(lists)}, {given}), max_depth := 2) FROM "
-    if not pins.may_be_pinned(points):
+    columns = pins.columns_of(function)
+    key = pins.columns_key(columns)
+    if not pins.may_be_pinned(points, key):
         return f"{rows}{source}{f' HAVING {having}' if having else ''}"
     may_be_on_gpu = device != "cpu" and function.has_kernel("gpu")
     may_be_on_gpu = may_be_on_gpu and not function.declaration.cpu_only(options)
-    columns = pins.columns_of(function)
-    check = pins.check(points, pins.columns_key(columns), columns, source, on_gpu=may_be_on_gpu)
+    check = pins.check(points, key, columns, source, on_gpu=may_be_on_gpu)
     is_there = f"(SELECT pin IS NOT NULL FROM {pins.CHECK})"
     return (
         f"WITH {pins.CHECK} AS MATERIALIZED ({check}) "
