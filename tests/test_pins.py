@@ -176,6 +176,67 @@ def test_transactions_of_others(con):
     assert state(con) == [(3, 2)]
 
 
+@pytest.fixture
+def read_only(con, tmp_path):
+    """A database of the points that cannot be written, attached as `site`."""
+    path = tmp_path / "site.duckdb"
+    con.execute(f"ATTACH '{path}' AS site; CREATE TABLE site.pts AS FROM pts")
+    put_room(con, "site.elements")
+    con.execute(f"DETACH site; ATTACH '{path}' AS site (READ_ONLY)")
+    return con, path
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Fingerprints that queries compared."""
+    found = []
+    of = pins._pin_of
+
+    def watch(*arguments):
+        found.extend(each for each in arguments[5:6] if each is not None)
+        return of(*arguments)
+
+    monkeypatch.setattr(pins, "_pin_of", watch)
+    return found
+
+
+def test_what_cannot_change_is_not_read_again(read_only, reads):
+    con, path = read_only
+    fixed = CALL.replace("'pts'", "'Site.main.\"PTS\"'")
+    expected = con.execute(CALL).fetchall()
+    spatialq.pin(con, 'site.main."pts"')
+    spatialq.pin(con, 'Site.main."PTS"')
+    shadows = "WITH site AS (SELECT 1), pts AS (FROM pts WHERE false)"
+    assert con.execute(fixed).fetchall() == expected
+    assert con.execute(f"{shadows} {fixed}").fetchall() == expected
+    assert state(con, 'Site.main."PTS"') == [(2, 0)]
+    assert reads == []
+    spatialq.pin(con, "site.pts")  # not the full name
+    assert con.execute(CALL.replace("'pts'", "'site.pts'")).fetchall() == expected
+    assert len(reads) == 1
+    # another one of the name, first as it was, then changed
+    con.execute(f"DETACH site; ATTACH '{path}' AS site")
+    assert con.execute(fixed).fetchall() == expected
+    assert len(reads) == 2
+    con.execute("UPDATE site.pts SET z = -z")
+    assert con.execute(fixed).fetchall() == without(con, fixed) != expected
+    con.execute(f"DETACH site; ATTACH '{path}' AS site (READ_ONLY)")
+    assert con.execute(fixed).fetchall() == without(con, fixed) != expected
+    assert state(con, 'Site.main."PTS"') == [(3, 2)]
+
+
+def test_elements_that_cannot_change_are_not_read_again(read_only, reads):
+    con, _ = read_only
+    put(con, "box", global_id=["box"], mesh=[box((3, -1, 1), (5, 1, 2))])
+    query = "FROM intersects_with('site.main.elements', 'box') ORDER BY ALL"
+    expected = con.execute(query).fetchall()
+    assert expected
+    spatialq.pin(con, "site.main.elements")
+    assert con.execute(query).fetchall() == expected
+    assert state(con, "site.main.elements") == [(1, 0)]
+    assert reads == []
+
+
 def test_duplicates_do_not_cancel_out(con):
     con.execute("CREATE TABLE twice AS FROM pts UNION ALL FROM pts")
     spatialq.pin(con, "twice")

@@ -36,9 +36,7 @@ def _sets(function: str, a: str | None, b: str | None) -> str:
         for argument, name in named.items()
         if name is not None and pins.may_be_pinned(name, pins.ELEMENTS)
     }
-    checks = [
-        f"{part} AS MATERIALIZED ({_check(named[argument])})" for argument, part in pinned.items()
-    ]
+    checks = [_check(part, named[argument]) for argument, part in pinned.items()]
     lists = [f"{_elements(named[each], pinned.get(each))} AS {each}" for each in named]
     numbers = [
         f"{each}: {f'(SELECT pin FROM {pinned[each]})' if each in pinned else 'NULL::BIGINT'}"
@@ -62,10 +60,10 @@ def _elements(name: str | None, pinned: str | None) -> str:
     return f"(SELECT list({ROW}) FROM {source})"
 
 
-def _check(name: str | None) -> str:
+def _check(part: str, name: str | None) -> str:
     assert name is not None
     source = f"spatial_elements({literal(name)})"
-    return pins.check(name, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source, on_gpu=False)
+    return pins.check(part, name, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source, on_gpu=False)
 
 
 def related_sql(excludes: Any, firsts: Any, relations: Any) -> pa.Array:

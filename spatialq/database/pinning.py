@@ -18,6 +18,7 @@ from spatialq.database.pins import (
     columns_key,
     columns_of,
     fingerprint,
+    fixed_table,
     make_room,
     rows_of,
 )
@@ -120,7 +121,7 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
         fingerprint(key.split(",")) if {*key.split(",")} <= {*POINTS, *wanted} else "NULL"
         for key in _keys()
     ]
-    place = f"spatialq_instance(0), {literal(table)}, {literal(device)}"
+    place = f"spatialq_instance(0), {literal(table)}, {fixed_table(table)}, {literal(device)}"
     missing = " ".join(
         f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN "
         f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"
@@ -153,25 +154,30 @@ def _keys() -> list[str]:
     return sorted({columns_key(columns_of(function)) for function in of_points})
 
 
-def pin_points(numbers: Any, tables: Any, wanted: Any, *columns: Any) -> pa.Array:
+def pin_points(numbers: Any, tables: Any, fixed: Any, wanted: Any, *columns: Any) -> pa.Array:
     """Keep the columns of a table of points."""
     *lists, contents = columns
     known = attributes()
-    places = zip(numbers.to_pylist(), tables.to_pylist(), wanted.to_pylist(), strict=True)
+    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
     rows = zip(places, zip(*map(each_list, lists), strict=True), contents.to_pylist(), strict=True)
     found = []
-    for (number, table, device), given, prints in rows:
+    for (number, table, at, device), given, prints in rows:
         there = dict(zip((*POINTS, *known), given, strict=True))
         # an attribute that the table lacks, or that is not wanted, has no values
         there = {name: each for name, each in there.items() if name in POINTS or len(each)}
         arrays = arrays_of("spatialq_pin", there, known)
         by_key = dict(zip(_keys(), prints, strict=True))
-        found.append(_keep_points(number, table, device, arrays, by_key))
+        found.append(_keep_points(number, table, at, device, arrays, by_key))
     return rows_of(found)
 
 
 def _keep_points(
-    number: int, table: str, device: str, arrays: dict[str, Any], contents: dict[str, str | None]
+    number: int,
+    table: str,
+    fixed: str | None,
+    device: str,
+    arrays: dict[str, Any],
+    contents: dict[str, str | None],
 ) -> Pin:
     # the GPU has no masked arrays: columns of which some values are NULL are left out there
     left_out = {
@@ -193,7 +199,8 @@ def _keep_points(
         for key, content in contents.items()
         if content is not None and not left_out & {*key.split(",")}
     }
-    pin = Pin(number, table, device, tuple(there), len(arrays["x"]), nbytes, known, kept)
+    rows = len(arrays["x"])
+    pin = Pin(number, table, device, tuple(there), rows, nbytes, known, kept, fixed=fixed)
     return add(pin)
 
 
@@ -221,12 +228,14 @@ def _empty(shape: Any, dtype: Any) -> Any:
     return np.empty(shape, dtype)
 
 
-def pin_elements(numbers: Any, tables: Any, wanted: Any, elements: Any, contents: Any) -> pa.Array:
+def pin_elements(
+    numbers: Any, tables: Any, fixed: Any, wanted: Any, elements: Any, contents: Any
+) -> pa.Array:
     """Keep the meshes of a table of elements, with their R-tree and what they are as solids."""
-    places = zip(numbers.to_pylist(), tables.to_pylist(), wanted.to_pylist(), strict=True)
+    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
     sets = each_set("spatialq_pin: table", elements)
     found = []
-    for (number, table, device), each, content in zip(
+    for (number, table, at, device), each, content in zip(
         places, sets, contents.to_pylist(), strict=True
     ):
         if device != "cpu":
@@ -236,6 +245,7 @@ def pin_elements(numbers: Any, tables: Any, wanted: Any, elements: Any, contents
         kept = kept_set(each)
         make_room(number, table, device, kept.nbytes)  # now with the index
         rows, columns = len(each.meshes), ("global_id", "mesh")
-        pin = Pin(number, table, device, columns, rows, kept.nbytes, {ELEMENTS: content}, kept)
+        contents_of = {ELEMENTS: content}
+        pin = Pin(number, table, device, columns, rows, kept.nbytes, contents_of, kept, fixed=at)
         found.append(add(pin))
     return rows_of(found)

@@ -7,6 +7,7 @@ is found here be wrong. No metadata of DuckDB says as much: `docs/pins.md` lists
 """
 
 import itertools
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ ELEMENTS = "elements"
 ELEMENT_COLUMNS = ("global_id", "identity", "mesh.vertices", "mesh.faces")
 CHECK = '"spatialq pin"'
 """The part of a query that looks for a pin; its column `pin` is NULL where there is none."""
+NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+"""A part of the name of a table, in quotes or not."""
+FULL_NAME = re.compile(rf"(?:{NAME.pattern})(?:\.(?:{NAME.pattern})){{2}}")
 MEMORY = {"cpu": "host", "gpu": "GPU"}
 SHARE = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
@@ -57,6 +61,8 @@ class Pin:
     uses: int = 0
     misses: int = 0
     """Queries that found another content under the name."""
+    fixed: str | None = None
+    """Names the table in a database that cannot be written, see `fixed_table`."""
     pinned_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def arrays(self, function: Function) -> dict[str, Any]:
@@ -131,11 +137,34 @@ def may_be_pinned(table: str, key: str) -> bool:
         )
 
 
-def check(table: str, key: str, columns: Sequence[str], source: str, *, on_gpu: bool) -> str:
-    """Write the query that finds the pin of a table with the content that `source` has.
+def fixed_table(table: str) -> str:
+    """Write the expression that names a table which cannot change; NULL if it may.
+
+    It cannot if its name is given in full, which nothing shadows, and its database is attached for
+    reading only: what is attached under that name later has another number.
+    """
+    parts = [one or other.replace('""', '"') for other, one in NAME.findall(table)]
+    if FULL_NAME.fullmatch(table) is None:
+        return "NULL::VARCHAR"
+    names = zip(("database_name", "schema_name", "table_name"), parts, strict=True)
+    here = " AND ".join(f"lower(t.{column}) = lower({literal(part)})" for column, part in names)
+    return (
+        "(SELECT any_value(t.database_oid || '/' || t.table_oid) FROM duckdb_tables() AS t "
+        f"JOIN duckdb_databases() AS d USING (database_oid) WHERE d.readonly AND {here})"
+    )
+
+
+def check(
+    name: str, table: str, key: str, columns: Sequence[str], source: str, *, on_gpu: bool
+) -> str:
+    """Write the parts of a query that find the pin of a table with the content of `source`.
+
+    What is in a database that cannot be written is not read again.
 
     Parameters
     ----------
+    name : str
+        Of the last part, such as `CHECK`; its column `pin` is NULL where there is none.
     table : str
         As the function names it.
     key : str
@@ -147,9 +176,17 @@ def check(table: str, key: str, columns: Sequence[str], source: str, *, on_gpu: 
     on_gpu : bool
         Whether a pin on the GPU may be used, too.
     """
+    sought = f"spatialq_instance(0), {literal(table)}, {literal(key)}, {literal(on_gpu)}"
+    by_content = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
+    fixed = fixed_table(table)
+    if fixed.startswith("NULL"):
+        return f"{name} AS MATERIALIZED (SELECT {by_content} AS pin FROM {source})"
+    first = f'{name[:-1]} fixed"'
     return (
-        f"SELECT spatialq_pin_of(spatialq_instance(0), {literal(table)}, {literal(key)}, "
-        f"{literal(on_gpu)}, count(*), {fingerprint(columns)}) AS pin FROM {source}"
+        f"{first} AS MATERIALIZED (SELECT spatialq_pin_of({sought}, NULL, NULL, {fixed}) AS pin), "
+        f"{name} AS MATERIALIZED (SELECT CASE WHEN (SELECT pin IS NULL FROM {first}) "
+        f"THEN {by_content} ELSE (SELECT pin FROM {first}) END AS pin "
+        f"FROM {unless_pinned(source, first)})"
     )
 
 
@@ -178,10 +215,13 @@ def find(number: int, function: str) -> Pin:
 
 
 def pin_of(
-    numbers: Any, tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any
+    numbers: Any, tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any, fixed: Any
 ) -> pa.Array:
-    """Give the number of the pin with a name and content; NULL where there is none."""
-    columns = (numbers, tables, keys, on_gpu, counts, contents)
+    """Give the number of the pin with a name and content; NULL where there is none.
+
+    Without a content, that of a table which cannot change.
+    """
+    columns = (numbers, tables, keys, on_gpu, counts, contents, fixed)
     calls = zip(*(each.to_pylist() for each in columns), strict=True)
     return pa.array([_pin_of(*arguments) for arguments in calls], pa.int64())
 
@@ -191,14 +231,18 @@ def _pin_of(
     table: str,
     key: str,
     on_gpu: bool,  # noqa: FBT001
-    count: int,
-    content: str,
+    count: int | None,
+    content: str | None,
+    fixed: str | None,
 ) -> int | None:
     with _lock:
         found = _named(number, table)
         if found is None or key not in found.contents or (found.device == "gpu" and not on_gpu):
             return None
-        if (found.rows, found.contents[key]) != (count, content):
+        if content is None:
+            if fixed is None or found.fixed != fixed:
+                return None
+        elif (found.rows, found.contents[key]) != (count, content):
             found.misses += 1
             return None
         found.uses += 1

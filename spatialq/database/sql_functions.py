@@ -190,7 +190,7 @@ def _of_pins() -> tuple[SqlFunction, ...]:
     for function in catalogue().values():
         if isinstance(function.inputs, PointsInput):
             known |= function.inputs.attributes
-    place = ("BIGINT", "VARCHAR", "VARCHAR")  # instance, table, device
+    place = ("BIGINT", *["VARCHAR"] * 3)  # instance, table, its number if it is fixed, device
     lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
     row, rows = struct_type(PINS), _list_of(PINS)
     return (
@@ -212,7 +212,7 @@ def _of_pins() -> tuple[SqlFunction, ...]:
         ),
         SqlFunction(
             "spatialq_pin_of",
-            ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR"),
+            ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR"),
             "BIGINT",
             f"{PINS_MODULE}:pin_of",
         ),

@@ -97,10 +97,10 @@ def of_table(
         return f"{rows}{source}{f' HAVING {having}' if having else ''}"
     may_be_on_gpu = device != "cpu" and function.has_kernel("gpu")
     may_be_on_gpu = may_be_on_gpu and not function.declaration.cpu_only(options)
-    check = pins.check(points, key, columns, source, on_gpu=may_be_on_gpu)
+    check = pins.check(pins.CHECK, points, key, columns, source, on_gpu=may_be_on_gpu)
     is_there = f"(SELECT pin IS NOT NULL FROM {pins.CHECK})"
     return (
-        f"WITH {pins.CHECK} AS MATERIALIZED ({check}) "
+        f"WITH {check} "
         f"SELECT unnest({function.name}_pinned(pin, {given}), max_depth := 2) FROM {pins.CHECK} "
         f"WHERE pin IS NOT NULL UNION ALL {rows}{pins.unless_pinned(source)} "
         f"HAVING CASE WHEN {is_there} THEN false ELSE {having or 'true'} END"
