@@ -326,6 +326,8 @@ ERRORS = [
     ("'pts', columns := ['gps_time']", "columns must be some of point_id, .*, got 'gps_time'"),
     ("'flat'", "'flat' must have a column z, or mesh"),
     ("'nulls'", "z must not be NULL, got 1 of them"),
+    ("'halves'", "point_id must be whole numbers .*, got 1.5 of type"),
+    ("'reds'", "red must be whole numbers .*, got 0.5 of type"),
 ]
 
 
@@ -333,6 +335,8 @@ ERRORS = [
 def test_errors(con, arguments, sentence):
     con.execute("CREATE TABLE flat AS SELECT 1 AS point_id, 2 AS x, 3 AS y")
     con.execute("CREATE TABLE nulls AS SELECT 1 AS point_id, 2 AS x, 3 AS y, NULL::DOUBLE AS z")
+    con.execute("CREATE TABLE halves AS SELECT 1.5 AS point_id, 2 AS x, 3 AS y, 4 AS z")
+    con.execute("CREATE TABLE reds AS SELECT 1 AS point_id, 2 AS x, 3 AS y, 4 AS z, 0.5 AS red")
     with pytest.raises(duckdb.Error, match=f"spatialq_pin: {sentence}"):
         con.execute(f"FROM spatialq_pin({arguments})")
     assert con.execute("FROM spatialq_pins()").fetchall() == []

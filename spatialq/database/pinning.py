@@ -23,6 +23,7 @@ from spatialq.database.pins import (
     rows_of,
 )
 from spatialq.database.transport.arrow import each_list
+from spatialq.database.transport.clouds import whole
 from spatialq.database.transport.elements import each_set, kept_set
 from spatialq.database.transport.points import arrays_of
 from spatialq.functions.catalogue import catalogue
@@ -115,7 +116,10 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
             raise ValueError(message)
     wanted = [name for name in known if columns is None or name in columns]
     absent = ", ".join(f"NULL AS {name}" for name in (*POINTS, *known, "global_id", "mesh"))
-    lists = ["list(point_id::BIGINT)", *(f"list({name}::DOUBLE)" for name in "xyz")]
+    lists = [
+        f"list({whole('spatialq_pin', 'point_id', 'BIGINT')})",
+        *(f"list({name}::DOUBLE)" for name in "xyz"),
+    ]
     lists += [_attribute(name, kind) if name in wanted else "NULL" for name, kind in known.items()]
     contents = [
         fingerprint(key.split(",")) if {*key.split(",")} <= {*POINTS, *wanted} else "NULL"
@@ -145,7 +149,7 @@ def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -
 def _attribute(name: str, kind: str) -> str:
     """Write a column that a table may lack: then it has no type."""
     is_absent = f"typeof(any_value({name})) = '\"NULL\"'"
-    return f"CASE WHEN {is_absent} THEN NULL ELSE list({name}::{kind}) END"
+    return f"CASE WHEN {is_absent} THEN NULL ELSE list({whole('spatialq_pin', name, kind)}) END"
 
 
 def _keys() -> list[str]:

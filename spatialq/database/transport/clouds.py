@@ -54,10 +54,10 @@ def _query(function: Function, points: str | None, text: str) -> str:
         rows = f"{function.name}_files({literal(_plan(function, points, text))})"
         return f"SELECT unnest({rows}, max_depth := 2)"
     lists = [
-        f"list({_whole(function, 'point_id', 'BIGINT')})",
+        f"list({whole(function.name, 'point_id', 'BIGINT')})",
         *(f"list({name}::DOUBLE)" for name in function.inputs.columns),
         *(
-            f"list({_whole(function, name, kind)})"
+            f"list({whole(function.name, name, kind)})"
             for name, kind in attributes_of(function).items()
         ),
     ]
@@ -81,10 +81,10 @@ def _is_cloud(function: Function, points: str) -> str:
     return f"CASE {' '.join(cases)} ELSE true END"
 
 
-def _whole(function: Function, name: str, kind: str) -> str:
+def whole(caller: str, name: str, kind: str) -> str:
     """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
     limits = np.iinfo(NUMPY_TYPES[kind])
-    sentence = f"{function.name}: {name} must be {whole_numbers(kind)}"
+    sentence = f"{caller}: {name} must be {whole_numbers(kind)}"
     value = f"{name}::VARCHAR || ' of type ' || typeof({name})"
     return (
         f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "
