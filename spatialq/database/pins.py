@@ -73,17 +73,16 @@ class Pin:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What a query needs to look for the pin of a table."""
+    """What a query needs to look for the pin of a table.
+
+    The number is joined, not asked for by a scalar subquery: in a correlated subquery DuckDB would
+    then run all that gets it for each outer row.
+    """
 
     name: str
     """Of a common table expression: its one row has a column `pin`, NULL where there is none."""
     parts: str
     """The common table expressions, of which that is the last."""
-
-    @property
-    def pin(self) -> str:
-        """An expression: the number of the pin."""
-        return f"(SELECT pin FROM {self.name})"
 
     def unless_found(self, rows: str) -> str:
         """Write a source that has the rows if there is no pin; they are not read otherwise."""
@@ -194,19 +193,21 @@ def lookup(
         return None
     name = f'"spatialq pin {part}"'
     sought = f"spatialq_instance(0), {literal(table)}, {literal(key)}, {literal(on_gpu)}"
-    by_content = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
     fixed = fixed_table(table)
     if fixed is None:
-        return Lookup(name, f"{name} AS MATERIALIZED (SELECT {by_content} AS pin FROM {rows})")
+        found = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
+        return Lookup(name, f"{name} AS MATERIALIZED (SELECT {found} AS pin FROM {rows})")
     first = Lookup(
         f'"spatialq fixed {part}"',
         f'"spatialq fixed {part}" AS MATERIALIZED '
         f"(SELECT spatialq_pin_of({sought}, NULL, NULL, {fixed}) AS pin)",
     )
+    read = f"SELECT count(*) AS n, {fingerprint(columns)} AS content FROM {first.unless_found(rows)}"
     return Lookup(
         name,
-        f"{first.parts}, {name} AS MATERIALIZED (SELECT CASE WHEN {first.pin} IS NULL "
-        f"THEN {by_content} ELSE {first.pin} END AS pin FROM {first.unless_found(rows)})",
+        f"{first.parts}, {name} AS MATERIALIZED (SELECT CASE WHEN {first.name}.pin IS NULL "
+        f"THEN spatialq_pin_of({sought}, n, content, NULL) ELSE {first.name}.pin END AS pin "
+        f"FROM {first.name}, ({read}))",
     )
 
 

@@ -13,7 +13,7 @@ from spatialq.data.meshes import Meshes
 from spatialq.database import pins
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import given_by
-from spatialq.database.transport.queries import Source, call_of, lookups_of, request_of
+from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
@@ -78,7 +78,7 @@ def source_of(elements: str, part: int) -> Source:
 def list_of(source: Source) -> str:
     """Write the query for the list of a table's elements."""
     row = "{global_id: global_id, identity: identity, mesh: mesh}"
-    return f"(SELECT list({row}) FROM {source.rows})"
+    return f"(SELECT list({row}) AS elements FROM {source.rows})"
 
 
 def _set_of(
@@ -107,10 +107,12 @@ def _query(
             table, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source.rows, part, on_gpu=False
         )
         sources.append(source.unless_pinned(pin))
-    first, second = (*map(list_of, sources), "NULL")[:2]
+    second = "NULL" if b is None else "b.elements"
+    given = (f"{list_of(each)} AS {'ab'[each.part]}" for each in sources)
     lists = (
-        f"{lookups_of(sources)}SELECT unnest({function.name}_udf({first}, {second}, "
-        f"{request_of(request, sources)}), max_depth := 2)"
+        f"{lookups_of(sources)}SELECT unnest({function.name}_udf(a.elements, {second}, "
+        f"{request_of(request, sources)}), max_depth := 2) "
+        f"FROM {', '.join([*given, *names_of(sources)])}"
     )
     return call_of(function, road, request, sources, lists)
 

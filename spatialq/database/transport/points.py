@@ -22,6 +22,7 @@ from spatialq.database.transport.queries import (
     Source,
     call_of,
     lookups_of,
+    names_of,
     request_of,
     table_of,
 )
@@ -135,12 +136,16 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
     request.choose(function)  # wrong ones are rejected while the query is bound
     source = source_of(function, points)
     source = source.unless_pinned(_pin_of(function, points, source.rows, request))
-    names = (f"list({expression})" for expression in source.columns.values())
+    columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
+    given = (
+        f"(SELECT {', '.join(columns)} FROM {source.rows} HAVING {_is_short(function)} "
+        f"AND {source.check} IS NULL) AS given"
+    )
+    names = (f"given.{name}" for name in source.columns)
     lists = (
         f"{lookups_of([source])}"
         f"SELECT unnest({function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
-        f"max_depth := 2) FROM {source.rows} HAVING {_is_short(function)} "
-        f"AND {source.check} IS NULL"
+        f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
     return call_of(function, road, request, [source], lists)
 

@@ -37,12 +37,17 @@ def lookups_of(sources: Sequence[Source]) -> str:
     return f"WITH {', '.join(parts)} " if parts else ""
 
 
+def names_of(sources: Sequence[Source]) -> list[str]:
+    """Give the names of the lookups, which must stand behind FROM where `request_of` is used."""
+    return [each.pin.name for each in sources if each.pin is not None]
+
+
 def request_of(request: Request, sources: Sequence[Source]) -> str:
     """Write the expression for the request, in which pins are named that were found."""
     if not any(each.pin for each in sources):
         return literal(request.text)
-    pins = ", ".join("NULL" if each.pin is None else each.pin.pin for each in sources)
-    return f"spatialq_with_pins({literal(request.text)}, [{pins}]::BIGINT[])"
+    pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
+    return f"spatialq_with_pins({literal(request.text)}, [{', '.join(pins)}]::BIGINT[])"
 
 
 def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Source:
@@ -84,7 +89,8 @@ def call_of(
     empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in types.items())
     checks = f"coalesce({', '.join(each.check for each in sources)})" if sources else "NULL"
     asked = request_of(request, sources)
-    branches = [f"SELECT {asked} AS request, {checks}::UTINYINT AS part, {empty}"]
+    found = f" FROM {', '.join(names_of(sources))}" if names_of(sources) else ""
+    branches = [f"SELECT {asked} AS request, {checks}::UTINYINT AS part, {empty}{found}"]
     for each in sources:
         values = (each.columns.get(name, f"NULL::{kind}") for name, kind in types.items())
         rows = f"{each.part}::UTINYINT, {', '.join(values)} FROM {each.rows}"
