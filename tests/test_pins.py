@@ -17,9 +17,9 @@ from spatialq.functions.declaration import PointsInput
 from spatialq.geometry import rtree
 from spatialq.planner import devices, log
 
-from .database.test_native_extension import held
 from .element_tables import box, put, put_room
 from .host.device import HostDevice
+from .native_library import held
 
 N = 1500
 OF_POINTS = [name for name, each in catalogue().items() if isinstance(each.inputs, PointsInput)]
@@ -462,6 +462,25 @@ def test_functions_of_elements_give_the_same(model, name, pinned):
         ((uses, misses),) = state(model, table)
         assert uses == sum(f"'{table}'" in arguments for arguments in SETS[name])
         assert misses == 0
+
+
+@pytest.mark.parametrize("table", ["elements", "site.main.elements"])
+def test_a_correlated_subquery_runs_the_kernel_once(read_only, table):
+    con, _ = read_only
+    put_room(con)
+    put(con, "box", global_id=["box"], mesh=[box((3, -1, 1), (5, 1, 2))])
+    query = (
+        f"SELECT global_id FROM elements e WHERE EXISTS (FROM intersects_with('{table}', 'box') p "
+        "WHERE p.a = e.global_id) ORDER BY ALL"
+    )
+    expected = con.execute(query).fetchall()
+    assert 0 < len(expected) < 5
+    spatialq.pin(con, table)
+    spatialq.pin(con, "box")
+    calls = len(log.entries())
+    assert con.execute(query).fetchall() == expected
+    assert len(log.entries()) == calls + 1
+    assert state(con, table) == state(con, "box") == [(1, 0)]
 
 
 SET_MESH = "UPDATE elements SET mesh ="

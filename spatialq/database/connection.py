@@ -206,9 +206,7 @@ def _create_functions(
     return instance
 
 
-def _install_functions(
-    con: duckdb.DuckDBPyConnection, road: Road
-) -> instances.Instance | None:
+def _install_functions(con: duckdb.DuckDBPyConnection, road: Road) -> instances.Instance | None:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
     with con.cursor() as cursor:

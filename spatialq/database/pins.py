@@ -202,7 +202,9 @@ def lookup(
         f'"spatialq fixed {part}" AS MATERIALIZED '
         f"(SELECT spatialq_pin_of({sought}, NULL, NULL, {fixed}) AS pin)",
     )
-    read = f"SELECT count(*) AS n, {fingerprint(columns)} AS content FROM {first.unless_found(rows)}"
+    read = (
+        f"SELECT count(*) AS n, {fingerprint(columns)} AS content FROM {first.unless_found(rows)}"
+    )
     return Lookup(
         name,
         f"{first.parts}, {name} AS MATERIALIZED (SELECT CASE WHEN {first.name}.pin IS NULL "
@@ -224,10 +226,11 @@ def of_request(request: Request, part: int, function: str) -> Pin | None:
         return None
     with _lock:
         found = _pins.get(number)
-    if found is None:
-        message = f"{function}: the pinned columns were given up while the query ran: run it again"
-        raise ValueError(message)
-    return found
+        if found is not None:
+            found.uses += 1
+            return found
+    message = f"{function}: the pinned columns were given up while the query ran: run it again"
+    raise ValueError(message)
 
 
 # -- the SQL functions
@@ -264,7 +267,6 @@ def _pin_of(
         elif (found.rows, found.contents[key]) != (count, content):
             found.misses += 1
             return None
-        found.uses += 1
         return found.number
 
 
