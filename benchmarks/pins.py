@@ -1,23 +1,29 @@
 """Pinned tables against the same tables unpinned; ratios in one run.
 
-    python benchmarks/pins.py [--points 5000000] [--elements 160000] [--device gpu]
+    python benchmarks/pins.py [--points 5000000] [--elements 160000] [--out FILE.json]
 
-Points: owm_ground in SQL, and its parts: the check that the table has the content that was pinned,
-and the kernel on the pinned arrays. Elements: intersects_with of one box against a model of boxes.
+Points: owm_ground, counted, on columns pinned on the host and, where there is one, on the GPU; with
+the check that the table has the content that was pinned, and without it, on a table that cannot
+change; and the parts: the check, and the kernel on the pinned arrays. Elements: intersects_with of
+one box against a model of boxes. Only one of the two is measured if only its size is given.
 """
 
 import argparse
+import json
 import tempfile
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
+import measure
 import numpy as np
 import pyarrow as pa
-from measure import in_turns
 
 import spatialq
 from spatialq.database import pins
+from spatialq.database.native import loading
 from spatialq.functions.catalogue import catalogue
+from spatialq.planner import devices, log
 from spatialq.runtime import cuda
 from spatialq.runtime.threads import n_threads
 
@@ -31,10 +37,28 @@ FACES = np.array(
 )  # fmt: skip
 
 
-def report(rows, timed, base):
-    """Print the best times, and how many times as fast as the first each is."""
+def report(function, rows, works, repeat, where):
+    """Time pieces of work, of which the first is the call without a pin; print and give figures."""
+    timed = measure.in_turns(works, repeat)
+    base = timed["unpinned"].best
     for name, each in timed.items():
-        print(f"{rows:>12} {name:28} {1e3 * each.best:10.1f} ms {base / each.best:8.1f}")
+        print(
+            f"{rows:>12} {name:28} {where.get(name, ''):>6} {1e3 * each.best:10.1f} ms "
+            f"{base / each.best:8.1f}"
+        )
+    return {
+        "function": function,
+        "rows": rows,
+        "works": {
+            name: {
+                "device": where.get(name),
+                "best_ms": round(1e3 * each.best, 2),
+                "median_ms": round(1e3 * each.median, 2),
+                "times_as_fast": round(base / each.best, 2),
+            }
+            for name, each in timed.items()
+        },
+    }
 
 
 def fixed(con, folder, table):
@@ -47,37 +71,48 @@ def fixed(con, folder, table):
     return f"of_{table}.main.{table}"
 
 
-def points(con, folder, n, device, repeat):
+def points(con, folder, n, repeat):
     con.execute(
         "CREATE TABLE points AS SELECT range AS point_id, random() * 1000 AS x, "
         f"random() * 1000 AS y, random() * 30 AS z FROM range({n})"
     )
     con.execute("CREATE VIEW unpinned AS FROM points")
-    print(f"{spatialq.pin(con, 'points', device=device)['bytes']} bytes pinned: {device}")
-    columns = pins.POINTS
-    check = f"SELECT count(*), {pins.fingerprint(columns)} FROM points"
-    function = catalogue()["owm_ground"]
-    (pin,) = (each for each in pins._pins.values() if each.name == "points")
-
-    def kernel():
-        with cuda.device().use() if device == "gpu" else nullcontext():
-            return function.kernel(device)(**pin.arrays(function), options=function.choose({}))
-
     name = fixed(con, folder, "points")
-    spatialq.pin(con, name, device=device)
-    query = "SELECT count(*), sum(hits) FROM owm_ground('{}', device := '{}')"
-    works = {
-        name: lambda name=name: con.execute(query.format(name, device)).fetchall()
-        for name in ("unpinned", "points", name)
-    }
-    works |= {"check": lambda: con.execute(check).fetchall(), "kernel": kernel}
-    assert works["unpinned"]() == works["points"]()
-    timed = in_turns(works, repeat)
-    report(n, timed, timed["unpinned"].best)
+    tables = {"unpinned": "unpinned"}
+    function = catalogue()["owm_ground"]
+    kernels = {}
+    for device in ("cpu",) if devices.gpu().problem else ("cpu", "gpu"):
+        place = pins.MEMORY[device]
+        # names that mean the same tables, since a name has one pin
+        quoted = "points" if device == "cpu" else '"points"'
+        tables[f"pinned, {place}"] = quoted
+        tables[f"in full, read-only, {place}"] = name.replace(".points", f".{quoted}")
+    for title, table in [*tables.items()][1:]:
+        device = "gpu" if title.endswith("GPU") else "cpu"
+        row = spatialq.pin(con, table, device=device)
+        print(f"{row['bytes']} bytes pinned: {title}")
+        pin = next(each for each in pins._pins.values() if each.name == table)
+
+        def kernel(pin=pin, device=device):
+            with cuda.device().use() if device == "gpu" else nullcontext():
+                return function.kernel(device)(**pin.arrays(function), options=function.choose({}))
+
+        kernels[f"kernel, {pins.MEMORY[device]}"] = kernel
+    works, where, counts = {}, {}, set()
+    for title, table in tables.items():
+        query = f"SELECT count(*) FROM owm_ground('{table}')"
+        works[title] = lambda query=query: con.execute(query).fetchall()
+        counts.update(works[title]())
+        where[title] = log.entries()[-1].device
+    assert len(counts) == 1
+    check = f"SELECT count(*), {pins.fingerprint(pins.POINTS)} FROM points"
+    works["check"] = lambda: con.execute(check).fetchall()
+    found = report("owm_ground", n, works | kernels, repeat, where)
     held = con.execute("SELECT sum(misses), min(uses) FROM spatialq_pins()").fetchall()
-    assert held == [(0, repeat + 1)]
-    spatialq.unpin(con, "points")
-    spatialq.unpin(con, name)
+    assert held == [(0, repeat + 2)]
+    for table in [*tables.values()][1:]:
+        spatialq.unpin(con, table)
+    return found
 
 
 def boxes(low, size):
@@ -111,35 +146,47 @@ def elements(con, folder, n, repeat):
     function = catalogue()["intersects_with"]
     low, faces = box["mesh"][0].as_py().values()
     single = spatialq.Meshes.of([(low, faces)])
+    tables = {"unpinned": "unpinned_model", "pinned": "model", "in full, read-only": name}
     works = {
-        name: lambda name=name: con.execute(
-            f"FROM intersects_with('{name}', 'box', device := 'cpu') ORDER BY ALL"
+        title: lambda table=table: con.execute(
+            f"FROM intersects_with('{table}', 'box', device := 'cpu') ORDER BY ALL"
         ).fetchall()
-        for name in ("unpinned_model", "model", name)
+        for title, table in tables.items()
     }
     works |= {
         "check": lambda: con.execute(check).fetchall(),
         "kernel": lambda: function.kernel("cpu")(meshes, single, options=function.choose({})),
     }
-    found = works["unpinned_model"]()
+    found = works["unpinned"]()
     assert found
-    assert found == works["model"]()
-    timed = in_turns(works, repeat)
-    report(n, timed, timed["unpinned_model"].best)
+    assert found == works["pinned"]()
+    return report("intersects_with", n, works, repeat, dict.fromkeys(tables, "cpu"))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=5_000_000)
-    parser.add_argument("--elements", type=int, default=160_000)
-    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--points", type=int)
+    parser.add_argument("--elements", type=int)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="a JSON file to write")
     chosen = parser.parse_args()
-    print(f"{n_threads()} threads\n{'rows':>12} {'':28} {'best':>13} {'ratio':>8}")
+    if chosen.points is None and chosen.elements is None:
+        chosen.points, chosen.elements = 5_000_000, 160_000
+    print(f"{n_threads()} threads\n{'rows':>12} {'':28} {'on':>6} {'best':>13} {'ratio':>8}")
+    figures = []
     with tempfile.TemporaryDirectory() as folder, spatialq.connect() as con:
         con.execute("SET enable_progress_bar = false")
-        points(con, folder, chosen.points, chosen.device, chosen.repeat)
-        elements(con, folder, chosen.elements, chosen.repeat)
+        road = "native" if loading.is_loaded(con) else "lists"
+        if chosen.points is not None:
+            figures.append(points(con, folder, chosen.points, chosen.repeat))
+        if chosen.elements is not None:
+            figures.append(elements(con, folder, chosen.elements, chosen.repeat))
+    if chosen.out is not None:
+        machine = {each.device: each.name for each in devices.devices() if not each.problem}
+        head = {"date": datetime.now(UTC).date().isoformat(), "threads": n_threads(), "road": road}
+        chosen.out.write_text(
+            json.dumps({**head, "machine": machine, "figures": figures}, indent=1)
+        )
 
 
 if __name__ == "__main__":
