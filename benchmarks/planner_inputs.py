@@ -14,7 +14,7 @@ import clouds
 import numpy as np
 import rooms
 from build_lod import generated
-from direction import building
+from direction import building, prism
 from plane_elements import scan, walls
 from pops_features import terrain
 
@@ -127,6 +127,15 @@ def prisms(n):
 
 
 @cache
+def spread(n):
+    """Elements that seldom lie above each other."""
+    rng = np.random.default_rng(2)
+    count = max(n // 92, 2)
+    low = rng.uniform(0, (3.0 * sqrt(count), 3.0 * sqrt(count), 4), (count, 3))
+    return Meshes.of([prism(each, each + rng.uniform(0.2, 3, 3), rng) for each in low])
+
+
+@cache
 def walled(n):
     side = max(1, round(sqrt(n / 12 / 3 / 5)))
     return walls(side, side, 5)
@@ -153,11 +162,13 @@ def fitted(function, n):
         return [
             Input(function, "prisms", {"a": prisms(n), "b": None}),
             Input(function, "walls", {"a": walled(n), "b": None}),
+            Input(function, "few storeys", {"a": spread(n), "b": None}),
         ]
     if function == "plane_elements":
-        return [Input(function, "4 bays", scanned(n, 4))]
+        return [Input(function, f"{bays} bays", scanned(n, bays)) for bays in (3, 11)]
     if function == "build_lod":
-        return [Input(function, "coloured", coloured(n))]
+        plain = columns(*survey(n)) | dict.fromkeys(catalogue()[function].inputs.attributes)
+        return [Input(function, "coloured", coloured(n)), Input(function, "survey", plain)]
     found = [
         Input(function, "survey", columns(*survey(n))),
         Input(function, "8 a square metre", columns(*corner(n, 8.0))),
@@ -192,8 +203,6 @@ def reported(function, n):
 def mixed_building(n):
     """Boxes and prisms of a building that is less crowded than `direction.building`."""
     rng = np.random.default_rng(3)
-    from direction import prism
-
     count = max(n // 92, 2)
     side = 6.0 * sqrt(count / 15)
     low = rng.uniform(0, (side, side, 30), (count, 3))

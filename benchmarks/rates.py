@@ -37,6 +37,8 @@ SIZES = [1000, 10_000, 100_000, 1_000_000, 10_000_000]
 LONG = 1.5
 """Seconds of a call after which no larger input of its kind is tried on so many threads."""
 ROUNDS = 3
+LEAST = 1e-5
+"""Seconds of a call at least, where the fit gives none."""
 
 
 def sample(sizes, functions, wanted, seconds):
@@ -134,7 +136,7 @@ def fit(samples, transfer):
         name: rates.Step(rounded(one), rounded(other))
         for name, one, other in zip(names, serial, shared, strict=True)
     }
-    return rates.Rate(rounded(found[0]), steps), np.exp(off(best.x))
+    return rates.Rate(max(rounded(found[0]), LEAST), steps), np.exp(off(best.x))
 
 
 def rounded(value):

@@ -255,6 +255,15 @@ def test_calls_teach_the_log_what_they_took(monkeypatch):
     assert entry.estimated_seconds == pytest.approx(log.MOST * 1e-7)
 
 
+def test_a_call_that_is_estimated_to_take_no_time_teaches_nothing(monkeypatch):
+    x = np.arange(4.0)
+    spatialq.run("owm_ground", x, x, x, device="cpu")
+    monkeypatch.setattr(rates, "rate", lambda *_: Rate(0.0, {"points": Step(0.0), **POINT}))
+    for _ in range(3):
+        spatialq.run("owm_ground", x, x, x, device="cpu")
+    assert log.correction("owm_ground", "cpu", 4) == 1
+
+
 def test_threads_may_write_and_read_the_log_at_once():
     entry = log.Entry(datetime.now(UTC), "f", 1, "cpu", "", None, 0.0, None)
     failed = []
@@ -297,7 +306,7 @@ def test_roads_in_sql():
                     "range AS z FROM range(10)")  # fmt: skip
         con.sql("FROM owm_ground('points')").fetchall()
         query = 'SELECT road, road_seconds >= 0 FROM spatialq_log() ORDER BY "at" DESC LIMIT 1'
-        assert con.sql(query).fetchall() == [("lists", True)]
+        assert con.sql(query).fetchall() == [("native", True)]
 
 
 def test_the_size_of_points_is_that_of_a_sample():
@@ -308,8 +317,9 @@ def test_the_size_of_points_is_that_of_a_sample():
     assert size.extent == pytest.approx((200, 100, 10), rel=0.01)
     assert size.area == pytest.approx(20_000, rel=0.01)
     assert size_of(PointsInput(), {"x": x[:0], "y": x[:0], "z": x[:0]}) == Size(0)
-    broken = np.full(5, np.nan)
-    assert size_of(PointsInput(), {"x": broken, "y": broken, "z": broken}).extent is None
+    for values in ([np.nan] * 5, [-np.inf, np.inf], [-1e308, 1e308]):
+        broken = np.array(values)
+        assert size_of(PointsInput(), {"x": broken, "y": broken, "z": broken}).extent is None
 
 
 def test_the_size_of_a_grid_is_its_frame():

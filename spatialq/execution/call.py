@@ -255,11 +255,10 @@ def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:
     process.loaded(functions[0].folder, device)
     estimate = plan.estimate
     # with several outputs at once, another function may have been estimated than the log names
-    if estimate is None or not estimate.is_warm or len(functions) > 1:
-        return
-    expected = estimate.call / estimate.correction
-    if expected > 0:  # of no elements, no time is expected
-        log.learn(entry.function, device, entry.rows, entry.seconds / expected)
+    if estimate is not None and estimate.is_warm and len(functions) == 1:
+        expected = estimate.call / estimate.correction
+        if expected > 0:
+            log.learn(entry.function, device, entry.rows, entry.seconds / expected)
 
 
 def _result_size(function: Function, arguments: dict[str, Any], options: Any) -> str:

@@ -23,6 +23,8 @@ POINTS_SAMPLED = 4096
 """Of so many points, the bounding box lacks a thousandth of each side. A single stray point far
 away is mostly missed: kernels reject the grids that it makes, or take longer."""
 ELEMENTS_SAMPLED = 256
+ABSURD = 1e100
+"""A side of a cloud that is no length in any unit."""
 
 
 def size_of(inputs: Inputs, arguments: dict[str, Any]) -> Size:
@@ -67,8 +69,9 @@ def _extent(xyz: list[Any]) -> tuple[float, float, float] | None:
     if n == 0 or any(map(on_gpu, xyz)):
         return None
     part = slice(None, None, -(-n // POINTS_SAMPLED))
-    sides = [float(np.ptp(values[part])) for values in xyz]
-    if not np.isfinite(sides).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        sides = [float(np.ptp(values[part])) for values in xyz]
+    if not all(side < ABSURD for side in sides):  # NaN is not less, either
         return None  # the kernel says which point is wrong
     width, depth, height = sides
     return width, depth, height

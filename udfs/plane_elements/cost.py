@@ -12,8 +12,10 @@ def work(size: Size, options: Any) -> Work:
     """Count what the kernel moves and goes over; rows are the points.
 
     The planes' points come back to the host, where some thousand of each plane are matched with
-    the elements near it.
+    the elements near it. There are about as many planes as elements, with each of which the search
+    compares nodes.
     """
     planes = cost.work(size, options)
-    elements = {"elements": float(size.elements)}
-    return replace(planes, bytes_out=8 * size.rows, steps={**planes.steps, **elements})
+    elements = float(size.elements)
+    matching = {"elements": elements, "nodes by elements": planes.steps["nodes"] * elements}
+    return replace(planes, bytes_out=8 * size.rows, steps={**planes.steps, **matching})
