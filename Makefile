@@ -55,6 +55,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/distance.py
 	$(BIN)/python benchmarks/direction.py
 	$(BIN)/python benchmarks/broad_phase.py
+	$(BIN)/python benchmarks/pins.py
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py
 	$(BIN)/python benchmarks/cold_start.py

@@ -8,6 +8,9 @@ from spatialq.data.meshes import Meshes as Meshes
 from spatialq.database.connection import connect as connect
 from spatialq.database.connection import install as install
 from spatialq.database.loading import load as load
+from spatialq.database.pinning import pin as pin
+from spatialq.database.pinning import unpin as unpin
+from spatialq.database.pins import pin_budget as pin_budget
 from spatialq.database.readers.ifc_models import read_ifc as read_ifc
 from spatialq.errors import CrsError as CrsError
 from spatialq.errors import DeviceError as DeviceError
@@ -39,6 +42,8 @@ __all__ = [
     "describe",
     "install",
     "load",
+    "pin",
+    "pin_budget",
     "pops_method",
     "read_grid",
     "read_ifc",
@@ -46,6 +51,7 @@ __all__ = [
     "run",
     "run_elements",
     "run_grid",
+    "unpin",
     "write_features",
     "write_ground",
     "write_lod",

@@ -66,6 +66,12 @@ class Meshes:
             np.cumsum([0, *map(len, faces)]),
         )
 
+    def take(self, rows: Any) -> "Meshes":
+        """Copy some of the meshes, int64[n], one after the other; in the memory of the host."""
+        of_vertices, vertex_starts = spans_of(self.vertex_starts, rows)
+        of_faces, face_starts = spans_of(self.face_starts, rows)
+        return Meshes(self.vertices[of_vertices], self.faces[of_faces], vertex_starts, face_starts)
+
     def followed_by(self, other: "Meshes") -> "Meshes":
         """Append other meshes."""
         return Meshes(
@@ -74,3 +80,24 @@ class Meshes:
             np.concatenate([self.vertex_starts, self.vertex_starts[-1] + other.vertex_starts[1:]]),
             np.concatenate([self.face_starts, self.face_starts[-1] + other.face_starts[1:]]),
         )
+
+
+def spans_of(starts: Any, rows: Any) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """Say where the values of some rows are.
+
+    Parameters
+    ----------
+    starts : int64[k + 1]
+        Where the values of each row begin; the last entry is the end.
+    rows : int64[n]
+
+    Returns
+    -------
+    places : int64[m]
+        The places of the values of the rows, one row after the other.
+    starts : int64[n + 1]
+        Where those of each begin.
+    """
+    lengths = np.diff(starts)[rows]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return np.arange(ends[-1]) + np.repeat(starts[:-1][rows] - ends[:-1], lengths), ends

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from spatialq.database import instances
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
@@ -22,6 +23,8 @@ from spatialq.runtime import user_cache
 
 MEMORY = ":memory:"
 ALLOW = "allow_unsigned_extensions"
+INSTANCE = "spatialq_instance"
+"""The function that tells in which instance it is called, see `instances.Instance`."""
 
 _lock = threading.Lock()
 _connections: "weakref.WeakSet[duckdb.DuckDBPyConnection]" = weakref.WeakSet()
@@ -110,8 +113,12 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
     ):  # a transaction of the caller's must not begin before the functions
         road: Road = "native" if loading.is_loaded(cursor) else "lists"
     with _lock:  # two threads that create the same entry get a catalog conflict
-        _install_functions(con, road)
+        instance = _install_functions(con, road)
         _install_macros(con, road)
+        if instance is None:
+            instances.of(con)
+        else:
+            instance.add(con)
         _connections.add(con)
 
 
@@ -120,7 +127,9 @@ def _install_in_memory(con: duckdb.DuckDBPyConnection, road: Road) -> None:
     _require_version()
     with _lock:  # also for what is read once, and then kept for good
         with con.cursor() as cursor:
-            _create_functions(cursor, road)
+            instance = _create_functions(cursor, road)
+        if instance is not None:
+            instance.add(con)
         if not _copy_macros(con, road):
             con.execute(f"BEGIN; {_statements('memory', road)} COMMIT")
         _connections.add(con)
@@ -173,7 +182,8 @@ def _require_version() -> None:
 
 def _create_functions(
     con: duckdb.DuckDBPyConnection, road: Road, present: Collection[str] = ()
-) -> None:
+) -> instances.Instance | None:
+    """Create the functions that are not present; give the instance if they are new to it."""
     type_of = cache(con.sqltype)  # which takes DuckDB a while, and many are alike
 
     for function in sql_functions(road):
@@ -187,16 +197,23 @@ def _create_functions(
                 null_handling="special",
                 side_effects=function.volatile,
             )
+    if INSTANCE in present:
+        return None
+    instance = instances.new()
+    con.create_function(  # type: ignore[call-overload]
+        INSTANCE, instance, [type_of("INTEGER")], type_of("BIGINT"), type="arrow"
+    )
+    return instance
 
 
-def _install_functions(con: duckdb.DuckDBPyConnection, road: Road) -> None:
+def _install_functions(con: duckdb.DuckDBPyConnection, road: Road) -> instances.Instance | None:
     # By a cursor, which has a transaction of its own: what a rollback of the caller's took away,
     # the caller's connection would never let anyone create again.
     with con.cursor() as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
         ).fetchall()
-        _create_functions(cursor, road, {name for (name,) in rows})
+        return _create_functions(cursor, road, {name for (name,) in rows})
 
 
 def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:

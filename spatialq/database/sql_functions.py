@@ -6,8 +6,10 @@ Only names and types are here; what answers is imported at the first call.
 from functools import cache
 
 from spatialq.database.kernel_functions import kernel_functions
+from spatialq.database.transport.columns import ELEMENT
 from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import catalogue, helpers
+from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
 from spatialq.io.ifc import columns as ifc
 
@@ -79,10 +81,22 @@ PLAN = {
     "memory_bytes": "BIGINT",
     "reason": "VARCHAR",
 }
+PINS = {
+    "table_name": "VARCHAR",
+    "device": "VARCHAR",
+    "row_count": "BIGINT",
+    "columns": "VARCHAR[]",
+    "bytes": "BIGINT",
+    "uses": "BIGINT",
+    "misses": "BIGINT",
+    "pinned_at": "TIMESTAMP",
+}
 
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
 PLANNER_TABLES = "spatialq.database.planner_tables"
+PINS_MODULE = "spatialq.database.pins"
+PINNING = "spatialq.database.pinning"
 TRANSPORT = "spatialq.database.transport"
 
 
@@ -169,6 +183,50 @@ ENGINE = (
 )
 
 
+def _of_pins() -> tuple[SqlFunction, ...]:
+    """Give the functions that keep tables in memory, and find them there."""
+    known: dict[str, str] = {}
+    for function in catalogue().values():
+        if isinstance(function.inputs, PointsInput):
+            known |= function.inputs.attributes
+    place = ("BIGINT", *["VARCHAR"] * 3)  # instance, table, its number if it is fixed, device
+    lists = ("BIGINT[]", *("DOUBLE[]" for _ in "xyz"), *(f"{kind}[]" for kind in known.values()))
+    row, rows = struct_type(PINS), _list_of(PINS)
+    sought = ("BIGINT", "VARCHAR", "VARCHAR", "BOOLEAN", "BIGINT", "VARCHAR", "VARCHAR")
+    return (
+        SqlFunction(
+            "spatialq_pin_sql",
+            ("VARCHAR", "VARCHAR[]", "VARCHAR"),
+            "VARCHAR",
+            f"{PINNING}:pin_sql",
+            volatile=False,
+        ),
+        SqlFunction(
+            "spatialq_pin_points", (*place, *lists, "VARCHAR[]"), row, f"{PINNING}:pin_points"
+        ),
+        SqlFunction(
+            "spatialq_pin_elements",
+            (*place, f"{ELEMENT}[]", "VARCHAR"),
+            row,
+            f"{PINNING}:pin_elements",
+        ),
+        # What looks for a pin is not volatile: in a correlated subquery DuckDB would run all that
+        # depends on it for each outer row. It gets what was read, so that nothing is kept either.
+        SqlFunction("spatialq_pin_of", sought, "BIGINT", f"{PINS_MODULE}:pin_of", volatile=False),
+        SqlFunction(
+            "spatialq_with_pins",
+            ("VARCHAR", "BIGINT[]"),
+            "VARCHAR",
+            f"{PINS_MODULE}:with_pins",
+            volatile=False,
+        ),
+        SqlFunction("spatialq_pins_udf", ("BIGINT",), rows, f"{PINS_MODULE}:pins_table"),
+        SqlFunction(
+            "spatialq_unpin_udf", ("BIGINT", "VARCHAR"), rows, f"{PINS_MODULE}:unpin_table"
+        ),
+    )
+
+
 @cache
 def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
     """All functions that DuckDB calls. Kept for good: DuckDB holds no reference to them."""
@@ -180,4 +238,4 @@ def sql_functions(road: Road) -> tuple[SqlFunction, ...]:
         f"{PLANNER_TABLES}:devices_table",
         (road,),
     )
-    return (*kernels, *helpers(), devices, *ENGINE)
+    return (*kernels, *helpers(), devices, *ENGINE, *_of_pins())

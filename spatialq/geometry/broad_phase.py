@@ -5,11 +5,19 @@ from typing import Literal
 from spatialq.geometry import hash_grid, rtree
 from spatialq.geometry.boxes import Boxes
 from spatialq.geometry.pair_collection import Pairs
+from spatialq.geometry.rtree import Tree
 
 Method = Literal["auto", "rtree", "grid"]
 
 
-def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float, method: Method = "auto") -> Pairs:
+def pairs(
+    boxes_a: Boxes,
+    boxes_b: Boxes | None,
+    distance: float,
+    method: Method = "auto",
+    tree_a: Tree | None = None,
+    tree_b: Tree | None = None,
+) -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
 
     Parameters
@@ -21,6 +29,8 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float, method: Method
     method : 'auto', 'rtree' or 'grid'
         The result is the same. 'auto' is the R-tree: it is the faster of the two on copies of a
         building and where sizes differ much (`benchmarks/broad_phase.py`).
+    tree_a, tree_b : Tree, optional
+        The R-trees of the boxes, if there are any.
 
     Returns
     -------
@@ -28,5 +38,6 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float, method: Method
         Rows of boxes_a and of boxes_b, sorted by (i, j): all pairs with
         a.min - b.max <= distance and b.min - a.max <= distance along x, y and z, in doubles.
     """
-    search = hash_grid.pairs if method == "grid" else rtree.pairs
-    return search(boxes_a, boxes_b, distance)
+    if method == "grid":
+        return hash_grid.pairs(boxes_a, boxes_b, distance)
+    return rtree.pairs(boxes_a, boxes_b, distance, tree_a, tree_b)

@@ -1,8 +1,10 @@
 """Meshes with what is computed once for each of them, before pairs are compared."""
 
+from typing import Any
+
 import numpy as np
 
-from spatialq.data.meshes import Meshes
+from spatialq.data.meshes import Meshes, spans_of
 from spatialq.geometry.boxes import Boxes
 from spatialq.geometry.clusters import cluster_boxes, starts_of
 from spatialq.geometry.solids import Solids, describe
@@ -30,16 +32,17 @@ class PreparedMeshes:
     """
 
     def __init__(self, meshes: Meshes, boxes: Boxes) -> None:
-        self.meshes = meshes
-        self.boxes = boxes
         k = len(meshes)
-        self.side = np.empty(k, np.int8)
-        self.label = np.empty(len(meshes.vertices), np.int32)
-        self.parts = np.empty(k, np.int32)
-        self.cluster_starts = starts_of(meshes.face_starts)
-        self.clusters = np.empty((self.cluster_starts[-1], 6))
-        self.max_faces = int(np.diff(meshes.face_starts).max(initial=0))
-        self.max_vertices = int(np.diff(meshes.vertex_starts).max(initial=0))
+        cluster_starts = starts_of(meshes.face_starts)
+        self._hold(
+            meshes,
+            boxes,
+            np.empty(k, np.int8),
+            np.empty(len(meshes.vertices), np.int32),
+            np.empty(k, np.int32),
+            cluster_starts,
+            np.empty((cluster_starts[-1], 6)),
+        )
         bits = meshes.vertices.view(np.uint64)
 
         def prepare(span: tuple[int, int]) -> None:
@@ -48,6 +51,42 @@ class PreparedMeshes:
             describe(vertices, bits, *rest, boxes, *span, self.side, self.label, self.parts)
 
         in_threads(prepare, k)
+
+    def _hold(
+        self, meshes: Meshes, boxes: Boxes,
+        side: Any, label: Any, parts: Any, cluster_starts: Any, clusters: Any,
+    ) -> None:  # fmt: skip
+        self.meshes, self.boxes = meshes, boxes
+        self.side, self.label, self.parts = side, label, parts
+        self.cluster_starts, self.clusters = cluster_starts, clusters
+        self.max_faces = int(np.diff(meshes.face_starts).max(initial=0))
+        self.max_vertices = int(np.diff(meshes.vertex_starts).max(initial=0))
+
+    def take(self, rows: Any) -> "PreparedMeshes":
+        """Copy what is known of some of the elements, int64[n]."""
+        found = PreparedMeshes.__new__(PreparedMeshes)
+        of_vertices, _ = spans_of(self.meshes.vertex_starts, rows)
+        of_clusters, cluster_starts = spans_of(self.cluster_starts, rows)
+        found._hold(
+            self.meshes.take(rows), self.boxes[rows], self.side[rows], self.label[of_vertices],
+            self.parts[rows], cluster_starts, self.clusters[of_clusters],
+        )  # fmt: skip
+        return found
+
+    def followed_by(self, other: "PreparedMeshes") -> "PreparedMeshes":
+        """Append other elements; nothing is computed again."""
+        found = PreparedMeshes.__new__(PreparedMeshes)
+        one, two = self, other
+        found._hold(
+            one.meshes.followed_by(two.meshes),
+            np.concatenate([one.boxes, two.boxes]),
+            np.concatenate([one.side, two.side]),
+            np.concatenate([one.label, two.label]),
+            np.concatenate([one.parts, two.parts]),
+            np.concatenate([one.cluster_starts, one.cluster_starts[-1] + two.cluster_starts[1:]]),
+            np.concatenate([one.clusters, two.clusters]),
+        )
+        return found
 
     @property
     def solids(self) -> Solids:

@@ -59,7 +59,13 @@ def level_starts(n: int) -> NDArray[np.int64]:
     return np.cumsum([0, *sizes])
 
 
-def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float) -> Pairs:
+def pairs(
+    boxes_a: Boxes,
+    boxes_b: Boxes | None,
+    distance: float,
+    tree_a: Tree | None = None,
+    tree_b: Tree | None = None,
+) -> Pairs:
     """Find the pairs of boxes that are nowhere farther apart than `distance` along an axis.
 
     Parameters
@@ -67,6 +73,8 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float) -> Pairs:
     boxes_a, boxes_b : float64[n, 6], metres
         Without boxes_b pairs within boxes_a, i < j.
     distance : float, metres
+    tree_a, tree_b : Tree, optional
+        Their trees, if there are any: none is built then.
 
     Returns
     -------
@@ -75,15 +83,18 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float) -> Pairs:
         a.min - b.max <= distance and b.min - a.max <= distance along x, y and z, in doubles.
     """
     if boxes_b is None:
-        tree = Tree.of(boxes_a)
+        tree = tree_a or Tree.of(boxes_a)
 
         def within(start: int, stop: int, i: Rows, j: Rows) -> int:
             return int(_within(tree.boxes, tree.starts, tree.rows, distance, start, stop, i, j))
 
         return gather(within, tree.rows.size)
-    swapped = len(boxes_a) < len(boxes_b)
+    a_is_smaller = len(boxes_a) < len(boxes_b)
+    has_one_tree = (tree_a is None) != (tree_b is None)
+    swapped = tree_a is not None if has_one_tree else a_is_smaller
     queries, indexed = (boxes_b, boxes_a) if swapped else (boxes_a, boxes_b)
-    queries, tree = np.ascontiguousarray(queries), Tree.of(indexed)
+    queries = np.ascontiguousarray(queries)
+    tree = (tree_a if swapped else tree_b) or Tree.of(indexed)
 
     def between(start: int, stop: int, i: Rows, j: Rows) -> int:
         query, element = (j, i) if swapped else (i, j)
@@ -96,7 +107,7 @@ def pairs(boxes_a: Boxes, boxes_b: Boxes | None, distance: float) -> Pairs:
     return gather(between, len(queries) if tree.rows.size else 0)
 
 
-def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
+def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int, tree: Tree | None = None) -> Pairs:
     """Find for each box of boxes_a those that may be among its k nearest.
 
     Parameters
@@ -104,6 +115,8 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
     boxes_a, boxes_b : float64[n, 6], metres
         Without boxes_b others of boxes_a.
     k : int, > 0
+    tree : Tree, optional
+        That of the boxes among which the nearest are, if there is one.
 
     Returns
     -------
@@ -112,7 +125,7 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int) -> Pairs:
         distances that i's box and another can at most have. The k nearest elements are among
         them, whatever is in the boxes; all elements where there are no more than k.
     """
-    tree = Tree.of(boxes_a if boxes_b is None else boxes_b)
+    tree = tree or Tree.of(boxes_a if boxes_b is None else boxes_b)
     queries = np.ascontiguousarray(boxes_a)
     own = boxes_b is None
 

@@ -16,22 +16,14 @@ from spatialq.database.transport import points
 from spatialq.functions.catalogue import Function
 from spatialq.runtime import progress
 
+from ..native_library import held
+
 pytestmark = pytest.mark.skipif(bool(loading.problem()), reason=f"extension: {loading.problem()}")
 
 CUBE = (
     "{vertices: [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]::DOUBLE[], "
     "faces: [0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3]::INTEGER[]}"
 )
-
-
-def held():
-    """How many results and inputs the extension holds, once its threads have ended."""
-    known = library.library()
-    for _ in range(200):
-        if not known.spatialq_count_calls() and not known.spatialq_count_collected():
-            break
-        time.sleep(0.01)
-    return known.spatialq_count_calls(), known.spatialq_count_collected()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import spatialq
+from spatialq.database import pins
 from spatialq.database.native import loading
 from spatialq.planner import log
 
@@ -273,6 +274,49 @@ def test_a_table_without_rows(connections, road):
         assert con.execute(query).fetchall() == [([],)]
         grouped = f"{query} GROUP BY k"
         assert con.execute(grouped).fetchall() == []
+
+
+PINNED = (
+    "alone", "join points", "big", "two and tables", "planes and their points", "in", "union",
+    "scalar twice", "full", "positional", "nested", "cte twice", "materialized", "lateral",
+    "recursive", "aggregate",
+)  # fmt: skip
+
+
+@pytest.fixture(params=ROADS)
+def pinned(connections, request):
+    con = connections[request.param]
+    con.execute("SET threads = 2")
+    spatialq.pin(con, "pts")
+    yield con
+    spatialq.unpin(con, "pts")
+
+
+@pytest.mark.parametrize("shape", [*map(SHAPES.get, PINNED), *CORRELATED.values()])
+def test_pinned_columns_give_the_same_rows_and_each_kernel_runs_once(pinned, shape):
+    query = written(shape)
+    held, pins._pins = pins._pins, {}
+    expected = run(pinned, query)
+    pins._pins = held
+    rows, kernels = run(pinned, query)
+    assert same(rows, expected[0])
+    assert kernels == expected[1]
+    of_table = query.count("'pts'")
+    counts = "SELECT uses, misses FROM spatialq_pins()"
+    assert pinned.execute(counts).fetchall() == [(of_table, 0)]
+    # what has another content in the transaction is collected
+    pinned.execute("BEGIN")
+    pinned.execute("UPDATE pts SET z = z + 3 WHERE point_id % 5 = 0")
+    held, pins._pins = pins._pins, {}
+    expected = run(pinned, query)
+    pins._pins = held
+    rows, kernels = run(pinned, query)
+    ((uses, misses),) = pinned.execute(counts).fetchall()
+    pinned.execute("ROLLBACK")
+    assert same(rows, expected[0])
+    assert kernels == expected[1]
+    assert uses == of_table
+    assert bool(misses) == bool(of_table)
 
 
 @pytest.mark.parametrize("road", ROADS)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.geometry import broad_phase, rtree
+from spatialq.geometry.boxes import Boxes
 
 from . import Options
 
@@ -14,37 +15,37 @@ ROUNDING = 2.0**-36
 
 
 def candidates(
-    limits: NDArray[np.float64], split: int, options: Options, *, within: bool
+    boxes_a: Boxes,
+    boxes_b: Boxes | None,
+    options: Options,
+    tree_a: rtree.Tree | None = None,
+    tree_b: rtree.Tree | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find the pairs that may be in the result, from the boxes alone.
 
     Parameters
     ----------
-    limits : float64[n, 6]
-        The boxes of a, up to `split`, and of b.
-    split : int
+    boxes_a, boxes_b : float64[n, 6]
+        Without boxes_b pairs within a.
     options : Options
-    within : bool
-        There is no b, but pairs within a.
+    tree_a, tree_b : Tree, optional
+        Their R-trees, if there are any.
 
     Returns
     -------
     i, j : int64[m]
-        Rows of `limits`, sorted by (i, j); with `k` of each i those first whose boxes are nearest.
+        Rows of both, sorted by (i, j); with `k` of each i those first whose boxes are nearest.
     """
-    boxes_a, boxes_b = limits[:split], None if within else limits[split:]
+    others, tree = (boxes_a, tree_a) if boxes_b is None else (boxes_b, tree_b)
     if options.k is not None:
-        i, j = rtree.nearest(boxes_a, boxes_b, options.k)
-    elif options.max_distance is not None:
-        i, j = broad_phase.pairs(boxes_a, boxes_b, box_distance(limits, options.max_distance))
-    else:
-        i, j = _all_pairs(boxes_a, boxes_b)
-    if not within:
-        j = j + split
-    if options.k is not None:
-        order = np.lexsort((_gaps(limits[i], limits[j]), i))
-        i, j = i[order], j[order]
-    return i, j
+        i, j = rtree.nearest(boxes_a, boxes_b, options.k, tree)
+        order = np.lexsort((_gaps(boxes_a[i], others[j]), i))
+        return i[order], j[order]
+    if options.max_distance is None:
+        return _all_pairs(boxes_a, boxes_b)
+    limits = boxes_a if boxes_b is None else np.concatenate([boxes_a, boxes_b])
+    apart = box_distance(limits, options.max_distance)
+    return broad_phase.pairs(boxes_a, boxes_b, apart, "auto", tree_a, tree_b)
 
 
 def box_distance(limits: NDArray[np.float64], max_distance: float) -> float:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry import boxes
-from spatialq.geometry.prepared_meshes import PreparedMeshes
+from spatialq.geometry.indexed_meshes import boxes_of, prepare_pairs, tree_of
 from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
@@ -43,19 +42,14 @@ def run(
     An element without triangles is in no pair. An open mesh is a surface: nothing is inside it.
     """
     progress.stage("near pairs", 0.2)
-    both = a if b is None else a.followed_by(b)
-    limits = boxes.of(both)
-    shift = 0 if b is None else len(a)
-    if pairs is None:
-        rows_a, rows_b = candidates(limits, len(a), options, within=b is None)
-    else:
-        rows_a, rows_b = pairs[0], pairs[1] + shift
+    boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
+    rows_a, rows_b = pairs or candidates(boxes_a, boxes_b, options, tree_of(a), tree_of(b))
     progress.stage("meshes", 0.3)
-    meshes = PreparedMeshes(both, limits)
+    meshes, there_a, there_b = prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b)
     progress.stage("distances", 1.0)
     arrays = (
-        *both.arrays, limits, meshes.cluster_starts, meshes.clusters, meshes.side, meshes.label,
-        meshes.max_faces,
+        *meshes.meshes.arrays, meshes.boxes, meshes.cluster_starts, meshes.clusters,
+        meshes.side, meshes.label, meshes.max_faces,
     )  # fmt: skip
     measures = np.empty((len(rows_a), 7))
     halt = progress.stop_flag()
@@ -65,15 +59,15 @@ def run(
         n = len(rows_a)
 
         def work(span: tuple[int, int]) -> None:
-            measure_pairs(rows_a, rows_b, *span, limit, halt, *arrays, measures)
+            measure_pairs(there_a, there_b, *span, limit, halt, *arrays, measures)
     else:
         n = len(a)
         starts = np.searchsorted(rows_a, np.arange(n + 1))
 
         def work(span: tuple[int, int]) -> None:
             measure_nearest(
-                rows_a, rows_b, starts, *span, limit, options.k, halt, *arrays, measures
+                there_a, there_b, starts, *span, limit, options.k, halt, *arrays, measures
             )
 
     in_threads(work, n)
-    return table(rows_a, rows_b - shift, measures, options)
+    return table(rows_a, rows_b, measures, options)

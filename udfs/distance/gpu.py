@@ -53,7 +53,11 @@ def run(
             rows_a, rows_b = (device.download(rows).astype(np.int64) for rows in found)
             rows_b += shift
         else:
-            rows_a, rows_b = candidates(device.download(limits), split, options, within=b is None)
+            there = device.download(limits)
+            rows_a, rows_b = candidates(
+                there[:split], None if b is None else there[split:], options
+            )
+            rows_b = rows_b + shift
         progress.stage("meshes", 0.5)
         meshes = PreparedMeshes(device, both, limits)
         limit = np.inf if options.max_distance is None else options.max_distance

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry import boxes, broad_phase
+from spatialq.geometry import broad_phase
+from spatialq.geometry.indexed_meshes import boxes_of, prepare_pairs, tree_of
 from spatialq.geometry.prepared_meshes import PreparedMeshes
 from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
@@ -43,36 +44,31 @@ def run(
     t = max(options.tolerance, MIN_TOLERANCE)
     # the outer meshes of two elements meet at up to twice the tolerance
     margin = t if options.method == "exact" else 2.0 * t
-    both = a if b is None else a.followed_by(b)
-    limits = boxes.of(both)
-    split = len(a)
+    boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
     rows_a, rows_b = pairs or broad_phase.pairs(
-        limits[:split], None if b is None else limits[split:], margin, options.broad_phase
+        boxes_a, boxes_b, margin, options.broad_phase, tree_of(a), tree_of(b)
     )
-    if b is not None:
-        rows_b = rows_b + split
     progress.stage("meshes", 0.3)
-    meshes = PreparedMeshes(both, limits)
+    meshes, there_a, there_b = prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b)
     progress.stage("relations of pairs", 1.0)
     if options.method == "exact":
-        relation, measures = relate_pairs(meshes, rows_a, rows_b, t, touches=options.relations)
+        relation, measures = relate_pairs(meshes, there_a, there_b, t, touches=options.relations)
     else:
-        relation = pairmesh.relations(both, None, rows_a, rows_b, t)
+        relation = pairmesh.relations(meshes.meshes, None, there_a, there_b, t)
         measures = np.full((len(rows_a), 5), np.nan)
     keep = np.flatnonzero(relation > (0 if options.relations else 1))
-    rows_a, rows_b = rows_a[keep], rows_b[keep]
     depth, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
     return {
-        "a": rows_a,
-        "b": rows_b if b is None else rows_b - split,
+        "a": rows_a[keep],
+        "b": rows_b[keep],
         "relation": relation[keep],
         "depth": depth,
         "distance": distance,
         "x": x,
         "y": y,
         "z": z,
-        "a_open": meshes.side[rows_a] == 0,
-        "b_open": meshes.side[rows_b] == 0,
+        "a_open": meshes.side[there_a[keep]] == 0,
+        "b_open": meshes.side[there_b[keep]] == 0,
     }
 
 

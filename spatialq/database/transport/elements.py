@@ -10,14 +10,16 @@ import pyarrow.compute as pc
 
 from spatialq.data.arrow import ARROW_TYPES
 from spatialq.data.meshes import Meshes
+from spatialq.database import pins
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import given_by
-from spatialq.database.transport.queries import Source, call_of
+from spatialq.database.transport.queries import Source, call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.execution.validation import meshes_with, reject_meshes, require_whole_meshes
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
+from spatialq.geometry.indexed_meshes import IndexedMeshes
 
 FLAGS = np.array(["a_open", "b_open", "a_duplicate_id", "b_duplicate_id"])
 """What may be odd about a pair: open meshes, and GlobalIds that a set has more than once."""
@@ -51,13 +53,14 @@ def answers(
     ----------
     function : Function
     request : Request
-        Whose `source` says whether all pairs `within` the first table are asked for.
+        Whose `source` says whether all pairs `within` the first table are asked for, and may name
+        pins.
     parts : sequence of mapping of str to Arrow array
         The elements of the first and the second table.
     road : 'native' or 'lists'
     """
-    a = set_of(function, "a", parts[0])
-    b = None if request.source["within"] else set_of(function, "b", parts[1])
+    a = _set_of(function, request, parts, 0)
+    b = None if request.source["within"] else _set_of(function, request, parts, 1)
     yield _pairs(function, a, b, request, road=road)
 
 
@@ -72,10 +75,21 @@ def source_of(elements: str, part: int) -> Source:
     return Source(columns, f"spatial_elements({literal(elements)})", part)
 
 
-def list_of(elements: str) -> str:
+def list_of(source: Source) -> str:
     """Write the query for the list of a table's elements."""
     row = "{global_id: global_id, identity: identity, mesh: mesh}"
-    return f"(SELECT list({row}) FROM spatial_elements({literal(elements)}))"
+    return f"(SELECT list({row}) AS elements FROM {source.rows})"
+
+
+def _set_of(
+    function: Function, request: Request, parts: Sequence[Mapping[str, Any]], part: int
+) -> "ElementSet":
+    """Give the elements of the first or the second table, which may be pinned."""
+    pin = pins.of_request(request, part, function.name)
+    if pin is None:
+        return set_of(f"{function.name}: {'ab'[part]}", parts[part])
+    kept: ElementSet = pin.kept
+    return kept
 
 
 def _query(
@@ -86,13 +100,20 @@ def _query(
         raise ValueError(message)
     request = Request.new(text, within=b is None)
     request.choose(function)  # wrong ones are rejected while the query is bound
-    second = "NULL" if b is None else list_of(b)
+    sources = []
+    for part, table in enumerate([a] if b is None else [a, b]):
+        source = source_of(table, part)
+        pin = pins.lookup(
+            table, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source.rows, part, on_gpu=False
+        )
+        sources.append(source.unless_pinned(pin))
+    second = "NULL" if b is None else "b.elements"
+    given = (f"{list_of(each)} AS {'ab'[each.part]}" for each in sources)
     lists = (
-        f"SELECT unnest({function.name}_udf({list_of(a)}, {second}, {literal(request.text)}), "
-        "max_depth := 2)"
+        f"{lookups_of(sources)}SELECT unnest({function.name}_udf(a.elements, {second}, "
+        f"{request_of(request, sources)}), max_depth := 2) "
+        f"FROM {', '.join([*given, *names_of(sources)])}"
     )
-    tables = [a] if b is None else [a, b]
-    sources = [source_of(table, part) for part, table in enumerate(tables)]
     return call_of(function, road, request, sources, lists)
 
 
@@ -113,6 +134,13 @@ class ElementSet:
     """bool[k]: another element of the set has its GlobalId."""
     meshes: Meshes
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all of it, and of the index of its meshes."""
+        arrays = (*self.meshes.arrays, self.identity, self.is_duplicate)
+        index = self.meshes.index_bytes if isinstance(self.meshes, IndexedMeshes) else 0
+        return index + int(self.global_id.nbytes) + sum(int(each.nbytes) for each in arrays)
+
 
 def each_table(column: Any) -> Iterator[dict[str, Any]]:
     """Give the columns of each list of elements, as the extension collects them."""
@@ -128,13 +156,13 @@ def each_table(column: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-def set_of(function: Function, argument: str, columns: Mapping[str, Any]) -> ElementSet:
+def set_of(place: str, columns: Mapping[str, Any]) -> ElementSet:
     """Make the set of elements that a kernel gets of the columns of a table.
 
     Raises
     ------
     ValueError
-        If a mesh is broken.
+        If a mesh is broken; the sentence begins with `place`.
     """
     global_id = columns["global_id"]
     codes = global_id.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -143,7 +171,20 @@ def set_of(function: Function, argument: str, columns: Mapping[str, Any]) -> Ele
         global_id,
         columns["identity"].fill_null(0).to_numpy(),
         (codes >= 0) & (np.bincount(known, minlength=1)[codes] > 1),
-        _meshes(f"{function.name}: {argument}", columns["vertices"], columns["faces"], global_id),
+        _meshes(place, columns["vertices"], columns["faces"], global_id),
+    )
+
+
+def indexed(elements: ElementSet) -> ElementSet:
+    """Copy a set into memory of its own, and index its meshes."""
+    meshes = IndexedMeshes(*(np.array(each) for each in elements.meshes.arrays))
+    meshes.index()
+    everything = pa.array(np.arange(len(elements.global_id)))
+    return ElementSet(
+        elements.global_id.take(everything),  # a copy: a slice would hold the whole column
+        np.array(elements.identity),
+        elements.is_duplicate,
+        meshes,
     )
 
 

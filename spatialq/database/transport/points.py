@@ -6,6 +6,7 @@ none of that name.
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
@@ -13,16 +14,27 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.points import to_host
+from spatialq.database import pins
 from spatialq.database.loading import means_file
 from spatialq.database.transport import clouds
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
-from spatialq.database.transport.queries import Source, call_of, table_of
+from spatialq.database.transport.queries import (
+    Source,
+    call_of,
+    lookups_of,
+    names_of,
+    request_of,
+    table_of,
+)
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
+from spatialq.runtime import cuda
+from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
 """Of a table on the road of lists, whose offsets have 32 bits."""
@@ -71,18 +83,30 @@ def answers(
     ----------
     function : Function
     request : Request
-        Whose `source` may name files to read instead.
+        Whose `source` may name files to read instead, or a pin.
     parts : sequence of mapping of str to Arrow array
         The columns of the one table.
     road : 'native' or 'lists'
     """
     is_file = "files" in request.source
-    if is_file:
-        columns = clouds.of_files(function, request.source["files"])
-    else:
-        columns = arrays_of(function.name, parts[0], attributes_of(function))
-    way = "files" if is_file else road
-    result, _ = call(function, columns, *request.choose(function), road=way)
+    pin = pins.of_request(request, 0, function.name)
+    options, device = request.choose(function)
+    with ExitStack() as stack:
+        if is_file:
+            columns = clouds.of_files(function, request.source["files"])
+        elif pin is None:
+            columns = arrays_of(function.name, parts[0], attributes_of(function))
+        else:
+            columns = pin.arrays(function)
+            if pin.device == "gpu":
+                device = "gpu"
+                stack.enter_context(cuda.device().use())
+        way = "files" if is_file else road
+        result, _ = call(function, columns, options, device, road=way)
+        result = {
+            name: to_host(cuda.device(), values) if on_gpu(values) else values
+            for name, values in result.items()
+        }
     yield structs(function, result, as_it_is=road == "native")
 
 
@@ -90,11 +114,20 @@ def source_of(function: Function, points: str) -> Source:
     """Say how a function gets the points of a table."""
     attributes = attributes_of(function)
     columns = {
-        "point_id": _whole(function, "point_id", "BIGINT"),
+        "point_id": whole(function.name, "point_id", "BIGINT"),
         **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
-        **{name: _whole(function, name, kind) for name, kind in attributes.items()},
+        **{name: whole(function.name, name, kind) for name, kind in attributes.items()},
     }
     return table_of(function, points, columns)
+
+
+def _pin_of(function: Function, points: str, rows: str, request: Request) -> pins.Lookup | None:
+    """Write what looks for the pin of a table of points."""
+    options, device = request.choose(function)
+    may_be_on_gpu = device != "cpu" and function.has_kernel("gpu")
+    may_be_on_gpu = may_be_on_gpu and not function.declaration.cpu_only(options)
+    columns = tuple(points_of(function))
+    return pins.lookup(points, pins.columns_key(columns), columns, rows, on_gpu=may_be_on_gpu)
 
 
 def _query(function: Function, road: Road, points: str | None, text: str) -> str:
@@ -110,11 +143,17 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
     source = source_of(function, points)
-    names = (f"list({expression})" for expression in source.columns.values())
+    source = source.unless_pinned(_pin_of(function, points, source.rows, request))
+    columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
+    given = (
+        f"(SELECT {', '.join(columns)} FROM {source.rows} HAVING {_is_short(function)} "
+        f"AND {source.check} IS NULL) AS given"
+    )
+    names = (f"given.{name}" for name in source.columns)
     lists = (
-        f"SELECT unnest({function.name}_udf({', '.join(names)}, {literal(request.text)}), "
-        f"max_depth := 2) FROM {source.rows} HAVING {_is_short(function)} "
-        f"AND {source.check} IS NULL"
+        f"{lookups_of([source])}"
+        f"SELECT unnest({function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
+        f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
     return call_of(function, road, request, [source], lists)
 
@@ -135,10 +174,10 @@ def _is_short(function: Function) -> str:
     return f"CASE WHEN count(*) > {MAX_ROWS} THEN {refused} > 0 ELSE true END"
 
 
-def _whole(function: Function, name: str, kind: str) -> str:
+def whole(caller: str, name: str, kind: str) -> str:
     """Write a column as numbers of its type: a cast would round, and say no more than "range"."""
     limits = np.iinfo(NUMPY_TYPES[kind])
-    sentence = f"{function.name}: {name} must be {whole_numbers(kind)}"
+    sentence = f"{caller}: {name} must be {whole_numbers(kind)}"
     text = f"{name}::VARCHAR || ' of type ' || typeof({name})"
     return (
         f"CASE WHEN typeof({name}) = '{kind}' OR {name} IS NULL THEN {name}::{kind} "

@@ -56,7 +56,7 @@ def answers(
     road : 'native' or 'lists'
     """
     cloud = {name: parts[0][name] for name in points_of(function)}
-    members = elements.set_of(function, "elements", parts[1])
+    members = elements.set_of(f"{function.name}: elements", parts[1])
     arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
     result, _ = call(function, arguments, *request.choose(function), road=road)
     rows = pa.array(result["element"], mask=result["element"] < 0)
@@ -78,7 +78,7 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     lists = ", ".join(f"list({expression})" for expression in cloud.columns.values())
     return call_of(
         function, road, request, [cloud, members],
-        f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(other)}, "
+        f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(members)}, "
         f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows} "
         f"HAVING {cloud.check} IS NULL",
     )  # fmt: skip

@@ -1,8 +1,9 @@
 """The text of queries that call a function, on both roads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
@@ -22,6 +23,31 @@ class Source:
     """0 for the first table of the call, 1 for the second."""
     check: str = "NULL"
     """An expression that is NULL, or an error if the table cannot be used."""
+    pin: Lookup | None = None
+    """What looks for columns that are kept: then there are no rows."""
+
+    def unless_pinned(self, pin: Lookup | None) -> "Source":
+        """Give the source whose rows are left out if a pin is found."""
+        return self if pin is None else replace(self, rows=pin.unless_found(self.rows), pin=pin)
+
+
+def lookups_of(sources: Sequence[Source]) -> str:
+    """Write the beginning of a query in which `request_of` and the rows of sources are."""
+    parts = [each.pin.parts for each in sources if each.pin is not None]
+    return f"WITH {', '.join(parts)} " if parts else ""
+
+
+def names_of(sources: Sequence[Source]) -> list[str]:
+    """Give the names of the lookups, which must stand behind FROM where `request_of` is used."""
+    return [each.pin.name for each in sources if each.pin is not None]
+
+
+def request_of(request: Request, sources: Sequence[Source]) -> str:
+    """Write the expression for the request, in which pins are named that were found."""
+    if not any(each.pin for each in sources):
+        return literal(request.text)
+    pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
+    return f"spatialq_with_pins({literal(request.text)}, [{', '.join(pins)}]::BIGINT[])"
 
 
 def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Source:
@@ -59,18 +85,21 @@ def call_of(
     if road == "lists":
         return lists
     types = given_to(function)
-    # One row more, without a part: an aggregate of no rows would not learn what it is asked for.
+    # One row more, without a part: it says what is asked for, also where there are no other rows.
     empty = ", ".join(f"NULL::{kind} AS {name}" for name, kind in types.items())
     checks = f"coalesce({', '.join(each.check for each in sources)})" if sources else "NULL"
-    branches = [f"SELECT {checks}::UTINYINT AS part, {empty}"]
+    asked = request_of(request, sources)
+    found = f" FROM {', '.join(names_of(sources))}" if names_of(sources) else ""
+    branches = [f"SELECT {asked} AS request, {checks}::UTINYINT AS part, {empty}{found}"]
     for each in sources:
         values = (each.columns.get(name, f"NULL::{kind}") for name, kind in types.items())
-        branches.append(f"SELECT {each.part}::UTINYINT, {', '.join(values)} FROM {each.rows}")
+        rows = f"{each.part}::UTINYINT, {', '.join(values)} FROM {each.rows}"
+        branches.append(f"SELECT NULL, {rows}")
     # The outer join makes the rows wait for their input: it is not moved, as inner joins are, and
     # neither left out, since for all that the optimiser knows its condition may be false.
     return (
         f"SELECT r.* EXCLUDE (ready) FROM {function.name}_rows({request.token}) AS r "
-        f"LEFT JOIN (SELECT {function.name}_collect({literal(request.text)}, part, "
+        f"LEFT JOIN ({lookups_of(sources)}SELECT {function.name}_collect(request, part, "
         f"{', '.join(types)}) AS n FROM ({' UNION ALL '.join(branches)})) AS q ON q.n >= 0 "
         "WHERE r.ready"
     )

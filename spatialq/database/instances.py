@@ -1,0 +1,85 @@
+"""Which DuckDB database instance a function is called in, and whether it is still open."""
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+_on_close: "list[Callable[[int], None]]" = []
+
+
+class Instance:
+    """One database instance of this process; in SQL ``spatialq_instance(0)`` gives its number.
+
+    DuckDB has functions once an instance, for all its connections. It keeps no reference to those
+    written in Python, so that these small objects stay for good.
+    """
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+        self._connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+
+    def __call__(self, calls: Any) -> Any:
+        """Answer ``spatialq_instance``."""
+        import pyarrow as pa
+
+        return pa.array([self.number] * len(calls), pa.int64())
+
+    def add(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Note a connection: the instance counts as open while one of those noted is."""
+        with _lock:
+            if con in self._connections:
+                return
+            self._connections.add(con)
+        weakref.finalize(con, self.close_if_unused).atexit = False
+
+    def close_if_unused(self) -> None:
+        """Tell those that keep something for the instance, once all its connections are closed."""
+        with _lock:
+            known = list(self._connections)
+        if not any(map(_is_open, known)):
+            for forget in _on_close:
+                forget(self.number)
+
+
+_instances: list[Instance] = []
+
+
+def new() -> Instance:
+    """Make the object of a new instance."""
+    instance = Instance()
+    _instances.append(instance)
+    return instance
+
+
+def of(con: duckdb.DuckDBPyConnection) -> Instance:
+    """Give the instance of a connection on which the functions are, and note the connection."""
+    with con.cursor() as cursor:  # outside of the transaction of the connection
+        (number,) = cursor.execute("SELECT spatialq_instance(0)").fetchall()[0]
+    instance = next(each for each in _instances if each.number == number)
+    instance.add(con)
+    return instance
+
+
+def close_unused() -> None:
+    """Look for instances whose connections were closed."""
+    for instance in _instances:
+        instance.close_if_unused()
+
+
+def on_close(forget: Callable[[int], None]) -> None:
+    """Have something called with the number of each instance that is closed."""
+    _on_close.append(forget)
+
+
+def _is_open(con: duckdb.DuckDBPyConnection) -> bool:
+    try:
+        con.cursor().close()
+    except duckdb.ConnectionException:
+        return False
+    return True

@@ -1,0 +1,252 @@
+"""Puts columns and meshes into the memory of pins: `spatialq_pin` and its Python form."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from spatialq.database import instances
+from spatialq.database.pins import (
+    ELEMENT_COLUMNS,
+    ELEMENTS,
+    POINTS,
+    Pin,
+    add,
+    attributes,
+    columns_key,
+    fingerprint,
+    fixed_table,
+    make_room,
+    rows_of,
+)
+from spatialq.database.transport.arrow import each_list
+from spatialq.database.transport.columns import points_of
+from spatialq.database.transport.elements import each_table, indexed, set_of
+from spatialq.database.transport.points import arrays_of, whole
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsInput
+from spatialq.functions.sql_text import literal
+from spatialq.planner import devices
+from spatialq.runtime import buffers, cuda
+
+
+def pin(
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Sequence[str] | None = None,
+    device: str = "cpu",
+) -> dict[str, Any]:
+    """Keep the columns of a table in memory, for the functions that are called on it afterwards.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+        With the functions of spatialq on it.
+    table : str
+        Name of a table or view of points or of elements, as functions will name it. What was
+        pinned under this name is given up.
+    columns : sequence of str, optional
+        Of points: the attributes to keep beside point_id, x, y and z; by default all that a
+        function of points has a use for.
+    device : 'cpu' or 'gpu'
+        Where to keep them: in the memory of the host, or of the GPU. Elements are kept on the host.
+
+    Returns
+    -------
+    dict
+        The row of `spatialq_pins()`.
+
+    Raises
+    ------
+    duckdb.Error
+        If the table cannot be pinned, or the budget is not enough; see `pin_budget`.
+
+    Examples
+    --------
+    >>> spatialq.pin(con, "points", device="gpu")  # doctest: +SKIP
+    """
+    instances.close_unused()
+    instances.of(con)
+    wanted = None if columns is None else list(columns)
+    given = f"{literal(table)}, columns := {literal(wanted)}, device := {literal(device)}"
+    found = con.execute(f"FROM spatialq_pin({given})")
+    names = [each[0] for each in found.description]
+    return dict(zip(names, found.fetchall()[0], strict=True))
+
+
+def unpin(con: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Give up what is pinned under a name; tell whether there was anything.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    table : str
+    """
+    instances.close_unused()
+    return bool(con.execute(f"FROM spatialq_unpin({literal(table)})").fetchall())
+
+
+def pin_sql(tables: Any, columns: Any, wanted: Any) -> pa.Array:
+    """Write the query that pins a table: of points, or of elements where it has a column mesh.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong.
+    """
+    calls = zip(*(each.to_pylist() for each in (tables, columns, wanted)), strict=True)
+    return pa.array([_pin_sql(*arguments) for arguments in calls], pa.string())
+
+
+def _pin_sql(table: str | None, columns: list[str] | None, device: str | None) -> str:
+    if not table:
+        got = "NULL" if table is None else "''"
+        message = f"spatialq_pin: table must be the name of a table, got {got}"
+        raise ValueError(message)
+    if device not in ("cpu", "gpu"):
+        message = f"spatialq_pin: device must be 'cpu' or 'gpu', got {device!r}"
+        raise ValueError(message)
+    known = attributes()
+    for name in columns or ():
+        if name not in POINTS and name not in known:
+            there = ", ".join([*POINTS, *known])
+            message = f"spatialq_pin: columns must be some of {there}, got {name!r}"
+            raise ValueError(message)
+    wanted = [name for name in known if columns is None or name in columns]
+    absent = ", ".join(f"NULL AS {name}" for name in (*POINTS, *known, "global_id", "mesh"))
+    lists = [
+        f"list({whole('spatialq_pin', 'point_id', 'BIGINT')})",
+        *(f"list({name}::DOUBLE)" for name in "xyz"),
+    ]
+    lists += [_attribute(name, kind) if name in wanted else "NULL" for name, kind in known.items()]
+    contents = [
+        fingerprint(key.split(",")) if {*key.split(",")} <= {*POINTS, *wanted} else "NULL"
+        for key in _keys()
+    ]
+    fixed = fixed_table(table) or "NULL"
+    place = f"spatialq_instance(0), {literal(table)}, {fixed}, {literal(device)}"
+    missing = " ".join(
+        f"WHEN typeof(any_value({name})) = '\"NULL\"' THEN "
+        f"error({literal(f'spatialq_pin: {table!r} must have a column {name}, or mesh')})"
+        for name in POINTS
+    )
+    row = "{global_id: global_id, identity: identity, mesh: mesh}"
+    return (
+        "WITH spatialq_source AS NOT MATERIALIZED "
+        f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false), "
+        "spatialq_pinned AS ("
+        f"SELECT spatialq_pin_points({place}, {', '.join(lists)}, [{', '.join(contents)}]) AS pin "
+        "FROM spatialq_source HAVING CASE WHEN typeof(any_value(mesh)) <> '\"NULL\"' THEN false "
+        f"{missing} ELSE true END UNION ALL "
+        f"SELECT spatialq_pin_elements({place}, list({row}), {fingerprint(ELEMENT_COLUMNS)}) "
+        "FROM spatial_elements('spatialq_source') HAVING "
+        "(SELECT typeof(any_value(mesh)) <> '\"NULL\"' FROM spatialq_source)) "
+        "SELECT unnest(pin, max_depth := 2) FROM spatialq_pinned"
+    )
+
+
+def _attribute(name: str, kind: str) -> str:
+    """Write a column that a table may lack: then it has no type."""
+    is_absent = f"typeof(any_value({name})) = '\"NULL\"'"
+    return f"CASE WHEN {is_absent} THEN NULL ELSE list({whole('spatialq_pin', name, kind)}) END"
+
+
+def _keys() -> list[str]:
+    """Name the sets of columns that functions of points look at."""
+    of_points = (f for f in catalogue().values() if isinstance(f.inputs, PointsInput))
+    return sorted({columns_key(tuple(points_of(function))) for function in of_points})
+
+
+def pin_points(numbers: Any, tables: Any, fixed: Any, wanted: Any, *columns: Any) -> pa.Array:
+    """Keep the columns of a table of points."""
+    *lists, contents = columns
+    known = attributes()
+    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
+    rows = zip(places, zip(*map(each_list, lists), strict=True), contents.to_pylist(), strict=True)
+    found = []
+    for (number, table, at, device), given, prints in rows:
+        there = dict(zip((*POINTS, *known), given, strict=True))
+        # an attribute that the table lacks, or that is not wanted, has no values
+        there = {name: each for name, each in there.items() if name in POINTS or len(each)}
+        arrays = arrays_of("spatialq_pin", there, known)
+        by_key = dict(zip(_keys(), prints, strict=True))
+        found.append(_keep_points(number, table, at, device, arrays, by_key))
+    return rows_of(found)
+
+
+def _keep_points(
+    number: int,
+    table: str,
+    fixed: str | None,
+    device: str,
+    arrays: dict[str, Any],
+    contents: dict[str, str | None],
+) -> Pin:
+    # the GPU has no masked arrays: columns of which some values are NULL are left out there
+    left_out = {
+        name for name, values in arrays.items() if device == "gpu" and np.ma.isMaskedArray(values)
+    }
+    arrays = {name: values for name, values in arrays.items() if name not in left_out}
+    in_order = (*POINTS, *attributes())
+    there = {name: arrays[name] for name in in_order if arrays.get(name) is not None}
+    nbytes = sum(_nbytes(values) for values in there.values())
+    make_room(number, table, device, nbytes)
+    if device == "gpu":
+        gpu = cuda.device()
+        with gpu.use():
+            kept = dict(zip(there, gpu.upload([*map(_contiguous, there.values())]), strict=True))
+    else:
+        kept = {name: _copy(values) for name, values in there.items()}
+    known = {
+        key: content
+        for key, content in contents.items()
+        if content is not None and not left_out & {*key.split(",")}
+    }
+    rows = len(arrays["x"])
+    pin = Pin(number, table, device, tuple(there), rows, nbytes, known, kept, fixed=fixed)
+    return add(pin)
+
+
+def _contiguous(values: Any) -> Any:
+    return np.ascontiguousarray(values)
+
+
+def _nbytes(values: Any) -> int:
+    mask = np.ma.getmaskarray(values).nbytes if np.ma.isMaskedArray(values) else 0
+    return int(values.nbytes + mask)
+
+
+def _copy(values: Any) -> Any:
+    """Copy an array into memory of ours; what kernels get is read-only."""
+    if np.ma.isMaskedArray(values):
+        return np.ma.MaskedArray(_copy(np.ma.getdata(values)), np.ma.getmaskarray(values).copy())
+    there = buffers.empty(values.shape, values.dtype, page_locked=not devices.gpu().problem)
+    np.copyto(there, values)
+    there.flags.writeable = False
+    return there
+
+
+def pin_elements(
+    numbers: Any, tables: Any, fixed: Any, wanted: Any, elements: Any, contents: Any
+) -> pa.Array:
+    """Keep the meshes of a table of elements, with their R-tree and what they are as solids."""
+    places = zip(*(each.to_pylist() for each in (numbers, tables, fixed, wanted)), strict=True)
+    found = []
+    for (number, table, at, device), columns, content in zip(
+        places, each_table(elements), contents.to_pylist(), strict=True
+    ):
+        if device != "cpu":
+            message = f"spatialq_pin: elements are kept on the host, got device {device!r}"
+            raise ValueError(message)
+        given = set_of("spatialq_pin: table", columns)
+        make_room(number, table, device, given.nbytes)
+        kept = indexed(given)
+        make_room(number, table, device, kept.nbytes)  # now with the index
+        pin = Pin(
+            number, table, device, ("global_id", "mesh"), len(kept.meshes), kept.nbytes,
+            {ELEMENTS: content}, kept, fixed=at,
+        )  # fmt: skip
+        found.append(add(pin))
+    return rows_of(found)

@@ -1,0 +1,381 @@
+"""Columns and meshes that stay in memory under the name of their table.
+
+A pin is used only where the table has the content that was pinned: the query that uses it reads
+the columns and compares a fingerprint of all rows, in its own transaction. So it does not matter
+who changed the table and how, or whether the name means another table by now; nor can a name that
+is found here be wrong. No metadata of DuckDB says as much: `docs/pins.md` lists what they miss.
+"""
+
+import itertools
+import json
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from spatialq.data.arrow import arrow_fields
+from spatialq.database import instances, sql_functions
+from spatialq.database.transport.columns import points_of
+from spatialq.database.transport.request import Request
+from spatialq.functions.catalogue import Function, catalogue
+from spatialq.functions.declaration import PointsInput
+from spatialq.functions.sql_text import literal
+from spatialq.planner import devices
+
+POINTS = ("point_id", "x", "y", "z")
+ELEMENTS = "elements"
+"""Stands for the columns of elements where points have theirs."""
+ELEMENT_COLUMNS = ("global_id", "identity", "mesh.vertices", "mesh.faces")
+NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+"""A part of the name of a table, in quotes or not."""
+FULL_NAME = re.compile(rf"(?:{NAME.pattern})(?:\.(?:{NAME.pattern})){{2}}")
+MEMORY = {"cpu": "host", "gpu": "GPU"}
+SHARE = 0.5
+"""Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
+
+_lock = threading.RLock()
+_numbers = itertools.count(1)
+_pins: "dict[int, Pin]" = {}
+_budgets: dict[str, int | None] = {"cpu": None, "gpu": None}
+
+
+@dataclass
+class Pin:
+    """What is kept of one table."""
+
+    instance: int
+    name: str
+    device: str
+    """Where it is kept: 'cpu' or 'gpu'."""
+    columns: tuple[str, ...]
+    rows: int
+    nbytes: int
+    contents: Mapping[str, str]
+    """Fingerprints of the table: by columns, as `columns_key` writes them."""
+    kept: Any
+    """Of points, the arrays by column; of elements, what `transport.elements` makes of them."""
+    number: int = field(default_factory=lambda: next(_numbers))
+    uses: int = 0
+    misses: int = 0
+    """Queries that found another content under the name."""
+    fixed: str | None = None
+    """Names the table in a database that cannot be written, see `fixed_table`."""
+    pinned_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def arrays(self, function: Function) -> dict[str, Any]:
+        """Give what the kernel of a function of points gets: point_id, x, y, z and attributes."""
+        return {name: self.kept.get(name) for name in points_of(function)}
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What a query needs to look for the pin of a table.
+
+    The number is joined, not asked for by a scalar subquery: in a correlated subquery DuckDB would
+    then run all that gets it for each outer row.
+    """
+
+    name: str
+    """Of a common table expression: its one row has a column `pin`, NULL where there is none."""
+    parts: str
+    """The common table expressions, of which that is the last."""
+
+    def unless_found(self, rows: str) -> str:
+        """Write a source that has the rows if there is no pin; they are not read otherwise."""
+        return f"(SELECT t.* FROM {rows} AS t, (SELECT 1 FROM {self.name} WHERE pin IS NULL))"
+
+
+# -- in Python
+
+
+def pin_budget(*, host: int | None = None, gpu: int | None = None) -> dict[str, int]:
+    """Set how much memory all pins of the process may take, and tell how much they may.
+
+    Parameters
+    ----------
+    host, gpu : int, bytes, >= 0, optional
+        By default half of the memory of each. Pins that are there already stay.
+
+    Returns
+    -------
+    dict
+        `host` and `gpu`, bytes; 0 where there is no GPU.
+    """
+    for name, value in (("host", host), ("gpu", gpu)):
+        if value is not None and (type(value) is not int or value < 0):
+            message = f"pin_budget: {name} must be a number of bytes >= 0, got {value!r}"
+            raise ValueError(message)
+    with _lock:
+        _budgets["cpu"] = _budgets["cpu"] if host is None else host
+        _budgets["gpu"] = _budgets["gpu"] if gpu is None else gpu
+    return {"host": _budget("cpu"), "gpu": _budget("gpu")}
+
+
+# -- what queries are made of
+
+
+def attributes() -> dict[str, str]:
+    """Give the attributes that any function of points looks at, with their SQL types."""
+    found: dict[str, str] = {}
+    for function in catalogue().values():
+        if isinstance(function.inputs, PointsInput):
+            found |= function.inputs.attributes
+    return found
+
+
+def columns_key(columns: Sequence[str]) -> str:
+    """Name a set of columns."""
+    return ",".join(columns)
+
+
+def fingerprint(columns: Sequence[str]) -> str:
+    """Write the aggregate that says what rows a table has, in whatever order.
+
+    It is a sum of hashes of rows, 0 for none. A hash of several columns is hashed once more:
+    DuckDB combines their hashes by XOR, in which a value that two rows exchange may cancel out.
+    """
+    return f"coalesce(sum(hash(hash({', '.join(columns)}))), 0)::VARCHAR"
+
+
+def _may_be_pinned(table: str, key: str) -> bool:
+    """Whether columns are pinned under a name, in any instance: a guess, made while binding."""
+    with _lock:
+        return any(
+            key in each.contents and each.name.casefold() == table.casefold()
+            for each in _pins.values()
+        )
+
+
+def fixed_table(table: str) -> str | None:
+    """Write the expression that names a table which cannot change; NULL, or None, if it may.
+
+    It cannot if its name is given in full, which nothing shadows, and its database is attached for
+    reading only: what is attached under that name later has another number.
+    """
+    parts = [one or other.replace('""', '"') for other, one in NAME.findall(table)]
+    if FULL_NAME.fullmatch(table) is None:
+        return None
+    names = zip(("database_name", "schema_name", "table_name"), parts, strict=True)
+    here = " AND ".join(f"lower(t.{column}) = lower({literal(part)})" for column, part in names)
+    return (
+        "(SELECT any_value(t.database_oid || '/' || t.table_oid) FROM duckdb_tables() AS t "
+        f"JOIN duckdb_databases() AS d USING (database_oid) WHERE d.readonly AND {here})"
+    )
+
+
+def lookup(
+    table: str, key: str, columns: Sequence[str], rows: str, part: int = 0, *, on_gpu: bool
+) -> Lookup | None:
+    """Write what finds the pin of a table with the content of `rows`; None if there cannot be one.
+
+    What is in a database that cannot be written is not read again.
+
+    Parameters
+    ----------
+    table : str
+        As the function names it.
+    key : str
+        Which fingerprint counts, see `columns_key`.
+    columns : sequence of str
+        Expressions, of which it is made.
+    rows : str
+        What to read.
+    part : int
+        0 for the first table of the call, 1 for the second.
+    on_gpu : bool
+        Whether a pin on the GPU may be used, too.
+    """
+    if not _may_be_pinned(table, key):
+        return None
+    name = f'"spatialq pin {part}"'
+    sought = f"spatialq_instance(0), {literal(table)}, {literal(key)}, {literal(on_gpu)}"
+    fixed = fixed_table(table)
+    if fixed is None:
+        found = f"spatialq_pin_of({sought}, count(*), {fingerprint(columns)}, NULL)"
+        return Lookup(name, f"{name} AS MATERIALIZED (SELECT {found} AS pin FROM {rows})")
+    first = Lookup(
+        f'"spatialq fixed {part}"',
+        f'"spatialq fixed {part}" AS MATERIALIZED '
+        f"(SELECT spatialq_pin_of({sought}, NULL, NULL, {fixed}) AS pin)",
+    )
+    read = (
+        f"SELECT count(*) AS n, {fingerprint(columns)} AS content FROM {first.unless_found(rows)}"
+    )
+    return Lookup(
+        name,
+        f"{first.parts}, {name} AS MATERIALIZED (SELECT CASE WHEN {first.name}.pin IS NULL "
+        f"THEN spatialq_pin_of({sought}, n, content, NULL) ELSE {first.name}.pin END AS pin "
+        f"FROM {first.name}, ({read}))",
+    )
+
+
+def of_request(request: Request, part: int, function: str) -> Pin | None:
+    """Give the pin that a query has found for a table of its call, or None.
+
+    Raises
+    ------
+    ValueError
+        If it was given up while the query ran.
+    """
+    number = request.source.get("pins", [None, None])[part]
+    if number is None:
+        return None
+    with _lock:
+        found = _pins.get(number)
+        if found is not None:
+            found.uses += 1
+            return found
+    message = f"{function}: the pinned columns were given up while the query ran: run it again"
+    raise ValueError(message)
+
+
+# -- the SQL functions
+
+
+def pin_of(
+    numbers: Any, tables: Any, keys: Any, on_gpu: Any, counts: Any, contents: Any, fixed: Any
+) -> pa.Array:
+    """Give the number of the pin with a name and content; NULL where there is none.
+
+    Without a content, that of a table which cannot change.
+    """
+    columns = (numbers, tables, keys, on_gpu, counts, contents, fixed)
+    calls = zip(*(each.to_pylist() for each in columns), strict=True)
+    return pa.array([_pin_of(*arguments) for arguments in calls], pa.int64())
+
+
+def _pin_of(
+    number: int,
+    table: str,
+    key: str,
+    on_gpu: bool,  # noqa: FBT001
+    count: int | None,
+    content: str | None,
+    fixed: str | None,
+) -> int | None:
+    with _lock:
+        found = _named(number, table)
+        if found is None or key not in found.contents or (found.device == "gpu" and not on_gpu):
+            return None
+        if content is None:
+            if fixed is None or found.fixed != fixed:
+                return None
+        elif (found.rows, found.contents[key]) != (count, content):
+            found.misses += 1
+            return None
+        return found.number
+
+
+def with_pins(texts: Any, numbers: Any) -> pa.Array:
+    """Put the numbers of pins, one for each table of the call, into requests."""
+    found = []
+    for text, pins in zip(texts.to_pylist(), numbers.to_pylist(), strict=True):
+        request = json.loads(text)
+        request["source"]["pins"] = pins
+        found.append(json.dumps(request))
+    return pa.array(found, pa.string())
+
+
+def pins_table(numbers: Any) -> pa.Array:
+    """List the pins of an instance."""
+    with _lock:
+        tables = [
+            [_row(each) for each in _pins.values() if each.instance == number]
+            for number in numbers.to_pylist()
+        ]
+    return pa.array(tables, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
+
+
+def unpin_table(numbers: Any, tables: Any) -> pa.Array:
+    """Give up pins, and list them."""
+    found = []
+    with _lock:
+        for number, table in zip(numbers.to_pylist(), tables.to_pylist(), strict=True):
+            there = _named(number, table or "")
+            found.append([_row(_pins.pop(there.number))] if there is not None else [])
+    return pa.array(found, pa.list_(pa.struct(arrow_fields(sql_functions.PINS))))
+
+
+# -- the registry
+
+
+def _row(pin: Pin) -> dict[str, Any]:
+    return {
+        "table_name": pin.name,
+        "device": pin.device,
+        "row_count": pin.rows,
+        "columns": list(pin.columns),
+        "bytes": pin.nbytes,
+        "uses": pin.uses,
+        "misses": pin.misses,
+        "pinned_at": pin.pinned_at.replace(tzinfo=None),  # DuckDB needs pytz for zones
+    }
+
+
+def rows_of(pins: Sequence[Pin]) -> pa.Array:
+    """Give the rows of pins in `spatialq_pins()`, as structs."""
+    return pa.array([_row(each) for each in pins], pa.struct(arrow_fields(sql_functions.PINS)))
+
+
+def _named(number: int, table: str) -> Pin | None:
+    wanted = number, table.casefold()
+    found = (each for each in _pins.values() if (each.instance, each.name.casefold()) == wanted)
+    return next(found, None)
+
+
+def add(pin: Pin) -> Pin:
+    """Let queries find a pin."""
+    with _lock:
+        _pins[pin.number] = pin
+    return pin
+
+
+def make_room(number: int, table: str, device: str, nbytes: int) -> None:
+    """Give up what has the name already, and see that the budget is enough.
+
+    Raises
+    ------
+    ValueError
+        If it is not, or there is no such device.
+    """
+    if device == "gpu":
+        problem = next(info.problem for info in devices.devices() if info.device == "gpu")
+        if problem:
+            message = f"spatialq_pin: device 'gpu' cannot be used: {problem}"
+            raise ValueError(message)
+    with _lock:
+        there = _named(number, table)
+        if there is not None:
+            del _pins[there.number]
+        others = [each for each in _pins.values() if each.device == device]
+        budget = _budget(device)
+        if sum(each.nbytes for each in others) + nbytes <= budget:
+            return
+        held = ", ".join(f"{each.name!r} holds {each.nbytes}" for each in others)
+        message = (
+            f"spatialq_pin: {table!r} takes {nbytes} bytes of {MEMORY[device]} memory, but the "
+            f"budget of all pins is {budget}{' of which ' + held if held else ''}: unpin some, or "
+            "set another by spatialq.pin_budget"
+        )
+        raise ValueError(message)
+
+
+def _budget(device: str) -> int:
+    given = _budgets[device]
+    if given is not None:
+        return given
+    memory = next((i.memory_bytes for i in devices.devices() if i.device == device), 0)
+    return int(SHARE * (memory or 0))
+
+
+def _forget(number: int) -> None:
+    with _lock:
+        for each in [each for each in _pins.values() if each.instance == number]:
+            del _pins[each.number]
+
+
+instances.on_close(_forget)

@@ -1,0 +1,25 @@
+-- Keeps the columns of a table of points, or the meshes of a table of elements with their R-tree, in
+-- memory: functions that are called on this name use them as long as the table has the same content,
+-- which each call checks.
+-- table_name: Name of a table or view.
+-- columns: Of points: the attributes to keep beside point_id, x, y and z; NULL keeps all that
+--     functions have a use for.
+-- device: 'cpu' or 'gpu': where to keep them.
+-- gives: table_name device row_count columns bytes uses misses pinned_at (UTC)
+-- example: FROM spatialq_pin('points')
+CREATE OR REPLACE MACRO spatialq_pin(table_name, columns := NULL, device := 'cpu') AS TABLE
+FROM query(spatialq_pin_sql(table_name::VARCHAR, columns::VARCHAR[], device::VARCHAR));
+
+-- What is pinned in this database: how much memory it takes, in how many calls it was used, and in how
+-- many the table had another content.
+-- gives: table_name device row_count columns bytes uses misses pinned_at (UTC)
+-- example: SELECT table_name, bytes FROM spatialq_pins()
+CREATE OR REPLACE MACRO spatialq_pins() AS TABLE
+SELECT unnest(spatialq_pins_udf(spatialq_instance(0)), max_depth := 2);
+
+-- Gives up what is pinned under a name, and its memory.
+-- table_name: As it was pinned.
+-- gives: the row of spatialq_pins, or none
+-- example: FROM spatialq_unpin('points')
+CREATE OR REPLACE MACRO spatialq_unpin(table_name) AS TABLE
+SELECT unnest(spatialq_unpin_udf(spatialq_instance(0), table_name::VARCHAR), max_depth := 2);
