@@ -29,7 +29,7 @@ def work(size: Size, options: Any) -> Work:
     if options.source == "seeds":
         steps = owm_ground.steps(size, options)
         vertices = min(vertices, steps["windows"] / WINDOWS_PER_SEED)
-    cells = 1 + size.area / options.resolution**2
+    cells = 1 + size.area / options.resolution / options.resolution
     visits = options.neighbours if options.method == "idw" else 1
     return Work(
         bytes_in=24 * size.rows,

@@ -20,7 +20,7 @@ def steps(size: Size, options: Any) -> dict[str, float]:
     touched once: of a wide cloud in any order, mostly in main memory.
     """
     step = window_step(options.window_size, options.overlap)
-    windows = 1 + size.area / step**2
+    windows = 1 + size.area / step / step
     return {
         "points": size.rows,
         "windows": windows,

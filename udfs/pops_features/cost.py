@@ -49,7 +49,7 @@ def _patches(size: Size, options: Any) -> float:
     cell = min(options.scales) / CELLS
     area = size.rows * cell * cell if size.extent is None else size.area
     steps = options.steps or [scale / 2 for scale in options.scales]
-    found: float = sum(min(area / step**2, size.rows) for step in steps)
+    found: float = sum(min(area / step / step, size.rows) for step in steps)
     return found
 
 
