@@ -96,4 +96,11 @@ CREATE OR REPLACE MACRO build_lod_aggregate(
     blue,
     intensity,
     classification
-) AS build_lod_udf(list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), list(intensity), list(classification), any_value(request));
+) AS build_lod_udf(
+    list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), list(intensity), list(classification),
+    CASE WHEN min(request) = max(request) THEN min(request)
+    WHEN count(request) > 0 THEN spatialq_refuse(
+        'build_lod_list: the parameters must be the same for all rows of a group',
+        min(request)
+    )::VARCHAR END
+);

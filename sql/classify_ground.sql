@@ -95,4 +95,11 @@ CREATE OR REPLACE MACRO classify_ground_aggregate(
     x,
     y,
     z
-) AS classify_ground_udf(list(point_id), list(x), list(y), list(z), any_value(request));
+) AS classify_ground_udf(
+    list(point_id), list(x), list(y), list(z),
+    CASE WHEN min(request) = max(request) THEN min(request)
+    WHEN count(request) > 0 THEN spatialq_refuse(
+        'classify_ground_list: the parameters must be the same for all rows of a group',
+        min(request)
+    )::VARCHAR END
+);

@@ -121,4 +121,11 @@ CREATE OR REPLACE MACRO detect_planes_aggregate(
     x,
     y,
     z
-) AS detect_planes_udf(list(point_id), list(x), list(y), list(z), any_value(request));
+) AS detect_planes_udf(
+    list(point_id), list(x), list(y), list(z),
+    CASE WHEN min(request) = max(request) THEN min(request)
+    WHEN count(request) > 0 THEN spatialq_refuse(
+        'detect_planes_list: the parameters must be the same for all rows of a group',
+        min(request)
+    )::VARCHAR END
+);

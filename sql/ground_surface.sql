@@ -114,4 +114,11 @@ CREATE OR REPLACE MACRO ground_surface_aggregate(
     x,
     y,
     z
-) AS ground_surface_udf(list(point_id), list(x), list(y), list(z), any_value(request));
+) AS ground_surface_udf(
+    list(point_id), list(x), list(y), list(z),
+    CASE WHEN min(request) = max(request) THEN min(request)
+    WHEN count(request) > 0 THEN spatialq_refuse(
+        'ground_surface_list: the parameters must be the same for all rows of a group',
+        min(request)
+    )::VARCHAR END
+);

@@ -79,4 +79,11 @@ CREATE OR REPLACE MACRO owm_ground_aggregate(
     x,
     y,
     z
-) AS owm_ground_udf(list(point_id), list(x), list(y), list(z), any_value(request));
+) AS owm_ground_udf(
+    list(point_id), list(x), list(y), list(z),
+    CASE WHEN min(request) = max(request) THEN min(request)
+    WHEN count(request) > 0 THEN spatialq_refuse(
+        'owm_ground_list: the parameters must be the same for all rows of a group',
+        min(request)
+    )::VARCHAR END
+);

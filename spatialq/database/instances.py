@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may run while its own thread holds it
 _on_close: "list[Callable[[int], None]]" = []
 
 

@@ -135,9 +135,18 @@ def _aggregate(function: Function, attributes: Mapping[str, str]) -> Macro:
         f"What {function.name}_list calls, where the extension that has an aggregate of this name "
         "is not loaded.",
         tuple(arguments),
-        f"{function.name}_udf({lists}, any_value(request))",
+        f"{function.name}_udf(\n    {lists},\n    {_one_request(function)}\n)",
         (_group_by(function),),
         is_table=False,
+    )
+
+
+def _one_request(function: Function) -> str:
+    sentence = f"{function.name}_list: the parameters must be the same for all rows of a group"
+    return (
+        "CASE WHEN min(request) = max(request) THEN min(request)\n"
+        f"    WHEN count(request) > 0 THEN spatialq_refuse(\n        '{sentence}',\n"
+        "        min(request)\n    )::VARCHAR END"
     )
 
 

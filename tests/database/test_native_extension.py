@@ -348,6 +348,42 @@ def test_an_error_of_the_kernel_reaches_the_query(con):
             con.execute(call).fetchall()
 
 
+@pytest.mark.parametrize("road", ["native", "lists"])
+def test_the_parameters_of_a_group_must_be_the_same(con, road):
+    there = con if road == "native" else on_lists()
+    pts = con.sql("FROM pts LIMIT 3000").to_arrow_table()  # noqa: F841
+    there.execute("CREATE OR REPLACE TABLE few AS FROM pts")
+    query = "SELECT owm_ground_list(point_id, x, y, z, window_size := {}) FROM few GROUP BY z"
+    for differs in ("x + 1", "if(point_id = 2999, 5.0, 6.0)"):
+        sentence = "owm_ground_list: the parameters must be the same for all rows of a group"
+        with pytest.raises(duckdb.Error, match=sentence):
+            there.execute(query.format(differs)).fetchall()
+    assert len(there.execute(query.format("z + 1")).fetchall()) == 7
+
+
+def test_a_callback_that_fails_early_is_an_error(con, monkeypatch):
+    monkeypatch.setitem(sys.modules, "spatialq.database.native.calls", None)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    for query in (
+        "FROM owm_ground('pts')",
+        "SELECT owm_ground_list(point_id, x, y, z) FROM pts",
+    ):
+        with pytest.raises(duckdb.Error, match="the function could not be run"):
+            con.execute(query).fetchall()
+    library.library().spatialq_free(library.library().spatialq_count_collected())
+    monkeypatch.undo()
+    for number in range(1, 100_000):
+        if not library.library().spatialq_count_collected():
+            break
+        library.library().spatialq_free(number)
+
+
+def test_a_long_message_is_cut_between_letters(con):
+    query = f"SELECT owm_ground_list(point_id, x, y, z, device := '{3000 * 'ä'}') FROM pts"
+    with pytest.raises(duckdb.Error, match="device must be 'auto', 'cpu' or 'gpu', got 'ää"):
+        con.execute(query).fetchall()
+
+
 def test_results_go_with_their_query(con):
     con.execute("FROM classify_ground('pts') LIMIT 1").fetchall()
     con.execute("FROM classify_ground('pts')").fetchone()

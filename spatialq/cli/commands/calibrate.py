@@ -17,7 +17,7 @@ def calibrate(
 ) -> None:
     """Measure how fast this machine is, so that the faster device is chosen on it.
 
-    Takes less than a minute, and once a function is compiled; run it on a machine that has nothing
+    Takes less than a minute once all functions are compiled; run it on a machine that has nothing
     else to do.
     """
     from spatialq.workflows.calibration import calibrate as measure

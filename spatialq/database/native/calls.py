@@ -62,12 +62,14 @@ class Call:
         if begun == UNWANTED:  # the optimiser found that no row of the result is needed
             library().spatialq_free(self._number)
         elif begun == TWICE:
+            library().spatialq_free(self._number)
             message = (
                 f"{self._function.name}: its table must not depend on a row of the query "
                 f"around it; an aggregate with GROUP BY can do that"
             )
             raise ValueError(message)
         elif begun != BEGUN:
+            library().spatialq_free(self._number)
             raise MemoryError
         else:
             self.thread.start()
@@ -98,7 +100,7 @@ class Call:
             batch = Exported(rows)
             self._batches.append(batch)
             if not known.spatialq_push(token, batch.array, batch.schema):
-                return
+                raise MemoryError  # or nobody wants the rows, and is not told
             pushed = len(self._batches)
             while known.spatialq_wait_read(token, pushed - AHEAD) < pushed - AHEAD:
                 self._task.check()
@@ -126,19 +128,24 @@ def run(
     error_size: int,
 ) -> int:
     """Run a function for an aggregate: `Run` of extension.c, which has a number for the name."""
+    mine = list(collected[:n])
     try:
         function = catalogue()[name]
         if is_grouped:
-            lists = [_rows_of_group(function, collected[k]) for k in range(n)]
+            lists = []
+            while mine:
+                lists.append(_rows_of_group(function, mine.pop(0)))
             list_of_structs(lists)._export_to_c(array, schema)
         else:
-            for number_of_rows in collected[:n]:
-                _start(function, number_of_rows)
+            while mine:
+                _start(function, mine.pop(0))
     except BaseException as failure:
-        sentence = _sentence(failure)[: error_size - 1]
+        for each in mine:
+            library().spatialq_free(each)
+        sentence = _sentence(failure)[: error_size - 1].decode(errors="ignore").encode()
         ctypes.memmove(error, sentence + b"\0", len(sentence) + 1)
-        return 1
-    return 0
+        return 0
+    return 1
 
 
 def _start(function: Function, number: int) -> None:

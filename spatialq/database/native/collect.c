@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 16, GROWTH = 4, MAX_ROOM = 1 << 18, MIN_SLAB = 1 << 16, SLAB_SIZES = 12 };
+enum { FIRST_ROOM = 16, GROWTH = 4, MAX_ROOM = 1 << 17, MIN_SLAB = 1 << 16, SLAB_SIZES = 12,
+       WORTH_A_BLOCK = 1 << 13 };
 
 /* What a block holds of one column. Without data all its values are NULL. */
 typedef struct {
@@ -94,10 +95,6 @@ EXPORT uint64_t spatialq_keep(uint64_t bytes) {
 
 /* ---- appending ---- */
 
-static bool is_valid(const uint64_t *validity, idx_t row) {
-    return !validity || (validity[row / 64] >> (row % 64) & 1);
-}
-
 static idx_t count_valid(const uint64_t *validity, idx_t from, idx_t n) {
     if (!validity) return n;
     idx_t found = 0, row = from, stop = from + n;
@@ -126,13 +123,13 @@ static Block *add_block(const Layout *layout, Chain *chain) {
 }
 
 static size_t data_size(const Column *column, const Block *block, const Segment *v) {
-    return column->kind == FIXED ? (size_t)column->width * block->room : v->room;
+    return column->kind == KIND_FIXED ? (size_t)column->width * block->room : v->room;
 }
 
 /* Make room for the first value that is not NULL. */
 static bool begin(const Column *column, const Block *block, Segment *v) {
     if (v->data) return true;
-    if (column->kind == FIXED) {
+    if (column->kind == KIND_FIXED) {
         v->data = allocate(data_size(column, block, v));
         if (!v->data) return false;
         memset(v->data, 0, (size_t)column->width * block->rows);
@@ -178,7 +175,7 @@ static bool append_column(const Column *column, Block *block, Segment *v, const 
     if (v->state)
         for (idx_t i = 0; i < n; i++) v->state[at + i] = is_valid(values->validity, from + i);
     v->nulls += n - valid;
-    if (column->kind == FIXED) {
+    if (column->kind == KIND_FIXED) {
         memcpy(v->data + at * column->width,
                (const uint8_t *)values->data + from * column->width, n * column->width);
         return true;
@@ -188,7 +185,7 @@ static bool append_column(const Column *column, Block *block, Segment *v, const 
         if (is_valid(values->validity, from + i)) {
             const uint8_t *bytes;
             uint64_t size;
-            if (column->kind == TEXT) {
+            if (column->kind == KIND_TEXT) {
                 const String *text = (const String *)values->data + from + i;
                 bytes = (const uint8_t *)string_bytes(text);
                 size = text->length;
@@ -263,12 +260,18 @@ bool append(const Layout *layout, Chain *chain, const Values *values, idx_t from
         if (layout->is_ordered) {
             int64_t id = ((const int64_t *)values[0].data)[from];
             bool counts = counts_on(&values[0], from, k);
+            bool goes_on = block->counts && counts && id == id_at(block, block->rows);
+            if (block->counts && counts && !goes_on && block->rows >= WORTH_A_BLOCK) {
+                block = add_block(layout, chain); /* a thread goes on with another part of the table */
+                if (!block) return false;
+                if (k > block->room) k = block->room;
+            }
             if (!note_start(block, &values[0], from)) return false;
             if (!block->rows) {
                 block->counts = counts;
                 block->first_id = id;
-            } else if (block->counts && !(counts && id == id_at(block, block->rows))) {
-                if (!stop_counting(layout, block)) return false;
+            } else if (block->counts && !goes_on && !stop_counting(layout, block)) {
+                return false;
             }
         }
         for (int c = block->counts ? 1 : 0; c < layout->n_columns; c++)
@@ -283,6 +286,7 @@ bool append(const Layout *layout, Chain *chain, const Values *values, idx_t from
 }
 
 void move_rows(State *to, State *from) {
+    to->differs |= from->differs || (to->request && from->request && strcmp(to->request, from->request));
     if (!to->request) {
         to->request = from->request;
         from->request = NULL;
@@ -299,7 +303,7 @@ void move_rows(State *to, State *from) {
 }
 
 static void free_column(const Column *column, const Block *block, Segment *v) {
-    if (column->kind == FIXED) release(v->data, data_size(column, block, v));
+    if (column->kind == KIND_FIXED) release(v->data, data_size(column, block, v));
     else free(v->data);
     free(v->state);
     free(v->ends);
@@ -362,16 +366,17 @@ static void add_piece(Pieces *found, Block *block, uint64_t from, uint64_t stop,
 
 /* Put pieces in ascending order if that makes the whole ascend. A table that does, read by several
    threads, then gives the same rows in the same order as read by one; others stay as they came. */
-static void put_in_order(Pieces *pieces) {
+static bool put_in_order(Pieces *pieces) {
     size_t size = pieces->n * sizeof(Piece);
     Piece *sorted = malloc(size + 1);
-    if (!sorted) return;
+    if (!sorted) return false;
     memcpy(sorted, pieces->pieces, size);
     qsort(sorted, pieces->n, sizeof(Piece), by_first);
     bool ascends = true;
     for (uint64_t k = 1; ascends && k < pieces->n; k++) ascends = sorted[k - 1].last < sorted[k].first;
     if (ascends) memcpy(pieces->pieces, sorted, size);
     free(sorted);
+    return true;
 }
 
 static bool find_pieces(const Layout *layout, const Chain *chain, Pieces *found) {
@@ -387,7 +392,7 @@ static bool find_pieces(const Layout *layout, const Chain *chain, Pieces *found)
         }
         add_piece(found, b, from, b->rows, layout->is_ordered);
     }
-    if (layout->is_ordered) put_in_order(found);
+    if (layout->is_ordered && !put_in_order(found)) return false;
     uint64_t to = 0;
     for (uint64_t k = 0; k < found->n; k++) {
         found->pieces[k].to = to;
@@ -523,7 +528,7 @@ EXPORT void spatialq_copy(int64_t number, int part, int column, uint64_t from, u
 EXPORT void spatialq_copy_bytes(int64_t number, int part, int column, uint8_t *bytes,
                                 int64_t *starts, uint8_t *states) {
     const Collected *c = find_collected(number);
-    if (c && c->layout->columns[column].kind == FIXED) return;
+    if (c && c->layout->columns[column].kind == KIND_FIXED) return;
     int64_t used = 0, row = 0;
     for (uint64_t k = 0; c && k < c->parts[part].n; k++) {
         const Piece *p = &c->parts[part].pieces[k];

@@ -7,7 +7,7 @@
 
 enum { MAX_COLUMNS = 16, PARTS = 2 };
 
-typedef enum { FIXED, TEXT, LIST } Kind;
+typedef enum { KIND_FIXED, KIND_TEXT, KIND_LIST } Kind;
 
 /* What a column holds. */
 typedef struct {
@@ -33,6 +33,7 @@ typedef struct {
 /* The state of an aggregate: one for each group and thread until they are combined. */
 typedef struct {
     char *request; /* what to do with the rows: the aggregate's first argument */
+    bool differs;  /* whether it was not the same for all rows */
     Chain parts[PARTS]; /* rows of the first and the second table of a call */
 } State;
 
@@ -43,6 +44,10 @@ typedef struct {
     const void *elements;           /* of lists */
     const uint64_t *valid_elements; /* of lists */
 } Values;
+
+static inline bool is_valid(const uint64_t *validity, idx_t row) {
+    return !validity || (validity[row / 64] >> (row % 64) & 1);
+}
 
 /* Append rows [from, from + n) of some vectors; false if there is no memory. */
 bool append(const Layout *layout, Chain *chain, const Values *values, idx_t from, idx_t n);

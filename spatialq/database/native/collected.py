@@ -68,8 +68,11 @@ def _numbers(column: tuple[int, int, int], rows: int, kind: str, *, page_locked:
         where = None if states is None else states.ctypes.data
         known.spatialq_copy(*column, *span, values.ctypes.data, where)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(copy, spans(pieces, 4 * threads)))
+    if threads == 1:
+        copy((0, pieces))
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(copy, spans(pieces, 4 * threads)))
     return pa.array(values, mask=None if states is None else states != VALID)
 
 

@@ -6,6 +6,10 @@
 #ifndef SPATIALQ_DUCKDB_API_H
 #define SPATIALQ_DUCKDB_API_H
 
+#ifdef __linux__
+#define _GNU_SOURCE /* for platform.h: pthread_cond_clockwait */
+#endif
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -12,11 +12,11 @@
    The kernel runs in Python: `run` is called with the numbers of what was collected. Rows are
    asked for while the kernel runs: until they are there, f_rows gives a row whose last column,
    ready, is false, so that DuckDB looks whether the query was interrupted. */
-#include <stdio.h>
-#include <string.h>
-
 #include "collect.h"
 #include "results.h"
+
+#include <stdio.h>
+#include <string.h>
 
 const void *api[API_SIZE];
 
@@ -35,8 +35,9 @@ typedef struct {
     bool is_grouped; /* f_aggregate, not f_collect */
 } Aggregate;
 
-/* Run a function on n collected states. Grouped, the array gets n lists, else nothing. 0 if all
-   went well, else `error` holds a sentence. */
+/* Run a function on n collected states, which are Python's from now on. Grouped, the array gets n
+   lists, else nothing. 1 if all went well, else `error` holds a sentence; 0 is also what ctypes
+   gives for an exception that Python did not handle. */
 typedef int (*Run)(int function, bool is_grouped, uint64_t n, const int64_t *collected,
                    struct ArrowArray *array, struct ArrowSchema *schema, char *error,
                    uint64_t error_size);
@@ -61,12 +62,15 @@ static const Aggregate *aggregate_of(Handle info) {
     return duckdb_aggregate_function_get_extra_info(info);
 }
 
-static bool valid(const uint64_t *validity, idx_t row) {
-    return !validity || (validity[row / 64] >> (row % 64) & 1);
+static bool is_same(const char *request, const String *other) {
+    return strlen(request) == other->length && !memcmp(request, string_bytes(other), other->length);
 }
 
 static bool remember(State *state, const String *request) {
-    if (state->request) return true;
+    if (state->request) {
+        state->differs |= !is_same(state->request, request);
+        return true;
+    }
     state->request = malloc(request->length + 1);
     if (!state->request) return false;
     memcpy(state->request, string_bytes(request), request->length);
@@ -88,7 +92,7 @@ static void update(Handle info, Handle chunk, void **states) {
         Handle vector = duckdb_data_chunk_get_vector(chunk, c + 2);
         values[c] = (Values){duckdb_vector_get_data(vector), duckdb_vector_get_validity(vector),
                              NULL, NULL};
-        if (layout->columns[c].kind == LIST) {
+        if (layout->columns[c].kind == KIND_LIST) {
             Handle child = duckdb_list_vector_get_child(vector);
             values[c].elements = duckdb_vector_get_data(child);
             values[c].valid_elements = duckdb_vector_get_validity(child);
@@ -98,9 +102,12 @@ static void update(Handle info, Handle chunk, void **states) {
     for (idx_t i = 0, stop; enough && i < n; i = stop) { /* runs of one state and one part */
         State *state = states[i];
         stop = i + 1;
-        if (valid(has_request, i)) enough = remember(state, &request[i]);
-        if (!valid(has_part, i) || part[i] >= PARTS) continue; /* stands for a table without rows */
-        while (stop < n && states[stop] == state && valid(has_part, stop) && part[stop] == part[i])
+        if (is_valid(has_request, i)) enough = remember(state, &request[i]);
+        if (!enough) break;
+        if (!is_valid(has_part, i) || part[i] >= PARTS) continue; /* stands for a table without rows */
+        while (stop < n && states[stop] == state && is_valid(has_part, stop) && part[stop] == part[i]
+               && (!is_valid(has_request, stop)
+                   || (state->request && is_same(state->request, &request[stop]))))
             stop++;
         enough = enough && append(layout, &state->parts[part[i]], values, i, stop - i);
     }
@@ -121,20 +128,29 @@ static void finalize(Handle info, void **states, Handle result, idx_t n, idx_t o
     int64_t *collected = calloc(n, sizeof *collected);
     bool went_well = collected != NULL;
     for (idx_t i = 0; went_well && i < n; i++)
+        if (((State *)states[i])->differs) {
+            snprintf(error, sizeof error,
+                     "%s_list: the parameters must be the same for all rows of a group",
+                     function->name);
+            went_well = false;
+        }
+    for (idx_t i = 0; went_well && i < n; i++)
         went_well = (collected[i] = keep_collected(&function->layout, states[i])) != 0;
     if (went_well)
+    {
+        strcpy(error, "spatialq: the function could not be run");
         went_well = run(function->number, aggregate->is_grouped, n, collected, &array, &schema, error,
-                        sizeof error) == 0;
+                        sizeof error) == 1 && (array.release || !aggregate->is_grouped);
+    } else {
+        for (idx_t i = 0; collected && i < n; i++) spatialq_free(collected[i]);
+    }
     if (went_well && aggregate->is_grouped) {
         strcpy(error, "spatialq: not enough memory for the result");
         went_well = put(&function->rows, &schema, &array, 0, n, result, offset);
     } else if (went_well) {
         memset((int64_t *)duckdb_vector_get_data(result) + offset, 0, n * sizeof(int64_t));
     }
-    if (!went_well) {
-        for (idx_t i = 0; collected && i < n; i++) spatialq_free(collected[i]);
-        duckdb_aggregate_function_set_error(info, error);
-    }
+    if (!went_well) duckdb_aggregate_function_set_error(info, error);
     if (array.release) array.release(&array);
     if (schema.release) schema.release(&schema);
     free(collected);
@@ -199,8 +215,8 @@ static void init(Handle info) {
     const Plan *plan = duckdb_init_get_bind_data(info);
     int n = (int)duckdb_init_get_column_count(info);
     Reading *reading = malloc(sizeof *reading + n * sizeof(int));
-    const char *why;
-    if (!begin_scan(plan->token, &reading->scan, &why)) {
+    const char *why = "there is not enough memory";
+    if (!reading || !begin_scan(plan->token, &reading->scan, &why)) {
         char error[256];
         snprintf(error, sizeof error, "%s: %s", plan->function->name, why);
         duckdb_init_set_error(info, error);
@@ -214,7 +230,11 @@ static void init(Handle info) {
     duckdb_init_set_max_threads(info, MAX_THREADS);
 }
 
-static void init_thread(Handle info) { duckdb_init_set_init_data(info, calloc(1, sizeof(Span)), free); }
+static void init_thread(Handle info) {
+    Span *span = calloc(1, sizeof *span);
+    if (span) duckdb_init_set_init_data(info, span, free);
+    else duckdb_init_set_error(info, "spatialq: not enough memory");
+}
 
 static void read_rows(Handle info, Handle chunk) {
     Reading *reading = duckdb_function_get_init_data(info);
@@ -224,7 +244,7 @@ static void read_rows(Handle info, Handle chunk) {
         const char *error = NULL;
         switch (next_span(&reading->scan, span, &error)) {
         case ROWS: break;
-        case FAILED: duckdb_function_set_error(info, error); /* fall through */
+        case SCAN_FAILED: duckdb_function_set_error(info, error); /* fall through */
         case END: duckdb_data_chunk_set_size(chunk, 0); return;
         case WAITING:
             for (int k = 0; k < reading->n_columns; k++) {
@@ -264,7 +284,7 @@ static void add_parameter(Handle aggregate, Handle type) {
 
 static Handle column_type(const Column *column) {
     Handle type = duckdb_create_logical_type(column->type);
-    if (column->kind != LIST) return type;
+    if (column->kind != KIND_LIST) return type;
     Handle list = duckdb_create_list_type(type);
     duckdb_destroy_logical_type(&type);
     return list;
@@ -274,6 +294,7 @@ static bool register_aggregate(Handle connection, const Function *function, bool
     char name[96];
     snprintf(name, sizeof name, "%.63s_%s", function->name, is_grouped ? "aggregate" : "collect");
     Aggregate *known = malloc(sizeof *known);
+    if (!known) return false;
     *known = (Aggregate){function, is_grouped};
     Handle made = duckdb_create_aggregate_function();
     duckdb_aggregate_function_set_name(made, name);
@@ -352,7 +373,7 @@ static bool add_declared(Layout *layout, const char *format) {
     bool is_text = type.id == TYPE_VARCHAR, is_known = type.id <= TYPE_DOUBLE || is_text;
     if (is_known)
         layout->columns[layout->n_columns++] = (Column){
-            is_list ? LIST : is_text ? TEXT : FIXED, is_text ? 1 : widths[type.id], type.id};
+            is_list ? KIND_LIST : is_text ? KIND_TEXT : KIND_FIXED, is_text ? 1 : widths[type.id], type.id};
     free_type(&type);
     return is_known;
 }

@@ -21,7 +21,7 @@ _declared: list[str] = []
 @RUN
 def _run(number: int, *arguments: Any) -> int:
     """Run a function for an aggregate; what that needs is imported at the first call."""
-    from spatialq.database.native.calls import run
+    from spatialq.database.native.calls import run  # an exception is an error for the library
 
     return run(_declared[number], *arguments)
 
@@ -43,11 +43,14 @@ def load(con: duckdb.DuckDBPyConnection) -> None:
                 formats = [FORMATS[kind] for kind in given_to(function).values()]
                 rows = pa.list_(_result_type(given_by(function)))
                 exported = Exported(rows)
-                known.spatialq_declare(
+                number = known.spatialq_declare(
                     function.name.encode(), (c_char_p * len(formats))(*formats), len(formats),
                     exported.schema,
                 )  # fmt: skip
                 exported.release()
+                if number != len(_declared):
+                    message = f"the extension cannot have the function {function.name}"
+                    raise OSError(message)
                 _declared.append(function.name)
     con.execute(f"LOAD {literal(str(PATH))}")
 

@@ -8,6 +8,8 @@
 #ifdef _WIN32
 
 #define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <malloc.h>
 #include <windows.h>
 #define EXPORT __declspec(dllexport)
 typedef SRWLOCK Lock;
@@ -44,12 +46,16 @@ static inline void notify(Signal *s) { pthread_cond_broadcast(s); }
 static inline void wait_for(Signal *s, Lock *l) { pthread_cond_wait(s, l); }
 /* False if nobody notified in time. */
 static inline bool wait_briefly(Signal *s, Lock *l, int milliseconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += milliseconds * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    return pthread_cond_timedwait(s, l, &until) != ETIMEDOUT;
+    struct timespec until = {0, milliseconds * 1000000L};
+#ifdef __APPLE__
+    return pthread_cond_timedwait_relative_np(s, l, &until) != ETIMEDOUT;
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* which nobody sets back */
+    until.tv_sec = now.tv_sec + (now.tv_nsec + until.tv_nsec) / 1000000000L;
+    until.tv_nsec = (now.tv_nsec + until.tv_nsec) % 1000000000L;
+    return pthread_cond_clockwait(s, l, CLOCK_MONOTONIC, &until) != ETIMEDOUT;
+#endif
 }
 /* Huge pages where there are some: the page faults of fresh memory cost more than its use. */
 static inline void *allocate_aligned(size_t size) {

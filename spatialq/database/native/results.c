@@ -204,7 +204,7 @@ struct Call {
     Call *next;
     int64_t token;
     int scans;
-    bool is_stream, is_complete, was_scanned;
+    bool is_stream, is_complete, is_failed, was_scanned;
     char *error;
     Batch *first, *last;
 };
@@ -304,9 +304,9 @@ Found next_span(Scan *scan, Span *span, const char **error) {
     }
     Found found = WAITING;
     for (bool waited = false; found == WAITING; waited = true) {
-        if (call->error) {
-            *error = call->error;
-            found = FAILED;
+        if (call->is_failed) {
+            *error = call->error ? call->error : "spatialq: not enough memory";
+            found = SCAN_FAILED;
         } else if (claim(scan, span)) {
             found = ROWS;
         } else if (call->is_complete) {
@@ -349,7 +349,7 @@ EXPORT int spatialq_begin(int64_t token, bool is_stream) {
 }
 
 /* Add rows to a result, which stay with the caller until the call is dropped. False if nobody wants
-   them any more. */
+   them any more, or there is no memory. */
 EXPORT bool spatialq_push(int64_t token, const struct ArrowArray *array,
                           const struct ArrowSchema *schema) {
     Batch *batch = calloc(1, sizeof *batch);
@@ -380,7 +380,8 @@ EXPORT void spatialq_finish(int64_t token) {
 EXPORT void spatialq_fail(int64_t token, const char *error) {
     lock(&calls_lock);
     Call *call = find_call(token);
-    if (call && !call->error) {
+    if (call && !call->is_failed) {
+        call->is_failed = true;
         call->error = copy_text(error);
         notify(&calls_changed);
     }

@@ -45,7 +45,7 @@ typedef struct {
     uint64_t begin, at, stop;
 } Span;
 
-typedef enum { ROWS, WAITING, END, FAILED } Found;
+typedef enum { ROWS, WAITING, END, SCAN_FAILED } Found;
 
 /* Begin to scan the result of a call; false, with a message, if it cannot be scanned. */
 bool begin_scan(int64_t token, Scan *scan, const char **why);

@@ -10,8 +10,9 @@ from spatialq.functions.sql_text import literal
 
 
 def refuse(sentences: Any, values: Any) -> NoReturn:
-    """Fail with the first sentence and the value that it is about."""
-    message = f"{sentences[0]}{values[0].as_py() or ''}"
+    """Fail with the first sentence, and its value if the sentence ends in a space."""
+    sentence, value = sentences[0].as_py(), values[0].as_py()
+    message = f"{sentence}{value}" if sentence.endswith(" ") else sentence
     raise ValueError(message)
 
 
