@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO above(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'above', a, b,
+        'above', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'above',
             model: model,
@@ -62,7 +62,7 @@ CREATE OR REPLACE MACRO below(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'below', a, b,
+        'below', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'below',
             model: model,
@@ -99,7 +99,7 @@ CREATE OR REPLACE MACRO north_of(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'north_of', a, b,
+        'north_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'north',
             model: model,
@@ -136,7 +136,7 @@ CREATE OR REPLACE MACRO south_of(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'south_of', a, b,
+        'south_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'south',
             model: model,
@@ -173,7 +173,7 @@ CREATE OR REPLACE MACRO east_of(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'east_of', a, b,
+        'east_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'east',
             model: model,
@@ -210,7 +210,7 @@ CREATE OR REPLACE MACRO west_of(
 ) AS TABLE
 FROM query(
     direction_sql(
-        'west_of', a, b,
+        'west_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'west',
             model: model,

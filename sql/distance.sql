@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO distance(
 SELECT p.*
 FROM query(
     distance_sql(
-        'distance', a, b,
+        'distance', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: max_distance,
             k: NULL,
@@ -93,7 +93,7 @@ CREATE OR REPLACE MACRO nearest(
 SELECT p.*
 FROM query(
     distance_sql(
-        'nearest', a, b,
+        'nearest', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: NULL,
             k: CASE WHEN k >= 1 THEN k + 1

@@ -29,7 +29,7 @@ CREATE OR REPLACE MACRO intersects_with(
 SELECT p.* EXCLUDE (distance)
 FROM query(
     intersects_with_sql(
-        'intersects_with', a, b,
+        'intersects_with', a::VARCHAR, b::VARCHAR,
         to_json({
             tolerance: tolerance,
             method: method,
@@ -71,7 +71,7 @@ CREATE OR REPLACE MACRO spatial_relations(
 SELECT p.*
 FROM query(
     intersects_with_sql(
-        'spatial_relations', a, b,
+        'spatial_relations', a::VARCHAR, b::VARCHAR,
         to_json({
             tolerance: tolerance,
             method: method,

@@ -68,7 +68,7 @@ SELECT
     m.* EXCLUDE (plane_id)
 FROM query(
     plane_elements_sql(
-        points, elements,
+        points::VARCHAR, elements::VARCHAR,
         to_json({
             kernel: kernel,
             phi_num: phi_num,

@@ -23,12 +23,12 @@ from spatialq.functions.declaration import (
     Size,
     Work,
 )
-from spatialq.planner import calibration, devices, log, memory, process, rates
+from spatialq.planner import calibration, devices, log, process, rates
 from spatialq.planner.estimate import estimate
 from spatialq.planner.plan import plan_call
 from spatialq.planner.rates import Rate, RoadRate, Step
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, memory
 
 GPU = devices.DeviceInfo("gpu", "Imaginary 1", 100, 8 * 2**30, "")
 CPU = devices.DeviceInfo("cpu", "Imaginary 2", 1, 2**40, "")

@@ -4,13 +4,14 @@ import ctypes
 import importlib.util
 import platform
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from spatialq.functions.declaration import Device
-from spatialq.planner import memory
+from spatialq.runtime import memory
 from spatialq.runtime.threads import n_threads
 
 
@@ -43,9 +44,23 @@ def devices() -> list[DeviceInfo]:
     return [cpu(), gpu()]
 
 
+@lru_cache(maxsize=1)
+def _host_free(moment: int) -> int:
+    """Ask for the free memory once in a moment: that takes as long as a very small call."""
+    del moment
+    return memory.host_free()
+
+
 def cpu() -> DeviceInfo:
     """Describe the machine's processor."""
-    return DeviceInfo("cpu", cpu_name(), n_threads(), memory.host_total(), "", memory.host_free())
+    return DeviceInfo(
+        "cpu",
+        cpu_name(),
+        n_threads(),
+        memory.host_total(),
+        "",
+        _host_free(int(4 * time.monotonic())),
+    )
 
 
 @cache

@@ -19,13 +19,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
-from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
 
-from spatialq.runtime import cuda
+from spatialq.runtime import cuda, memory
 
 HUGE_PAGE = 2 << 20
 """Bytes of a huge page; smaller arrays come from `numpy.empty`."""
@@ -105,17 +104,7 @@ def limit() -> int:
 
 @cache
 def _default_limit() -> int:
-    return min(int(_available() * SHARE), MOST)
-
-
-def _available() -> int:
-    """Bytes of main memory that a process could still get; the whole memory if nobody says."""
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return MOST
+    return min(int((memory.host_free() or MOST) * SHARE), MOST)
 
 
 class _Buffer:

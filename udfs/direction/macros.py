@@ -29,7 +29,7 @@ def _of_sets(direction: str) -> Macro:
         (*SETS, *CHOSEN, DEVICE),
         f"""FROM query(
     direction_sql(
-        '{name}', a, b,
+        '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
 )""",

@@ -27,7 +27,7 @@ def of_sets(name: str, **fixed: object) -> str:
     return f"""SELECT p.*
 FROM query(
     distance_sql(
-        '{name}', a, b,
+        '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
 ) AS p"""

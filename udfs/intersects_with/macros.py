@@ -18,7 +18,7 @@ def of_sets(name: str, columns: str, **fixed: object) -> str:
     return f"""SELECT {columns}
 FROM query(
     intersects_with_sql(
-        '{name}', a, b,
+        '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
 ) AS p

@@ -35,7 +35,7 @@ MACROS = (
     m.* EXCLUDE (plane_id)
 FROM query(
     plane_elements_sql(
-        points, elements,
+        points::VARCHAR, elements::VARCHAR,
         to_json({indent(struct(PARAMETERS), 2)})
     )
 ) AS m

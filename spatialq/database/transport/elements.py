@@ -95,9 +95,12 @@ def _set_of(
 def _query(
     function: Function, road: Road, caller: str, a: str | None, b: str | None, text: str
 ) -> str:
-    if a is None:
-        message = f"{caller}: a must be the name of a table of elements, got NULL"
-        raise ValueError(message)
+    for argument, name in (("a", a), ("b", b)):
+        if name == "" or (name is None and argument == "a"):
+            got = "NULL" if name is None else "''"
+            message = f"{caller}: {argument} must be the name of a table of elements, got {got}"
+            raise ValueError(message)
+    assert a is not None
     request = Request.new(text, within=b is None)
     request.choose(function)  # wrong ones are rejected while the query is bound
     sources = []
