@@ -408,6 +408,27 @@ def test_instances_have_pins_of_their_own(con):
         assert not spatialq.unpin(other, "none")
 
 
+@pytest.mark.parametrize(
+    ("kind", "other", "using"),
+    [
+        ("BIGINT", "DECIMAL(18, 2)", "z / 100"),
+        ("DECIMAL(9, 2)", "DECIMAL(9, 3)", "z / 10"),
+        ("INTEGER", "UINTEGER", "(z + 4294967296) % 4294967296"),
+    ],
+)
+def test_a_type_that_keeps_the_digits_is_a_change(kind, other, using):
+    """The hash of a number is that of how it is stored, without its scale."""
+    with spatialq.connect() as con:
+        con.execute(f"CREATE TABLE t AS SELECT range AS point_id, 1e0 * range AS x, 0e0 AS y, "
+                    f"(-range)::{kind} AS z FROM range(50)")  # fmt: skip
+        spatialq.pin(con, "t")
+        con.execute(f"ALTER TABLE t ALTER z TYPE {other} USING ({using})::{other}")
+        query = "FROM owm_ground('t', min_points := 1) ORDER BY ALL"
+        found = con.execute(query).fetchall()
+        spatialq.unpin(con, "t")
+        assert found == con.execute(query).fetchall()
+
+
 def test_pins_go_when_the_database_is_closed(tmp_path):
     before = set(pins._pins)
     con, other = (spatialq.connect(tmp_path / "t.duckdb") for _ in range(2))
@@ -421,6 +442,8 @@ def test_pins_go_when_the_database_is_closed(tmp_path):
     other.close()
     del other
     gc.collect()
+    with spatialq.connect() as con:
+        spatialq.unpin(con, "nothing")  # looks for databases that were closed
     assert set(pins._pins) == before
     with spatialq.connect() as con:  # closed, but not collected
         con.execute("CREATE TABLE t AS SELECT 1 AS point_id, 2.0 AS x, 3.0 AS y, 4.0 AS z")

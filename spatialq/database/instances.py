@@ -3,14 +3,17 @@
 import itertools
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import duckdb
 
 _numbers = itertools.count(1)
-_lock = threading.RLock()  # a finalizer may run while its own thread holds it
+_lock = threading.Lock()
 _on_close: "list[Callable[[int], None]]" = []
+_left: "deque[Instance]" = deque()
+"""Instances of which a connection was collected, to be looked at by `settle`."""
 
 
 class Instance:
@@ -36,15 +39,25 @@ class Instance:
             if con in self._connections:
                 return
             self._connections.add(con)
-        weakref.finalize(con, self.close_if_unused).atexit = False
+        # it may run in any moment, also while this thread holds a lock
+        weakref.finalize(con, _left.append, self).atexit = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether one of its connections is left, open or not."""
+        return len(self._connections) > 0
 
     def close_if_unused(self) -> None:
-        """Tell those that keep something for the instance, once all its connections are closed."""
+        """Close the instance once all its connections are closed."""
         with _lock:
             known = list(self._connections)
         if not any(map(_is_open, known)):
-            for forget in _on_close:
-                forget(self.number)
+            self.close()
+
+    def close(self) -> None:
+        """Tell those that keep something for the instance."""
+        for forget in _on_close:
+            forget(self.number)
 
 
 _instances: list[Instance] = []
@@ -59,6 +72,7 @@ def new() -> Instance:
 
 def of(con: duckdb.DuckDBPyConnection) -> Instance:
     """Give the instance of a connection on which the functions are, and note the connection."""
+    close_unused()
     with con.cursor() as cursor:  # outside of the transaction of the connection
         (number,) = cursor.execute("SELECT spatialq_instance(0)").fetchall()[0]
     instance = next(each for each in _instances if each.number == number)
@@ -66,8 +80,17 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     return instance
 
 
+def settle() -> None:
+    """Close the instances of which no connection is left; also for queries that are under way."""
+    while _left:
+        instance = _left.popleft()
+        if not instance.is_used:
+            instance.close()
+
+
 def close_unused() -> None:
     """Look for instances whose connections were closed."""
+    settle()
     for instance in _instances:
         instance.close_if_unused()
 

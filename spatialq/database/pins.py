@@ -137,12 +137,16 @@ def fingerprint(columns: Sequence[str]) -> str:
 
     It is a sum of hashes of rows, 0 for none. A hash of several columns is hashed once more:
     DuckDB combines their hashes by XOR, in which a value that two rows exchange may cancel out.
+    Numbers are hashed as kernels get them: the hash of a decimal is that of its digits.
     """
-    return f"coalesce(sum(hash(hash({', '.join(columns)}))), 0)::VARCHAR"
+    kinds = {"point_id": "BIGINT", "x": "DOUBLE", "y": "DOUBLE", "z": "DOUBLE"}
+    values = (f"{name}::{kinds[name]}" if name in kinds else name for name in columns)
+    return f"coalesce(sum(hash(hash({', '.join(values)}))), 0)::VARCHAR"
 
 
 def _may_be_pinned(table: str, key: str) -> bool:
     """Whether columns are pinned under a name, in any instance: a guess, made while binding."""
+    instances.settle()
     with _lock:
         return any(
             key in each.contents and each.name.casefold() == table.casefold()
@@ -163,7 +167,8 @@ def fixed_table(table: str) -> str | None:
     here = " AND ".join(f"lower(t.{column}) = lower({literal(part)})" for column, part in names)
     return (
         "(SELECT any_value(t.database_oid || '/' || t.table_oid) FROM duckdb_tables() AS t "
-        f"JOIN duckdb_databases() AS d USING (database_oid) WHERE d.readonly AND {here})"
+        "JOIN duckdb_databases() AS d USING (database_oid) "
+        f"WHERE d.readonly AND d.type = 'duckdb' AND {here})"
     )
 
 

@@ -361,6 +361,49 @@ def test_the_parameters_of_a_group_must_be_the_same(con, road):
     assert len(there.execute(query.format("z + 1")).fetchall()) == 7
 
 
+@pytest.mark.parametrize("frame", ["ROWS 99 PRECEDING", "ROWS UNBOUNDED PRECEDING"])
+def test_a_window_frame_is_right_or_an_error(con, frame):
+    query = (
+        f"SELECT len(plane_points_list(point_id, x, y, z) OVER (ORDER BY point_id {frame})), "
+        f"count(*) OVER (ORDER BY point_id {frame}) FROM pts WHERE point_id < 300"
+    )
+    try:
+        assert all(found == wanted for found, wanted in con.execute(query).fetchall())
+    except duckdb.Error as error:
+        assert "plane_points_list: a window frame cannot be used" in str(error)  # noqa: PT017
+
+
+def test_a_fork_after_use_works(con):
+    code = """
+import multiprocessing, spatialq
+def count(_):
+    con = spatialq.connect()
+    con.execute("CREATE TABLE p AS SELECT range AS point_id, 1e0 * range AS x, 0e0 AS y, 0e0 AS z "
+                "FROM range(2000)")
+    return con.execute("SELECT count(*) FROM classify_ground('p')").fetchall()
+if __name__ == "__main__":
+    first = count(0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(count, range(4)).get(timeout=60) == [first] * 4
+    print("done")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.stdout.endswith("done\n"), ended.stderr
+
+
+def test_a_macro_with_such_a_name_is_no_extension():
+    with duckdb.connect() as con:
+        con.execute("CREATE MACRO garbage_collect(x) AS x")
+        con.execute("CREATE MACRO build_lod_collect(x) AS x")
+        spatialq.install(con)
+        assert not loading.is_loaded(con)
+        con.execute("CREATE TABLE p AS SELECT range AS point_id, 1.0 * range AS x, 0.0 AS y, "
+                    "0.0 AS z FROM range(9)")  # fmt: skip
+        assert con.sql("SELECT count(*) FROM classify_ground('p')").fetchall() == [(9,)]
+
+
 def test_a_callback_that_fails_early_is_an_error(con, monkeypatch):
     monkeypatch.setitem(sys.modules, "spatialq.database.native.calls", None)
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)

@@ -7,6 +7,7 @@ asks for its result.
 
 import atexit
 import ctypes
+import os
 import threading
 from typing import Any
 
@@ -183,8 +184,24 @@ def _watch() -> None:
             call.drop()
 
 
-_watcher = threading.Thread(target=_watch, name="spatialq results", daemon=True)
-_watcher.start()
+def _start_watcher() -> threading.Thread:
+    watcher = threading.Thread(target=_watch, name="spatialq results", daemon=True)
+    watcher.start()
+    return watcher
+
+
+def _begin_anew() -> None:
+    """Forget what belongs to the process that was forked, and watch in this one."""
+    global _lock, _watcher
+    library().spatialq_forked()
+    _lock = threading.Lock()
+    _calls.clear()
+    _watcher = _start_watcher()
+
+
+_watcher = _start_watcher()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 @atexit.register

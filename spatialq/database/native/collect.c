@@ -286,6 +286,8 @@ bool append(const Layout *layout, Chain *chain, const Values *values, idx_t from
 }
 
 void move_rows(State *to, State *from) {
+    to->is_wrong |= from->is_wrong || from->is_taken;
+    from->is_taken = true;
     to->differs |= from->differs || (to->request && from->request && strcmp(to->request, from->request));
     if (!to->request) {
         to->request = from->request;
@@ -442,6 +444,14 @@ EXPORT void spatialq_free(int64_t number) {
     if (c) *at = c->next;
     unlock(&collected_lock);
     if (c) free_collected(c);
+}
+
+void forget_all_collected(void) {
+    slab_lock = (Lock)LOCK_INIT;
+    collected_lock = (Lock)LOCK_INIT;
+    memset(free_slabs, 0, sizeof free_slabs); /* a list of them may be half changed */
+    kept_bytes = 0;
+    all_collected = NULL;
 }
 
 /* How many states Python has not freed. */

@@ -34,6 +34,8 @@ typedef struct {
 typedef struct {
     char *request; /* what to do with the rows: the aggregate's first argument */
     bool differs;  /* whether it was not the same for all rows */
+    bool is_taken; /* whether the rows went to another state: then they are not here any more */
+    bool is_wrong; /* whether rows were wanted that had gone to another state */
     Chain parts[PARTS]; /* rows of the first and the second table of a call */
 } State;
 
@@ -62,5 +64,8 @@ int64_t keep_collected(const Layout *layout, State *state);
 
 /* Free what Python has not freed, or ignore a number that is not known. */
 EXPORT void spatialq_free(int64_t number);
+
+/* Begin anew in a fork: what its parent's threads held cannot be used. */
+void forget_all_collected(void);
 
 #endif

@@ -127,13 +127,16 @@ static void finalize(Handle info, void **states, Handle result, idx_t n, idx_t o
     char error[4096] = "spatialq: not enough memory for the rows";
     int64_t *collected = calloc(n, sizeof *collected);
     bool went_well = collected != NULL;
-    for (idx_t i = 0; went_well && i < n; i++)
-        if (((State *)states[i])->differs) {
-            snprintf(error, sizeof error,
-                     "%s_list: the parameters must be the same for all rows of a group",
-                     function->name);
-            went_well = false;
-        }
+    for (idx_t i = 0; went_well && i < n; i++) {
+        const State *state = states[i];
+        /* frames of a window share states, of which each combination takes the rows away */
+        const char *why = state->is_wrong || state->is_taken
+                              ? "a window frame cannot be used, use GROUP BY"
+                          : state->differs ? "the parameters must be the same for all rows of a group"
+                                           : NULL;
+        if (why) snprintf(error, sizeof error, "%s_list: %s", function->name, why);
+        went_well = !why;
+    }
     for (idx_t i = 0; went_well && i < n; i++)
         went_well = (collected[i] = keep_collected(&function->layout, states[i])) != 0;
     if (went_well)

@@ -1,5 +1,7 @@
 #include "results.h"
 
+#include "collect.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -441,4 +443,14 @@ EXPORT int64_t spatialq_count_calls(void) {
     for (Call *c = calls; c; c = c->next) n++;
     unlock(&calls_lock);
     return n;
+}
+
+/* Begin anew in a fork, which has neither the threads nor the queries of its parent. */
+EXPORT void spatialq_forked(void) {
+    calls_lock = (Lock)LOCK_INIT;
+    calls_changed = (Signal)SIGNAL_INIT;
+    calls = dropped = NULL;
+    plans = NULL;
+    is_stopped = false;
+    forget_all_collected();
 }
