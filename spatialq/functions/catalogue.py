@@ -84,7 +84,7 @@ class Function:
 
     def has_kernel(self, device: Device) -> bool:
         """Whether there is a kernel for this device; does not import it."""
-        return importlib.util.find_spec(f"spatialq.udfs.{self.folder}.{device}") is not None
+        return _is_there(f"spatialq.udfs.{self.folder}.{device}")
 
     def kernel(self, device: Device) -> Callable[..., dict[str, Any]]:
         """Give the kernel for a device, whose result is the columns of this function."""
@@ -107,6 +107,11 @@ class Function:
         module = importlib.import_module(f"spatialq.udfs.{self.folder}.{device}")
         run: Callable[..., dict[str, Any]] = module.run
         return run
+
+
+@cache
+def _is_there(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 @cache

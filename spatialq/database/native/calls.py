@@ -17,6 +17,7 @@ from spatialq.database.transport.answers import answers
 from spatialq.database.transport.arrow import list_of_structs
 from spatialq.database.transport.columns import given_to
 from spatialq.database.transport.request import Request
+from spatialq.execution.call import stoppable
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.planner import devices
 from spatialq.runtime import progress
@@ -133,9 +134,7 @@ def run(
     try:
         function = catalogue()[name]
         if is_grouped:
-            lists = []
-            while mine:
-                lists.append(_rows_of_group(function, mine.pop(0)))
+            lists = _rows_of_groups(function, mine)
             list_of_structs(lists)._export_to_c(array, schema)
         else:
             while mine:
@@ -156,6 +155,21 @@ def _start(function: Function, number: int) -> None:
         library().spatialq_free(number)
     else:
         Call(function, Request.of(text.decode()), number).start()
+
+
+def _rows_of_groups(function: Function, numbers: list[int]) -> list[Any]:
+    """Run the kernel on groups, of which each leaves the list: Ctrl-C ends that between two."""
+    task = progress.Task()
+
+    def work() -> list[Any]:
+        found = []
+        while numbers:
+            task.check()
+            found.append(_rows_of_group(function, numbers.pop(0)))
+        return found
+
+    with progress.running(task):
+        return stoppable(work)
 
 
 def _rows_of_group(function: Function, number: int) -> Any:
