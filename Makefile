@@ -67,7 +67,7 @@ lock:
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --upgrade --no-annotate --no-header --quiet --output-file constraints.txt
 
-.venv/.ready: pyproject.toml constraints.txt
+.venv/.ready: pyproject.toml constraints.txt setup.py $(wildcard spatialq/database/native/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit("spatialq needs Python 3.11 or newer, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
