@@ -209,7 +209,8 @@ def test_a_first_call_pays_for_the_device_and_the_next_of_a_function_for_its_cod
     assert seconds("gpu", started=True, loaded=True) == pytest.approx(0.01)
 
 
-def test_calls_load_what_they_use_once():
+def test_calls_load_what_they_use_once(monkeypatch):
+    monkeypatch.setattr(process, "_loaded", set())  # other tests may have used the host's GPU
     x = np.arange(4.0)
     spatialq.run("owm_ground", x, x, x, device="cpu")
     assert process.is_loaded("owm_ground", "cpu")
