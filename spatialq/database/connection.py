@@ -108,9 +108,8 @@ def install(con: duckdb.DuckDBPyConnection) -> None:
         If DuckDB is older than 2.0.
     """
     _require_version()
-    with (
-        con.cursor() as cursor
-    ):  # a transaction of the caller's must not begin before the functions
+    # by a cursor: a transaction of the caller's must not begin before the functions
+    with con.cursor() as cursor:
         road: Road = "native" if loading.is_loaded(cursor) else "lists"
     with _lock:  # two threads that create the same entry get a catalog conflict
         instance = _install_functions(con, road)

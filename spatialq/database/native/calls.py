@@ -64,14 +64,12 @@ class Call:
         if begun == UNWANTED:  # the optimiser found that no row of the result is needed
             library().spatialq_free(self._number)
         elif begun == TWICE:
-            library().spatialq_free(self._number)
             message = (
                 f"{self._function.name}: its table must not depend on a row of the query "
                 f"around it; an aggregate with GROUP BY can do that"
             )
             raise ValueError(message)
         elif begun != BEGUN:
-            library().spatialq_free(self._number)
             raise MemoryError
         else:
             self.thread.start()
@@ -94,20 +92,22 @@ class Call:
     def _push_all(self) -> None:
         known, token = library(), self._request.token
         columns = given_to(self._function)
+        progress.stage("rows to columns", 0.1)
         page_locked = self._request.options.get("device") != "cpu" and not devices.gpu().problem
         parts = [
             take(self._number, part, columns, page_locked=page_locked) for part in range(PARTS)
         ]
+        progress.stage("call", 1.0)
         for rows in answers(self._function, self._request, parts):
             batch = Exported(rows)
             self._batches.append(batch)
             if not known.spatialq_push(token, batch.array, batch.schema):
                 raise MemoryError  # or nobody wants the rows, and is not told
-            pushed = len(self._batches)
-            while known.spatialq_wait_read(token, pushed - AHEAD) < pushed - AHEAD:
-                self._task.check()
-            for done in self._batches[: max(0, pushed - AHEAD)]:
-                done.release()
+            behind = len(self._batches) - AHEAD
+            if behind > 0:
+                while known.spatialq_wait_read(token, behind) < behind:
+                    self._task.check()
+                self._batches[behind - 1].release()
         known.spatialq_finish(token)
 
     def _end(self) -> None:
@@ -137,8 +137,9 @@ def run(
             lists = _rows_of_groups(function, mine)
             list_of_structs(lists)._export_to_c(array, schema)
         else:
-            while mine:
-                _start(function, mine.pop(0))
+            while mine:  # what was started is not ours any more
+                _start(function, mine[0])
+                del mine[0]
     except BaseException as failure:
         for each in mine:
             library().spatialq_free(each)

@@ -1,7 +1,6 @@
 """What a query collected, as Arrow arrays."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow.compute as pc
 from spatialq.data.columns import NUMPY_TYPES
 from spatialq.database.native.library import library
 from spatialq.runtime import buffers
-from spatialq.runtime.threads import n_threads, spans
+from spatialq.runtime.threads import n_threads, spans, workers
 
 VALID, PARTIAL = 1, 2
 """States of a value, as in collect.c: not NULL; a list with NULL among its elements."""
@@ -68,11 +67,8 @@ def _numbers(column: tuple[int, int, int], rows: int, kind: str, *, page_locked:
         where = None if states is None else states.ctypes.data
         known.spatialq_copy(*column, *span, values.ctypes.data, where)
 
-    if threads == 1:
-        copy((0, pieces))
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(copy, spans(pieces, 4 * threads)))
+    with workers(threads) as pool:
+        pool.map(copy, spans(pieces, 1 if threads == 1 else 4 * threads))
     return pa.array(values, mask=None if states is None else states != VALID)
 
 

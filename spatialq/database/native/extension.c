@@ -139,8 +139,7 @@ static void finalize(Handle info, void **states, Handle result, idx_t n, idx_t o
     }
     for (idx_t i = 0; went_well && i < n; i++)
         went_well = (collected[i] = keep_collected(&function->layout, states[i])) != 0;
-    if (went_well)
-    {
+    if (went_well) {
         strcpy(error, "spatialq: the function could not be run");
         went_well = run(function->number, aggregate->is_grouped, n, collected, &array, &schema, error,
                         sizeof error) == 1 && (array.release || !aggregate->is_grouped);

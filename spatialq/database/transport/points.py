@@ -38,8 +38,6 @@ from spatialq.runtime.cuda import on_gpu
 
 MAX_ROWS = 2**31 - 1
 """Of a table on the road of lists, whose offsets have 32 bits."""
-
-
 MANY_ROWS = 1_000_000
 """From which on the extension is worth a hint."""
 
