@@ -6,8 +6,12 @@ list a column, which travel as JSON.
 
 from typing import Any
 
-from spatialq.io.ifc.columns import CLASSIFICATIONS, GEOREFERENCE, MATERIALS, OBJECTS
-from spatialq.io.ifc.properties import PropertyReader, unit_name
+from spatialq.io.ifc.classifications import read_classifications
+from spatialq.io.ifc.columns import OBJECTS
+from spatialq.io.ifc.materials import material_table, read_materials
+from spatialq.io.ifc.project import georeference, project
+from spatialq.io.ifc.properties import PropertyReader
+from spatialq.io.ifc.units import metres, unit_name
 
 Columns = dict[str, list[Any]]
 
@@ -89,27 +93,13 @@ def describe(model: Any) -> dict[str, Any]:
         "products": read_products(model, up, types, reader),
         "tables": {
             "relations": relations,
-            "properties": reader.long_table(),
-            "objects": {name: [] for name in OBJECTS if name != "file_name"},
-            "materials": {name: [] for name in MATERIALS if name != "file_name"},
-            "classifications": {name: [] for name in CLASSIFICATIONS if name != "file_name"},
+            "properties": reader.packed(),
+            "objects": {name: [] for name in OBJECTS if name not in ("properties", "file_name")},
+            "materials": material_table(model, types, metres(length)),
+            "classifications": read_classifications(model, types),
             "models": project(model, reader),
         },
     }
-
-
-def project(model: Any, reader: PropertyReader) -> Columns:
-    """Describe the model itself: the one row of the table of models."""
-    length = reader.units.get("LENGTHUNIT")
-    row = {
-        "name": next((project.Name for project in model.by_type("IfcProject")), None),
-        "ifc_schema": model.schema_identifier,
-        "length_unit": unit_name(length) if length is not None else None,
-        "length_unit_metres": metres(length),
-        "true_north": None,
-        **(georeference(model, reader) or dict.fromkeys(GEOREFERENCE)),
-    }
-    return {name: [value] for name, value in row.items()}
 
 
 def listed(value: Any) -> tuple[Any, ...]:
@@ -193,7 +183,7 @@ def read_products(
     """Read the attributes of every product that has a representation."""
     names = (
         "step_id", "global_id", "ifc_class", "name", "description", "type_name", "storey",
-        "building", "material", "properties",
+        "building", "material",
     )  # fmt: skip
     columns: Columns = {name: [] for name in names}
     materials = read_materials(model)
@@ -213,7 +203,6 @@ def read_products(
             storey,
             building,
             materials.get(step_id) or (materials.get(kind.id()) if kind is not None else None),
-            reader.as_json(step_id),
         )
         for name, value in zip(names, row, strict=True):
             columns[name].append(value)
@@ -233,93 +222,3 @@ def locate(step_id: int, up: dict[int, Any]) -> tuple[Any, Any]:
             building = above.Name
         above = up.get(above.id())
     return storey, building
-
-
-def read_materials(model: Any) -> dict[int, str]:
-    """Name the materials of each object and type: layers, profiles, constituents by comma."""
-    found: dict[int, str] = {}
-    names: dict[int, str] = {}
-    for relation in model.by_type("IfcRelAssociatesMaterial"):
-        material = relation.RelatingMaterial
-        if material is None:
-            continue
-        if material.id() not in names:
-            names[material.id()] = ", ".join(dict.fromkeys(material_names(material)))
-        for related in listed(relation.RelatedObjects):
-            if names[material.id()]:
-                found[related.id()] = names[material.id()]
-    return found
-
-
-def material_names(material: Any) -> list[str]:
-    """List the names of the single materials that a material definition is made of."""
-    if material.is_a("IfcMaterial"):
-        return [material.Name] if material.Name else []
-    for attribute in (
-        "ForLayerSet", "ForProfileSet", "MaterialLayers", "MaterialProfiles",
-        "MaterialConstituents", "Materials", "Material",
-    ):  # fmt: skip
-        parts = listed(getattr(material, attribute, None))
-        if parts:
-            return [name for part in parts for name in material_names(part)]
-    return []
-
-
-def metres(unit: Any) -> float | None:
-    """Give the length of a unit of length in metres."""
-    if unit is None:
-        return None
-    import ifcopenshell.util.unit as units
-
-    factor = 1.0
-    while unit.is_a("IfcConversionBasedUnit"):
-        factor *= unit.ConversionFactor.ValueComponent.wrappedValue
-        unit = unit.ConversionFactor.UnitComponent
-    return float(factor * units.get_prefix_multiplier(getattr(unit, "Prefix", None)))
-
-
-def georeference(model: Any, reader: PropertyReader) -> dict[str, Any] | None:
-    """Read where the model's origin lies on the map; the meshes are not moved there.
-
-    IFC4 and later say it in IfcMapConversion and IfcProjectedCRS, IFC2x3 by convention in the
-    property sets ePSet_MapConversion and ePSet_ProjectedCRS of the project or site.
-    """
-    keys = {
-        "eastings": "Eastings",
-        "northings": "Northings",
-        "orthogonal_height": "OrthogonalHeight",
-        "x_axis_abscissa": "XAxisAbscissa",
-        "x_axis_ordinate": "XAxisOrdinate",
-        "scale": "Scale",
-    }
-    if model.schema != "IFC2X3":
-        for conversion in model.by_type("IfcMapConversion"):
-            crs = conversion.TargetCRS
-            unit = getattr(crs, "MapUnit", None)
-            found = {key: getattr(conversion, name) for key, name in keys.items()}
-            return found | {
-                "crs_name": crs.Name if crs is not None else None,
-                "map_unit": unit_name(unit) if unit is not None else None,
-            }
-        return None
-    for owner in (*model.by_type("IfcProject"), *model.by_type("IfcSite")):
-        sets = {name.lower(): values for name, values in reader.merged(owner.id()).items()}
-        conversion = sets.get("epset_mapconversion")
-        if conversion is not None:
-            crs = sets.get("epset_projectedcrs", {})
-            found = {key: number(conversion.get(name)) for key, name in keys.items()}
-            return found | {"crs_name": text(crs.get("Name")), "map_unit": text(crs.get("MapUnit"))}
-    return None
-
-
-def number(value: Any) -> float | None:
-    """Give the number of a property, which may be text in IFC2x3 files."""
-    try:
-        return float(value.value)
-    except (AttributeError, TypeError, ValueError):
-        return None
-
-
-def text(value: Any) -> str | None:
-    """Give a property as text."""
-    return None if value is None or value.value is None else str(value.value)
