@@ -74,6 +74,11 @@ LOG = {
     "road": "VARCHAR",
     "road_seconds": "DOUBLE",
 }
+LINEAGE = dict.fromkeys(("ifc_class", "supertype", "ifc_schema"), "VARCHAR")
+INVERSE_ATTRIBUTES = dict.fromkeys(
+    ("ifc_schema", "ifc_class", "inverse_attribute", "relation_class", "relation_attribute"),
+    "VARCHAR",
+)
 PLAN = {
     "device": "VARCHAR",
     "chosen": "BOOLEAN",
@@ -157,6 +162,25 @@ ENGINE = (
             ("properties", ifc.PROPERTIES),
             ("errors", ifc.ERRORS),
             ("models", ifc.MODELS),
+        )
+    ),
+    SqlFunction(
+        "spatialq_ifc_subtypes",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR[]",
+        f"{READERS}.ifc_classes:subtypes",
+        volatile=False,
+    ),
+    *(
+        SqlFunction(
+            f"spatialq_ifc_{name}_udf",
+            ("INTEGER",),
+            _list_of(columns),
+            f"{READERS}.ifc_classes:{name}_table",
+        )
+        for name, columns in (
+            ("lineage", LINEAGE),
+            ("inverse_attributes", INVERSE_ATTRIBUTES),
         )
     ),
     SqlFunction(
