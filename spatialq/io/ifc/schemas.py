@@ -130,7 +130,7 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
     """
     top = known_class("is_a", "supertype", supertype)
     names = {top, TWINS.get(top, top)}
-    anywhere = frozenset().union(
+    anywhere = frozenset[str]().union(
         *(schema.subtypes(name) for schema in schemas().values() for name in names)
     )
     if ifc_schema is None:
@@ -139,7 +139,7 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
     own = {top} if top in schema else names & schema.keys()
     if not own:
         return anywhere
-    return schema.subtypes(own.pop()) | (anywhere - schema.keys())
+    return anywhere - schema.keys() | schema.subtypes(own.pop())
 
 
 @cache
