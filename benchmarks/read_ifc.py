@@ -34,10 +34,10 @@ print(count)
 
 READ = """
 import sys
-from spatialq.io.ifc import read_model
+from spatialq.io.ifc.model import read_model
 
 workers = int(sys.argv[2]) or None
-print(read_model(sys.argv[1], workers=workers).elements.num_rows)
+print(read_model(sys.argv[1], workers=workers).tables["elements"].num_rows)
 """
 
 

@@ -18,12 +18,13 @@ from spatialq.errors import FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
+from spatialq.io.ifc.columns import TABLES, Geometry
 from spatialq.io.source import Box, Progress, Source
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
-RESERVED = (INCOMING, "spatialq_sources", "relations", "properties", "load_errors")
+RESERVED = (INCOMING, "spatialq_sources", *(name for name in TABLES if name != "elements"))
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
 SUFFIXES = {
     ".las": "las",
@@ -72,6 +73,7 @@ def load(
     *,
     crs: str | None = None,
     columns: Sequence[str] | None = None,
+    geometry: Geometry = "auto",
     progress: Progress | None = None,
 ) -> list[SourceRecord]:
     """Load point clouds, grids and building models into tables.
@@ -87,13 +89,15 @@ def load(
         Files or patterns.
     table : str, optional
         Name of the table; by default `points`, `grid` or `elements`. A building model also
-        fills `<table>_relations` and `<table>_properties` (by default `relations` and
-        `properties`), and `load_errors`.
+        fills `<table>_objects`, `<table>_relations`, `<table>_properties` and so on (by default
+        `objects`, `relations`, `properties`), and `load_errors`.
     crs : str, optional
         Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say, or
         say it wrongly.
     columns : sequence of str, optional
         Only these columns of point clouds and grids.
+    geometry : 'auto', 'exact' or 'none'
+        Which library makes the meshes of building models; 'none' loads everything else only.
     progress : callable, optional
         Called with file, rows so far and rows in all.
 
@@ -136,7 +140,7 @@ def load(
                 with _one_file, transaction(con):
                     _refuse_mixing(con, name, file, kind)
                     if kind == "ifc":
-                        record = _load_model(con, file, table, caught)
+                        record = _load_model(con, file, table, geometry, caught)
                     else:
                         record = _load_rows(con, file, kind, name, given, columns, progress, caught)
                     sources.add(con, record)
@@ -225,28 +229,26 @@ def _load_model(
     con: duckdb.DuckDBPyConnection,
     file: Path,
     table: str | None,
+    geometry: Geometry,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
-    from spatialq.database.readers.ifc_models import failed_products, read_model
+    from spatialq.database.readers.ifc_models import failed_products, table_name
+    from spatialq.io.ifc.model import read_model
 
-    model = read_model(file)
+    model = read_model(file, geometry=geometry)
     for warning in (*model.warnings, *failed_products(model)):
         warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
-    elements = table or DEFAULT_TABLES["ifc"]
-    prefix = "" if table is None else f"{table}_"
-    for name, rows in (
-        (elements, model.elements),
-        (f"{prefix}relations", model.relations),
-        (f"{prefix}properties", model.properties),
-        ("load_errors", model.load_errors),
-    ):
+    for name, rows in model.tables.items():
         con.register(INCOMING, rows)
-        _insert(con, name, grows=False)
+        if table is None or name == "load_errors":
+            _insert(con, name, grows=False)
+        else:
+            _insert(con, table_name(table, name), grows=False)
     return SourceRecord(
-        table=elements,
+        table=table or DEFAULT_TABLES["ifc"],
         path=str(file.resolve()),
         kind="ifc",
-        rows=0 if model.elements is None else model.elements.num_rows,
+        rows=model.tables["elements"].num_rows if geometry != "none" else 0,
         crs=None,
         georeference=None if model.georeference is None else json.dumps(model.georeference),
         warnings=[str(warning.message) for warning in caught],

@@ -152,17 +152,12 @@ ENGINE = (
     *(
         SqlFunction(
             f"spatialq_ifc_{name}",
-            ("VARCHAR", "DOUBLE"),
+            ("VARCHAR", "DOUBLE", "VARCHAR"),
             _list_of(columns),
-            f"{READERS}.ifc:read_ifc_{name}",
+            f"{READERS}.ifc:read_ifc_table",
+            (name,),
         )
-        for name, columns in (
-            ("elements", ifc.ELEMENTS),
-            ("relations", ifc.RELATIONS),
-            ("properties", ifc.PROPERTIES),
-            ("errors", ifc.ERRORS),
-            ("models", ifc.MODELS),
-        )
+        for name, columns in ifc.TABLES.items()
     ),
     SqlFunction(
         "spatialq_ifc_subtypes",

@@ -14,6 +14,7 @@ from spatialq.workflows.tables import dicts
 if TYPE_CHECKING:
     import duckdb
 
+    from spatialq.io.ifc.columns import Geometry
     from spatialq.io.ifc.model import IfcModel
 
 COMMAND = "clash"
@@ -65,6 +66,7 @@ def find_clashes(
     b: str | None = None,
     closer_than: float | None = None,
     exclude_related: bool = False,
+    geometry: "Geometry" = "auto",
     device: str = "auto",
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
@@ -81,6 +83,8 @@ def find_clashes(
         Metres: also pairs that are this close without a clash, those that touch included.
     exclude_related : bool
         Leave out the pairs of `related_elements`.
+    geometry : 'auto' or 'exact'
+        Which library makes the meshes, see `read_ifc`.
     device : 'auto', 'cpu' or 'gpu'
     **options
         Options of `intersects_with`: `tolerance` in metres, `method`, `broad_phase`.
@@ -111,7 +115,7 @@ def find_clashes(
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
     con = connect_quietly()
-    _read(con, models)
+    _read(con, models, geometry)
     for side, condition in (("a", a), ("b", b)):
         con.execute(SIDE.format(side=side, condition=condition or "true"))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
@@ -130,7 +134,11 @@ def find_clashes(
     return con
 
 
-def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[str]]) -> None:
+def _read(
+    con: "duckdb.DuckDBPyConnection",
+    paths: Sequence[str | os.PathLike[str]],
+    geometry: "Geometry",
+) -> None:
     """Make the tables `elements`, with the number of each row, and `relations`."""
     import pyarrow as pa
 
@@ -142,13 +150,13 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
     found = (file for path in paths for file in find_files(COMMAND, path))
     # each once, however it is named
     files = list({file.resolve(): file for file in found}.values())
-    models = read_models(files, geometry=True)
+    models = read_models(files, geometry=geometry)
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):
             warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)
     georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
     _warn_if_far_apart(models)
-    rows = pa.concat_tables([model.elements for model in models])
+    rows = pa.concat_tables([model.tables["elements"] for model in models])
     con.register("clash_elements", rows.append_column("row", pa.array(range(rows.num_rows))))
     con.execute(
         "CREATE TABLE elements AS SELECT *, "
@@ -156,7 +164,7 @@ def _read(con: "duckdb.DuckDBPyConnection", paths: Sequence[str | os.PathLike[st
         "FROM clash_elements ORDER BY row"
     )
     con.unregister("clash_elements")
-    con.register("relations", pa.concat_tables([model.relations for model in models]))
+    con.register("relations", pa.concat_tables([model.tables["relations"] for model in models]))
 
 
 def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
@@ -164,8 +172,8 @@ def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:
 
     boxes = []
     for model in models:
-        table = model.elements
-        if table is not None and table.num_rows:
+        table = model.tables["elements"]
+        if table.num_rows:
             low = [pc.min(table[name]).as_py() for name in ("xmin", "ymin", "zmin")]
             high = [pc.max(table[name]).as_py() for name in ("xmax", "ymax", "zmax")]
             boxes.append((model.path, low, high))

@@ -25,15 +25,15 @@ def describe(path: Path) -> dict[str, Any]:
     if kind == "ifc":
         from spatialq.database.readers.ifc_models import read_model
 
-        model = read_model(path, geometry=False)
+        model = read_model(path, geometry="none")
         return {
             "path": str(path),
             "kind": kind,
             "schema": model.schema,
             "length unit": model.length_unit,
             "georeference": model.georeference,
-            "relations": model.relations.num_rows,
-            "properties": model.properties.num_rows,
+            "relations": model.tables["relations"].num_rows,
+            "properties": model.tables["properties"].num_rows,
             "warnings": "; ".join(model.warnings) or None,
         }
     source = open_source(path, kind)

@@ -205,7 +205,9 @@ def models():
 
     def model(name):
         if name not in found:
-            table = read_model(real_file(f"data/ifc/{name}.ifc"), geometry=True).elements
+            table = read_model(real_file(f"data/ifc/{name}.ifc"), geometry="auto").tables[
+                "elements"
+            ]
             named = zip(table["global_id"].to_pylist(), table["mesh"].to_pylist(), strict=True)
             meshes = {key: (mesh["vertices"], mesh["faces"]) for key, mesh in named if mesh}
             found[name] = Meshes.of(list(meshes.values())), list(meshes)

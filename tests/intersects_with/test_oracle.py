@@ -492,7 +492,7 @@ def test_the_unit_of_the_file_does_not_matter(unit, tmp_path):
     builder.add("IfcBeam", "Beam", [builder.box((-1, 0.05, 2.5), (6, 0.1, 0.1))])
     builder.add("IfcSlab", "Slab", [builder.box((-1, -1, -0.2), (6, 3, 0.2))])
     builder.add("IfcWall", "Aligned", [builder.box((3.95, 0, 0), (2, 0.2, 3))])
-    table = read_model(builder.write(tmp_path / "house.ifc")).elements
+    table = read_model(builder.write(tmp_path / "house.ifc")).tables["elements"]
     keep = [each != "IfcOpeningElement" for each in table["ifc_class"].to_pylist()]
     table = table.filter(keep)
     called = table["name"].to_pylist()
@@ -534,7 +534,9 @@ def model(name):
         declaration = schema.declaration_by_name(ifc_class)
         return declaration._is("IfcElement") and not declaration._is("IfcFeatureElement")
 
-    table = read.elements.filter([is_element(each.as_py()) for each in read.elements["ifc_class"]])
+    table = read.tables["elements"].filter(
+        [is_element(each.as_py()) for each in read.tables["elements"]["ifc_class"]]
+    )
     return table["global_id"].to_pylist(), of(table)
 
 

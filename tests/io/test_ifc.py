@@ -21,7 +21,7 @@ from .ifc_models import Builder
 
 
 def by_name(model):
-    return {row["name"]: row for row in model.elements.to_pylist()}
+    return {row["name"]: row for row in model.tables["elements"].to_pylist()}
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_a_wall_with_a_hole_has_the_volume_of_the_rest_in_cubic_metres(tmp_path,
         {"millimetre": 0.001, "metre": 1.0, "foot": 0.3048}[unit]
     )
     assert model.warnings == ()
-    assert model.load_errors.num_rows == 0
+    assert model.tables["load_errors"].num_rows == 0
 
 
 def test_two_solids_that_do_not_meet_are_two_components(tmp_path):
@@ -87,7 +87,7 @@ def test_an_open_surface_has_an_area_but_no_volume(tmp_path):
 def test_meshes_are_welded_and_flat(tmp_path):
     builder = Builder()
     builder.boxes(1)
-    row = read_model(builder.write(tmp_path / "box.ifc")).elements.to_pylist()[0]
+    row = read_model(builder.write(tmp_path / "box.ifc")).tables["elements"].to_pylist()[0]
     assert len(row["mesh"]["vertices"]) == 3 * 8
     faces = np.array(row["mesh"]["faces"]).reshape(-1, 3)
     assert faces.shape == (12, 3)
@@ -137,7 +137,7 @@ def test_properties_of_the_instance_hide_those_of_the_type(tmp_path, schema):
     }
     rows = {
         row["property"]: (row["value"], row["number"], row["unit"], row["source"])
-        for row in model.properties.to_pylist()
+        for row in model.tables["properties"].to_pylist()
         if row["global_id"] == wall["global_id"]
     }
     assert rows == {
@@ -151,7 +151,8 @@ def test_properties_of_the_instance_hide_those_of_the_type(tmp_path, schema):
 def test_relations_name_both_ends_and_the_kind(tmp_path):
     model = read_model(property_model().write(tmp_path / "r.ifc"))
     found = {
-        (row["kind"], row["child_name"], row["parent_name"]) for row in model.relations.to_pylist()
+        (row["kind"], row["child_name"], row["parent_name"])
+        for row in model.tables["relations"].to_pylist()
     }
     assert found == {
         ("aggregates", "Site", "Test"),
@@ -179,7 +180,7 @@ def test_the_map_conversion_is_kept_and_not_applied(tmp_path):
     assert model.georeference["crs_name"] == "EPSG:25832"
     assert model.georeference["eastings"] == 458657.3
     assert model.georeference["scale"] == 0.9996
-    assert model.elements["xmin"].to_pylist() == [0.0]
+    assert model.tables["elements"]["xmin"].to_pylist() == [0.0]
 
 
 def test_the_map_conversion_of_ifc2x3_stands_in_property_sets(tmp_path):
@@ -209,11 +210,11 @@ def test_curves_only_are_counted_in_a_warning(tmp_path):
     )
     builder.add("IfcBuildingElementProxy", "Line", [line], kind="Curve3D")
     model = read_model(builder.write(tmp_path / "line.ifc"))
-    assert model.elements.num_rows == 0
+    assert model.tables["elements"].num_rows == 0
     assert model.curve_only == 1
     (warning,) = model.warnings
     assert warning.startswith("1 products have only curves")
-    assert model.load_errors["stage"].to_pylist() == ["file"]
+    assert model.tables["load_errors"]["stage"].to_pylist() == ["file"]
 
 
 def test_sql_gives_the_documented_columns(tmp_path, ifc_con):
@@ -259,7 +260,7 @@ def test_geometry_runs_once_a_file_and_only_when_asked(tmp_path, ifc_con, monkey
     path = property_model().write(tmp_path / "house.ifc")
     asked = []
 
-    def counted(path, *, geometry=True, **options):
+    def counted(path, *, geometry="auto", **options):
         asked.append(geometry)
         return read_model(path, geometry=geometry, **options)
 
@@ -318,7 +319,7 @@ def test_a_zip_and_a_byte_order_mark_are_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "packed.ifczip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(plain, "folder/model.IFC")
     (tmp_path / "marked.ifc").write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
-    assert read_model(tmp_path / "packed.ifczip").elements.num_rows == 2
+    assert read_model(tmp_path / "packed.ifczip").tables["elements"].num_rows == 2
     marked = read_model(tmp_path / "marked.ifc")
     assert marked.elements.num_rows == 2
     assert "byte order mark" in marked.warnings[0]
@@ -343,5 +344,5 @@ def test_the_cache_forgets_the_oldest(tmp_path, monkeypatch):
         builder = Builder()
         builder.boxes(count)
         path = builder.write(tmp_path / f"m{count}.ifc")
-        CACHE.read(path, geometry=True, seconds=60.0)
+        CACHE.read(path, geometry="auto", seconds=60.0)
     assert len(CACHE._models) == 1

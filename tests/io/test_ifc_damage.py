@@ -37,14 +37,11 @@ def no_leftovers(tmp_path, monkeypatch):
 
 
 def geometry_errors(model):
-    names = dict(
-        zip(
-            model.elements["global_id"].to_pylist(), model.elements["name"].to_pylist(), strict=True
-        )
-    )
+    rows = model.tables["elements"].to_pylist()
+    names = {row["global_id"]: row["name"] for row in rows}
     return [
         row["message"]
-        for row in model.load_errors.to_pylist()
+        for row in model.tables["load_errors"].to_pylist()
         if row["stage"] == "geometry" and row["global_id"] not in names
     ]
 
@@ -114,22 +111,22 @@ def test_lost_entities_are_counted(walls, tmp_path):
     path.write_text(text.replace(twice, f"{twice}\n{twice}"))
     model = read_model(path)
     assert re.search(r"only [\d,]+ of [\d,]+ entities could be parsed", model.warnings[0])
-    assert model.elements.num_rows == 10
-    assert model.load_errors["stage"].to_pylist()[0] == "file"
+    assert model.tables["elements"].num_rows == 10
+    assert model.tables["load_errors"]["stage"].to_pylist()[0] == "file"
 
 
 def test_a_damaged_entity_costs_itself_and_a_warning(walls, tmp_path):
     path = tmp_path / "garbled.ifc"
     path.write_text(walls.read_text().replace("IFCWALL(", ";;(';\n#1=IFCWALL(", 1))
     model = read_model(path)
-    assert model.elements.num_rows == 9
+    assert model.tables["elements"].num_rows == 9
     assert re.match(r"only \d+ of \d+ entities could be parsed", model.warnings[0])
 
 
 def test_bytes_that_are_no_unicode_do_not_break(walls, tmp_path):
     path = tmp_path / "latin.ifc"
     path.write_bytes(walls.read_bytes().replace(b"'Wall 3'", b"'W\xe4nd \\X2\\D800\\X0\\'"))
-    names = read_model(path).elements["name"].to_pylist()
+    names = read_model(path).tables["elements"]["name"].to_pylist()
     assert len(names) == 10
     assert sum(name.startswith("Wall ") for name in names) == 9
 
@@ -150,7 +147,8 @@ def test_a_crash_costs_one_product(walls, worker_that, signal_name, workers, no_
     action = f"os.kill(os.getpid(), signal.{signal_name})"
     worker_that(ODD_SHAPE.format(names=["Wall 0", "Wall 5", "Wall 9"], action=action))
     model = read_model(walls, workers=workers)
-    assert model.elements["name"].to_pylist() == [f"Wall {i}" for i in (1, 2, 3, 4, 6, 7, 8)]
+    left = [f"Wall {i}" for i in (1, 2, 3, 4, 6, 7, 8)]
+    assert model.tables["elements"]["name"].to_pylist() == left
     assert geometry_errors(model) == [f"IfcOpenShell crashed ({signal_name}) on this product"] * 3
 
 
@@ -159,7 +157,7 @@ def test_a_product_that_hangs_costs_its_time_limit(walls, worker_that):
     began = time.monotonic()
     model = read_model(walls, product_seconds=2)
     assert time.monotonic() - began < 30
-    assert model.elements.num_rows == 9
+    assert model.tables["elements"].num_rows == 9
     assert geometry_errors(model) == ["IfcOpenShell took longer than 2 s on this product"]
 
 
@@ -168,7 +166,7 @@ def test_a_file_that_crashes_always_is_given_up(walls, worker_that, monkeypatch)
     names = [f"Wall {i}" for i in range(10)]
     worker_that(ODD_SHAPE.format(names=names, action="os._exit(3)"))
     model = read_model(walls)
-    assert model.elements.num_rows == 0
+    assert model.tables["elements"].num_rows == 0
     assert (
         geometry_errors(model)
         == ["IfcOpenShell ended (exit code 3) on this product"] * 3
@@ -179,7 +177,7 @@ def test_a_file_that_crashes_always_is_given_up(walls, worker_that, monkeypatch)
 def test_an_error_in_the_worker_costs_one_product(walls, worker_that):
     worker_that(ODD_SHAPE.format(names=["Wall 4"], action="raise MemoryError('too much')"))
     model = read_model(walls)
-    assert model.elements.num_rows == 9
+    assert model.tables["elements"].num_rows == 9
     (message,) = geometry_errors(model)
     assert "too much" in message
 
@@ -201,7 +199,7 @@ def test_a_parse_that_hangs_is_a_file_error(walls, worker_that, monkeypatch):
 def test_what_the_worker_prints_is_not_seen(walls, worker_that, capfd):
     noise = "os.write(1, b'noise' * 10000); os.write(2, b'noise'); print('more', flush=True)"
     worker_that(ODD_SHAPE.format(names=["Wall 1"], action=noise))
-    assert read_model(walls).elements.num_rows == 10
+    assert read_model(walls).tables["elements"].num_rows == 10
     assert capfd.readouterr() == ("", "")
 
 
@@ -233,7 +231,7 @@ def test_a_script_without_a_main_guard_reads_a_model(walls, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from spatialq.database.readers.ifc_models import read_model\n"
-        f"print(read_model({str(walls)!r}).elements.num_rows)\n"
+        f"print(read_model({str(walls)!r}).tables['elements'].num_rows)\n"
     )
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=60, cwd=tmp_path
@@ -247,7 +245,7 @@ def test_a_bad_file_ends_the_reading_of_the_others(walls, worker_that, tmp_path)
     bad.write_bytes(b"")
     began = time.monotonic()
     with pytest.raises(FileError, match="the file is empty"):
-        ifc_cache.read_models([bad, walls], geometry=True)
+        ifc_cache.read_models([bad, walls], geometry="auto")
     assert time.monotonic() - began < 30
 
 

@@ -108,7 +108,7 @@ def read(name):
 
 
 def failed(model):
-    return model.load_errors["stage"].to_pylist().count("geometry")
+    return model.tables["load_errors"]["stage"].to_pylist().count("geometry")
 
 
 @pytest.mark.slow
@@ -116,19 +116,23 @@ def failed(model):
 def test_every_product_is_a_row_an_error_or_a_curve(name):
     model = read(name)
     shaped, rows, closed, failures = MODELS[name]
-    assert model.elements.num_rows == rows
+    assert model.tables["elements"].num_rows == rows
     assert failed(model) == failures
     assert rows + failures + model.curve_only == shaped
-    assert sum(model.elements["is_closed"].to_pylist()) >= closed
-    assert all(volume is None or volume > 0 for volume in model.elements["volume"].to_pylist())
+    assert sum(model.tables["elements"]["is_closed"].to_pylist()) >= closed
+    assert all(
+        volume is None or volume > 0 for volume in model.tables["elements"]["volume"].to_pylist()
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW_PRODUCTS)
 def test_products_that_take_too_long_are_at_most_errors(name):
     model = read_model(real_file(name), product_seconds=2)
-    assert model.elements.num_rows + failed(model) + model.curve_only == SLOW_PRODUCTS[name]
-    for row in model.load_errors.to_pylist():
+    assert (
+        model.tables["elements"].num_rows + failed(model) + model.curve_only == SLOW_PRODUCTS[name]
+    )
+    for row in model.tables["load_errors"].to_pylist():
         assert row["stage"] == "file" or re.search("longer than 2 s|not tried", row["message"])
 
 
@@ -142,11 +146,11 @@ def test_unreadable_files_are_refused(name):
 @pytest.mark.slow
 def test_the_largest_model_gives_its_properties():
     path = real_file("data/ifc/revit2012_janesville_restaurant.ifczip")
-    model = read_model(path, geometry=False)
-    assert model.elements is None
+    model = read_model(path, geometry="none")
+    assert "elements" not in model.tables
     assert model.length_unit == "foot"
-    assert model.properties.num_rows > 30_000
-    assert model.relations.num_rows == 5000
+    assert model.tables["properties"].num_rows > 30_000
+    assert model.tables["relations"].num_rows == 5000
 
 
 @pytest.mark.slow
@@ -163,7 +167,7 @@ def test_volumes_equal_those_of_the_divergence_theorem():
         (x0, y0), (x1, y1), (x2, y2) = (at[:, corner, :2].T for corner in range(3))
         projected = ((x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)) / 2
         expected[shape.guid] = abs(np.sum(projected * at[:, :, 2].mean(axis=1)))
-    elements = read("data/ifc/AC20-FZK-Haus.ifc").elements
+    elements = read("data/ifc/AC20-FZK-Haus.ifc").tables["elements"]
     volumes = dict(
         zip(elements["global_id"].to_pylist(), elements["volume"].to_pylist(), strict=True)
     )
@@ -175,7 +179,7 @@ def test_two_disciplines_in_feet_and_metres_share_one_place():
     """The electrical model of the duplex is in feet, the architectural one in metres."""
     boxes = []
     for name in ("data/ifc/Duplex_A_20110907.ifc", "data/ifc/Duplex_Electrical.ifczip"):
-        elements = read(name).elements
+        elements = read(name).tables["elements"]
         low = [min(elements[axis].to_pylist()) for axis in ("xmin", "ymin", "zmin")]
         high = [max(elements[axis].to_pylist()) for axis in ("xmax", "ymax", "zmax")]
         boxes.append((np.array(low), np.array(high)))

@@ -1,16 +1,15 @@
 """What the macros of `sql/read_ifc.sql` call: IFC files as lists of structs."""
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from spatialq.io.files import find_files
-from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.guard import READER
+from spatialq.io.ifc.tables import SCHEMAS
 
 
 def lists(tables: list[pa.Table], schema: pa.Schema) -> pa.ListArray:
@@ -46,32 +45,29 @@ def given(paths: pa.ChunkedArray) -> list[str]:
     return [str(path) for path in paths.to_pylist()]
 
 
-def reader(schema: pa.Schema, name: str, *, geometry: bool) -> Callable[..., pa.ListArray]:
-    """Make the function that gives one table of each file."""
+def read_ifc_table(
+    name: str, paths: pa.ChunkedArray, seconds: pa.ChunkedArray, geometries: pa.ChunkedArray
+) -> pa.ListArray:
+    """Read one table of each file; see `spatialq.io.ifc.model.read_model`.
 
-    def read(paths: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ListArray:
-        files = [Path(path) for path in given(paths)]
-        limits = seconds.to_pylist()
-        if None in limits:
-            message = f"{READER}: product_seconds must be > 0, got NULL"
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    ValueError
+        If an option is NULL or wrong.
+    """
+    files = [Path(path) for path in given(paths)]
+    options = {"product_seconds": seconds.to_pylist(), "geometry": geometries.to_pylist()}
+    for option, values in options.items():
+        if None in values:
+            message = f"{READER}: {option} must not be NULL"
             raise ValueError(message)
-        tables: list[pa.Table] = []
-        # The macros give all rows the same limit, so all files are one group.
-        pairs = zip(limits, files, strict=True)
-        for limit, group in itertools.groupby(pairs, key=lambda pair: pair[0]):
-            together = [file for _, file in group]
-            models = read_models(together, geometry=geometry, product_seconds=limit)
-            tables += [getattr(model, name) for model in models]
-        return lists(tables, schema)
-
-    read.__doc__ = (
-        f"Read the {name} of each file; see `spatialq.database.readers.ifc_models.read_model`."
-    )
-    return read
-
-
-read_ifc_elements = reader(ifc_tables.ELEMENTS, "elements", geometry=True)
-read_ifc_relations = reader(ifc_tables.RELATIONS, "relations", geometry=False)
-read_ifc_properties = reader(ifc_tables.PROPERTIES, "properties", geometry=False)
-read_ifc_errors = reader(ifc_tables.ERRORS, "load_errors", geometry=True)
-read_ifc_models = reader(ifc_tables.MODELS, "summary", geometry=False)
+    tables: list[pa.Table] = []
+    # The macros give all rows the same options, so all files are one group.
+    rows = zip(*options.values(), files, strict=True)
+    for (limit, geometry), group in itertools.groupby(rows, key=lambda row: row[:2]):
+        together = [file for *_, file in group]
+        models = read_models(together, geometry=geometry, product_seconds=limit)
+        tables += [model.tables[name] for model in models]
+    return lists(tables, SCHEMAS[name])

@@ -11,6 +11,7 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileWarning
 from spatialq.io.files import find_files
 from spatialq.io.ifc.cache import read_models
+from spatialq.io.ifc.columns import TABLES, Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 
@@ -25,6 +26,7 @@ def read_ifc(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
+    geometry: Geometry = "auto",
     product_seconds: float = PRODUCT_SECONDS,
 ) -> "duckdb.DuckDBPyRelation":
     """Read IFC files into a DuckDB connection.
@@ -35,8 +37,11 @@ def read_ifc(
     path : path
         A file or a glob pattern.
     name : str, optional
-        Creates the tables `name`, `name_relations`, `name_properties` and `name_errors`, all or
-        none. Without a name nothing is created.
+        Creates the table `name` of the elements, and `name_objects`, `name_relations` and so on
+        for the others of `spatialq.io.ifc.columns.TABLES`, all or none. Without a name nothing is
+        created.
+    geometry : 'auto' or 'exact'
+        Which library makes the meshes, see `read_model`.
     product_seconds : float, > 0
         How long one product's mesh may take.
 
@@ -55,25 +60,27 @@ def read_ifc(
     FileWarning
         For every file about which something is odd, and for products without a mesh.
     """
-    models = read_models(find_files(READER, path), geometry=True, product_seconds=product_seconds)
+    models = read_models(
+        find_files(READER, path), geometry=geometry, product_seconds=product_seconds
+    )
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):
             warnings.warn(f"{READER}: '{model.path}': {warning}", FileWarning, stacklevel=2)
-    tables = {
-        "": [model.elements for model in models],
-        "_relations": [model.relations for model in models],
-        "_properties": [model.properties for model in models],
-        "_errors": [model.load_errors for model in models],
-    }
     if name is None:
-        return con.from_arrow(pa.concat_tables(tables[""]))
+        return con.from_arrow(pa.concat_tables(model.tables["elements"] for model in models))
     with nullcontext() if is_open(con) else transaction(con):
-        for suffix, parts in tables.items():
-            con.from_arrow(pa.concat_tables(parts)).create(f"{name}{suffix}")
+        for table in TABLES:
+            rows = pa.concat_tables(model.tables[table] for model in models)
+            con.from_arrow(rows).create(table_name(name, table))
     return con.table(name)
+
+
+def table_name(elements: str, table: str) -> str:
+    """Name a table of a model whose elements are in a table of another name than `elements`."""
+    return elements if table == "elements" else f"{elements}_{table}"
 
 
 def failed_products(model: IfcModel) -> list[str]:
     """Say how many products have no mesh though they should."""
-    failed = model.load_errors.num_rows - len(model.warnings)
+    failed = model.tables["load_errors"].num_rows - len(model.warnings)
     return [f"{failed} products have no mesh, see the table of errors"] if failed else []

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from spatialq.io.files import require_file
+from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 
 
 def read_models(
-    paths: Sequence[Path], *, geometry: bool, product_seconds: float = PRODUCT_SECONDS
+    paths: Sequence[Path], *, geometry: Geometry, product_seconds: float = PRODUCT_SECONDS
 ) -> list[IfcModel]:
     """Read several files at once, each as `read_model` does, from the cache where it has them.
 
@@ -59,7 +60,7 @@ class Cache:
     _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, path: Path, *, geometry: bool, seconds: float, **options: Any) -> IfcModel:
+    def read(self, path: Path, *, geometry: Geometry, seconds: float, **options: Any) -> IfcModel:
         """Give the model of a file; a file that has changed is read again."""
         require_file(READER, path)
         state = path.stat()
@@ -69,7 +70,7 @@ class Cache:
         with lock:  # a second caller for the same file waits and finds the result
             with self._guard:
                 model = self._models.get(key)
-                if model is not None and (model.elements is not None or not geometry):
+                if model is not None and geometry in (model.geometry, "none"):
                     self._models.move_to_end(key)
                     return model
             model = read_model(path, geometry=geometry, product_seconds=seconds, **options)

@@ -1,5 +1,10 @@
 """The tables of an IFC model: column -> SQL type."""
 
+from typing import Literal, get_args
+
+Geometry = Literal["auto", "exact", "none"]
+GEOMETRIES = get_args(Geometry)
+
 MESH = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
 """Flat x y z in metres, and flat vertex indices, three per triangle, outside counter-clockwise."""
 
@@ -13,23 +18,47 @@ ELEMENTS = {
     **dict.fromkeys(TEXT, "VARCHAR"),
     **dict.fromkeys(BOX, "DOUBLE"),
     "mesh": MESH,
+    "mesh_source": "VARCHAR",
     "is_closed": "BOOLEAN",
     "component_count": "INTEGER",
     "volume": "DOUBLE",
     "area": "DOUBLE",
+    "ifc_schema": "VARCHAR",
     "step_id": "BIGINT",
     "file_name": "VARCHAR",
 }
 """One row per product that has a mesh. `properties` is JSON: property set, property, value."""
 
+OBJECTS = {
+    **dict.fromkeys(
+        (
+            "global_id", "ifc_class", "name", "description", "object_type", "predefined_type",
+            "tag", "long_name", "type_id", "type_name", "container_id", "parent_id", "storey_id",
+            "storey", "building", "material",
+        ),
+        "VARCHAR",
+    ),
+    "elevation": "DOUBLE",
+    "attributes": "VARCHAR",
+    "properties": "VARCHAR",
+    "has_geometry": "BOOLEAN",
+    "ifc_schema": "VARCHAR",
+    "step_id": "BIGINT",
+    "file_name": "VARCHAR",
+}  # fmt: skip
+"""One row per IfcObjectDefinition, with or without geometry: elements, spaces, storeys, groups,
+systems, types, tasks, the project. `attributes` is JSON: attribute, value."""
+
 RELATIONS = dict.fromkeys(
     (
         "child", "parent", "kind", "child_class", "child_name", "parent_class", "parent_name",
+        "relation_class", "relation_id", "relation_name", "child_attribute", "parent_attribute",
         "file_name",
     ),
     "VARCHAR",
 )  # fmt: skip
-"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.facts.RELATIONS`."""
+"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.facts.RELATIONS`.
+The attributes are those of the relationship that name the child and the parent."""
 
 PROPERTIES = {
     "global_id": "VARCHAR",
@@ -38,10 +67,33 @@ PROPERTIES = {
     "value": "VARCHAR",
     "number": "DOUBLE",
     "unit": "VARCHAR",
+    "unit_si": "DOUBLE",
+    "number_si": "DOUBLE",
     "source": "VARCHAR",
     "file_name": "VARCHAR",
 }
-"""One row per property of an object; `source` is instance or type, an instance hides its type."""
+"""One row per property of an object; `source` is instance or type, an instance hides its type.
+`number_si` is the number in the SI unit of its kind, `unit_si` the factor that leads there."""
+
+MATERIALS = {
+    "global_id": "VARCHAR",
+    "position": "INTEGER",
+    **dict.fromkeys(("kind", "set_name", "name", "material", "category"), "VARCHAR"),
+    "thickness": "DOUBLE",
+    "fraction": "DOUBLE",
+    "layer_direction": "VARCHAR",
+    "sense": "VARCHAR",
+    "offset": "DOUBLE",
+    "profile": "VARCHAR",
+    "source": "VARCHAR",
+    "file_name": "VARCHAR",
+}
+"""One row per material, layer, profile or constituent of an object or type; lengths in metres."""
+
+CLASSIFICATIONS = dict.fromkeys(
+    ("global_id", "system", "identification", "name", "location", "source", "file_name"), "VARCHAR"
+)
+"""One row per classification reference of an object or type."""
 
 ERRORS = dict.fromkeys(("file_name", "global_id", "ifc_class", "stage", "message"), "VARCHAR")
 """Stage ``geometry``: a product without the mesh it should have. Stage ``file``: a warning about
@@ -60,9 +112,24 @@ GEOREFERENCE = {
 
 MODELS = {
     "file_name": "VARCHAR",
+    "name": "VARCHAR",
     "ifc_schema": "VARCHAR",
     "length_unit": "VARCHAR",
     "length_unit_metres": "DOUBLE",
+    "true_north": "DOUBLE",
     **GEOREFERENCE,
 }
-"""One row per file. The map conversion is as the file gives it, and not applied to the meshes."""
+"""One row per file. The map conversion is as the file gives it, and not applied to the meshes;
+`true_north` is the angle from +Y to true north in degrees, clockwise seen from above."""
+
+TABLES = {
+    "elements": ELEMENTS,
+    "objects": OBJECTS,
+    "relations": RELATIONS,
+    "properties": PROPERTIES,
+    "materials": MATERIALS,
+    "classifications": CLASSIFICATIONS,
+    "models": MODELS,
+    "load_errors": ERRORS,
+}
+"""All tables by name, in the order in which they are documented."""

@@ -6,6 +6,7 @@ list a column, which travel as JSON.
 
 from typing import Any
 
+from spatialq.io.ifc.columns import CLASSIFICATIONS, GEOREFERENCE, MATERIALS, OBJECTS
 from spatialq.io.ifc.properties import PropertyReader, unit_name
 
 Columns = dict[str, list[Any]]
@@ -73,8 +74,8 @@ def describe(model: Any) -> dict[str, Any]:
     dict
         ``schema``, ``entities`` (how many were parsed), ``length_unit`` and
         ``length_unit_metres`` (None when the file does not say), ``georeference`` (a dict or
-        None), and the columns of ``products``, ``relations`` and ``properties``. ``products``
-        has every IfcProduct that has a representation.
+        None), the columns of ``products``, every IfcProduct that has a representation, and
+        ``tables``: the columns of tables by name, see `spatialq.io.ifc.columns`.
     """
     relations, up, types = read_relations(model)
     reader = PropertyReader(model, types)
@@ -86,9 +87,29 @@ def describe(model: Any) -> dict[str, Any]:
         "length_unit_metres": metres(length),
         "georeference": georeference(model, reader),
         "products": read_products(model, up, types, reader),
-        "relations": relations,
-        "properties": reader.long_table(),
+        "tables": {
+            "relations": relations,
+            "properties": reader.long_table(),
+            "objects": {name: [] for name in OBJECTS if name != "file_name"},
+            "materials": {name: [] for name in MATERIALS if name != "file_name"},
+            "classifications": {name: [] for name in CLASSIFICATIONS if name != "file_name"},
+            "models": project(model, reader),
+        },
     }
+
+
+def project(model: Any, reader: PropertyReader) -> Columns:
+    """Describe the model itself: the one row of the table of models."""
+    length = reader.units.get("LENGTHUNIT")
+    row = {
+        "name": next((project.Name for project in model.by_type("IfcProject")), None),
+        "ifc_schema": model.schema_identifier,
+        "length_unit": unit_name(length) if length is not None else None,
+        "length_unit_metres": metres(length),
+        "true_north": None,
+        **(georeference(model, reader) or dict.fromkeys(GEOREFERENCE)),
+    }
+    return {name: [value] for name, value in row.items()}
 
 
 def listed(value: Any) -> tuple[Any, ...]:
@@ -116,7 +137,10 @@ def read_relations(model: Any) -> tuple[Columns, dict[int, Any], dict[int, Any]]
     up : dict from a step id to the entity above it, by the most direct kind
     types : dict from a step id to its type entity
     """
-    names = ("child", "parent", "kind", "child_class", "child_name", "parent_class", "parent_name")
+    names = (
+        "child", "parent", "kind", "child_class", "child_name", "parent_class", "parent_name",
+        "relation_class", "relation_id", "relation_name", "child_attribute", "parent_attribute",
+    )  # fmt: skip
     columns: Columns = {name: [] for name in names}
     above: dict[int, tuple[int, Any]] = {}
     types: dict[int, Any] = {}
@@ -134,7 +158,10 @@ def read_relations(model: Any) -> tuple[Columns, dict[int, Any], dict[int, Any]]
         parent_id, parent_class, parent_name = label(parent)
         if child_id is None or parent_id is None:  # persons and calendars have no GlobalId
             return
-        row = (child_id, parent_id, kind, child_class, child_name, parent_class, parent_name)
+        row = (
+            child_id, parent_id, kind, child_class, child_name, parent_class, parent_name,
+            None, None, None, None, None,
+        )  # fmt: skip
         for name, value in zip(names, row, strict=True):
             columns[name].append(value)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from spatialq.errors import FileError
 from spatialq.io.ifc import columns
 from spatialq.io.ifc import tables as ifc_tables
+from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import Run, Session, WorkerError
 
@@ -29,6 +30,8 @@ class IfcModel:
     Parameters
     ----------
     path : Path
+    geometry : 'auto', 'exact' or 'none'
+        How the meshes were made.
     schema : str
         IFC2X3, IFC4 or IFC4X3_ADD2.
     length_unit : str or None
@@ -39,10 +42,9 @@ class IfcModel:
         Where the model's origin lies on the map: ``eastings northings orthogonal_height
         x_axis_abscissa x_axis_ordinate scale crs_name map_unit``, as the file says it. It is not
         applied: meshes stay in the model's own coordinates, so they have no CRS.
-    elements : pyarrow.Table or None
-        One row per product that has a mesh; None if geometry was not asked for.
-    relations, properties, load_errors : pyarrow.Table
-        See `spatialq.io.ifc.tables`.
+    tables : dict from str to pyarrow.Table
+        The tables of `spatialq.io.ifc.columns.TABLES` by name; `elements`, one row per product
+        that has a mesh, only if geometry was asked for.
     curve_only : int
         How many products have only curves, points or a bounding box, so no mesh and no row.
     warnings : tuple of str
@@ -50,40 +52,25 @@ class IfcModel:
     """
 
     path: Path
+    geometry: Geometry
     schema: str
     length_unit: str | None
     length_unit_metres: float | None
     georeference: dict[str, Any] | None
-    elements: pa.Table | None
-    relations: pa.Table
-    properties: pa.Table
-    load_errors: pa.Table
+    tables: dict[str, pa.Table]
     curve_only: int
     warnings: tuple[str, ...]
 
     @property
-    def summary(self) -> pa.Table:
-        """One row about the file itself: see `spatialq.io.ifc.tables.MODELS`."""
-        row = {
-            "file_name": str(self.path),
-            "ifc_schema": self.schema,
-            "length_unit": self.length_unit,
-            "length_unit_metres": self.length_unit_metres,
-            **(self.georeference or dict.fromkeys(columns.GEOREFERENCE)),
-        }
-        return pa.Table.from_pylist([row], schema=ifc_tables.MODELS)
-
-    @property
     def nbytes(self) -> int:
         """Memory of the tables, in bytes."""
-        tables = (self.elements, self.relations, self.properties, self.load_errors)
-        return sum(table.nbytes for table in tables if table is not None)
+        return sum(table.nbytes for table in self.tables.values())
 
 
 def read_model(
     path: str | os.PathLike[str],
     *,
-    geometry: bool = True,
+    geometry: Geometry = "auto",
     product_seconds: float = PRODUCT_SECONDS,
     workers: int | None = None,
     cancel: threading.Event | None = None,
@@ -96,8 +83,8 @@ def read_model(
     Parameters
     ----------
     path : path
-    geometry : bool
-        False reads no meshes, and `elements` is None.
+    geometry : 'auto', 'exact' or 'none'
+        'none' reads no meshes, and there is no table `elements`.
     product_seconds : float, > 0
         How long one product's mesh may take; parsing may take ten times as long.
     workers : int, optional
@@ -111,16 +98,19 @@ def read_model(
         If the file is missing, empty, cut off, no IFC in STEP text, of a schema that IfcOpenShell
         does not know, or if less than half of its entities can be parsed.
     ValueError
-        If `product_seconds` or `workers` is not positive.
+        If `geometry` is something else, or `product_seconds` or `workers` is not positive.
     concurrent.futures.CancelledError
         If `cancel` was set.
 
     Examples
     --------
     >>> model = read_model("house.ifc")  # doctest: +SKIP
-    >>> model.elements.num_rows  # doctest: +SKIP
+    >>> model.tables["elements"].num_rows  # doctest: +SKIP
     107
     """
+    if geometry not in columns.GEOMETRIES:
+        message = f"{READER}: geometry must be 'auto', 'exact' or 'none', got {geometry!r}"
+        raise ValueError(message)
     if not product_seconds > 0:
         message = f"{READER}: product_seconds must be > 0, got {product_seconds}"
         raise ValueError(message)
@@ -133,13 +123,13 @@ def read_model(
             step.path, product_seconds, workers or os.cpu_count() or 1, cancel or threading.Event()
         )
         try:
-            run = session.describe(shapes=geometry)
+            run = session.describe(shapes=geometry != "none")
         except WorkerError as error:
             raise FileError.of(READER, path, str(error)) from error
     return assemble(path, step, run, geometry=geometry)
 
 
-def assemble(path: Path, step: StepFile, run: Run, *, geometry: bool) -> IfcModel:
+def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> IfcModel:
     """Make the tables of what the workers gave.
 
     Raises
@@ -150,20 +140,24 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: bool) -> IfcMode
     facts = run.facts
     notes = [*step.warnings, *file_warnings(path, step, run)]
     name = str(path)
-    elements, failures = None, dict(run.failures)
-    if geometry:
-        elements, unusable = ifc_tables.elements(facts["products"], run.meshes, name)
+    tables = {}
+    failures = dict(run.failures)
+    if geometry != "none":
+        tables["elements"], unusable = ifc_tables.elements(
+            facts["products"], run.meshes, facts["schema"], name
+        )
         failures |= unusable
+    for table, lists in facts["tables"].items():
+        tables[table] = ifc_tables.table(table, lists, name)
+    tables["load_errors"] = ifc_tables.load_errors(facts["products"], failures, notes, name)
     return IfcModel(
         path=path,
+        geometry=geometry,
         schema=facts["schema"],
         length_unit=facts["length_unit"],
         length_unit_metres=facts["length_unit_metres"],
         georeference=facts["georeference"],
-        elements=elements,
-        relations=ifc_tables.table(ifc_tables.RELATIONS, facts["relations"], name),
-        properties=ifc_tables.table(ifc_tables.PROPERTIES, facts["properties"], name),
-        load_errors=ifc_tables.load_errors(facts["products"], failures, notes, name),
+        tables=tables,
         curve_only=len(run.flat),
         warnings=tuple(notes),
     )

@@ -97,7 +97,17 @@ class PropertyReader:
 
     def long_table(self) -> dict[str, list[Any]]:
         """Give one row per property of every object, as columns."""
-        names = ("global_id", "pset", "property", "value", "number", "unit", "source")
+        names = (
+            "global_id",
+            "pset",
+            "property",
+            "value",
+            "number",
+            "unit",
+            "unit_si",
+            "number_si",
+            "source",
+        )
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for owner in (*self.model.by_type("IfcObject"), *self._projects()):
             own = self.of_instance(owner.id())
@@ -110,6 +120,8 @@ class PropertyReader:
                     columns["value"].append(as_text(value.value))
                     columns["number"].append(as_number(value.value))
                     columns["unit"].append(value.unit)
+                    columns["unit_si"].append(None)
+                    columns["number_si"].append(None)
                     columns["source"].append("instance" if instance else "type")
         return columns
 

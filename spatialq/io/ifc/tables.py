@@ -11,15 +11,14 @@ from spatialq.io.ifc import columns, mesh
 from spatialq.io.ifc.columns import BOX, TEXT
 
 MESH = ARROW_TYPES[columns.MESH]
-ELEMENTS = pa.schema(arrow_fields(columns.ELEMENTS))
-RELATIONS = pa.schema(arrow_fields(columns.RELATIONS))
-PROPERTIES = pa.schema(arrow_fields(columns.PROPERTIES))
-ERRORS = pa.schema(arrow_fields(columns.ERRORS))
-MODELS = pa.schema(arrow_fields(columns.MODELS))
+SCHEMAS = {name: pa.schema(arrow_fields(each)) for name, each in columns.TABLES.items()}
+ELEMENTS = SCHEMAS["elements"]
+ERRORS = SCHEMAS["load_errors"]
 
 
-def table(schema: pa.Schema, lists: dict[str, list[Any]], file_name: str) -> pa.Table:
+def table(name: str, lists: dict[str, list[Any]], file_name: str) -> pa.Table:
     """Make a table of columns as lists, with the file's name in its last column."""
+    schema = SCHEMAS[name]
     arrays = {name: pa.array(lists[name], schema.field(name).type) for name in lists}
     rows = len(next(iter(lists.values())))
     arrays["file_name"] = pa.array([file_name] * rows, pa.string())
@@ -27,7 +26,10 @@ def table(schema: pa.Schema, lists: dict[str, list[Any]], file_name: str) -> pa.
 
 
 def elements(
-    products: dict[str, list[Any]], meshes: dict[int, tuple[bytes, bytes]], file_name: str
+    products: dict[str, list[Any]],
+    meshes: dict[int, tuple[bytes, bytes]],
+    ifc_schema: str,
+    file_name: str,
 ) -> tuple[pa.Table, dict[int, str]]:
     """Make the table of elements.
 
@@ -37,7 +39,7 @@ def elements(
         The attributes of all products with a representation.
     meshes : dict from int to (bytes, bytes)
         Vertices (float64) and faces (int32) by step id.
-    file_name : str
+    ifc_schema, file_name : str
 
     Returns
     -------
@@ -65,10 +67,12 @@ def elements(
         **{name: [products[name][row] for row in rows] for name in (*TEXT, "step_id")},
         **dict(zip(BOX, (*measures.low.T, *measures.high.T), strict=True)),
         "mesh": mesh_array(cleaned),
+        "mesh_source": ["IfcOpenShell"] * len(rows),
         "is_closed": measures.is_closed,
         "component_count": measures.component_count.astype(np.int32),
         "volume": pa.array(measures.volume, mask=~measures.is_closed),
         "area": measures.area,
+        "ifc_schema": [ifc_schema] * len(rows),
         "file_name": [file_name] * len(rows),
     }
     arrays = [pa.array(found[name], ELEMENTS.field(name).type) for name in ELEMENTS.names]
