@@ -99,6 +99,7 @@ PINS = {
 
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
+SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
@@ -177,6 +178,26 @@ ENGINE = (
             ("lineage", LINEAGE),
             ("inverse_attributes", INVERSE_ATTRIBUTES),
         )
+    ),
+    SqlFunction(
+        "spatialq_selector_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{SELECTORS}:selector_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_selector_unknown",
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[]"),
+        "BOOLEAN",
+        f"{SELECTORS}:unknown_property",
+    ),
+    SqlFunction(
+        "spatialq_objects_beside",
+        ("VARCHAR",),
+        "VARCHAR",
+        f"{SELECTORS}:objects_beside",
+        volatile=False,
     ),
     SqlFunction(
         "spatialq_related_sql",

@@ -139,13 +139,25 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
     own = {top} if top in schema else names & schema.keys()
     if not own:
         return anywhere
-    return anywhere - schema.keys() | schema.subtypes(own.pop())
+    return anywhere.difference(schema) | schema.subtypes(own.pop())
 
 
 @cache
 def class_names() -> dict[str, str]:
     """Give the names of all classes of all schemas by their names in lower case."""
     return {name.lower(): name for schema in schemas().values() for name in schema}
+
+
+@cache
+def object_attributes() -> frozenset[str]:
+    """Give the names of all attributes that objects and types of any schema have."""
+    return frozenset(
+        attribute
+        for name, schema in schemas().items()
+        for ifc_class in subtypes("IfcObjectDefinition", name) & schema.keys()
+        for above in schema.lineage(ifc_class)
+        for attribute in schema[above].attributes
+    )
 
 
 def known_class(caller: str, argument: str, name: str) -> str:
