@@ -46,7 +46,8 @@ CLASHES = """
 CREATE TABLE clashes AS
 SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
-    a.name AS a_name, b.name AS b_name, a.file_name AS a_file, b.file_name AS b_file,
+    a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
+    a.file_name AS a_file, b.file_name AS b_file,
     p.relation, p.depth, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
