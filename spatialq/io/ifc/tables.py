@@ -25,6 +25,11 @@ def table(name: str, lists: dict[str, list[Any]], file_name: str) -> pa.Table:
     return pa.table([arrays[name] for name in schema.names], schema=schema)
 
 
+def products(objects: dict[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
+    """Pick the columns that elements take from the objects with a representation."""
+    return {name: [objects[name][row] for row in rows] for name in (*TEXT, "step_id")}
+
+
 def elements(
     products: dict[str, list[Any]],
     meshes: dict[int, tuple[bytes, bytes]],
