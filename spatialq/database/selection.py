@@ -58,7 +58,8 @@ def require(con: "duckdb.DuckDBPyConnection", caller: str, argument: str, text: 
     try:
         con.execute(f"EXPLAIN SELECT 1 FROM {elements(text)}")
     except duckdb.Error as error:
-        reason = str(error).partition("\n")[0].partition(": ")[2]
+        # its first lines, without the kind of error and the excerpt of the query below them
+        reason = " ".join(str(error).partition("\n\n")[0].partition(": ")[2].split())
         message = (
             f"{caller}: {argument} must be a condition over the columns of read_ifc, or a selector "
             f"that begins with a class or a GlobalId, got {text!r}: {reason}"

@@ -28,6 +28,8 @@ EXPECTED = {
     r"[^\/]+": "a regular expression",
 }
 """What the grammar's patterns stand for; its other terminals are signs and words of their own."""
+SHOWN = 20
+"""Characters of a text that an error shows."""
 NAMED = {"ESCAPED_STRING": "a text in quotes", "SIGNED_DECIMAL": "a number"}
 
 
@@ -130,28 +132,28 @@ def _tree(caller: str, grammar: Any, text: str) -> Any:
     try:
         return grammar.parse(text)
     except UnexpectedInput as error:
-        *before, last = text.split("\n")
-        at = max(error.line, 0), max(error.column, 0)
-        line, column = at if all(at) else (len(before) + 1, len(last) + 1)  # the end has none
-        what = text.splitlines()[line - 1][column - 1 :][:20] if all(at) else ""
+        lines = text.split("\n")
+        line, column, found = len(lines), len(lines[-1]) + 1, "it ends"
+        if error.line > 0 and error.column > 0:  # neither is known of the end
+            line, column = error.line, error.column
+            found = f"it goes on with {lines[line - 1][column - 1 :][:SHOWN]!r}"
         names = getattr(error, "allowed", None) or getattr(error, "expected", None) or ()
-        expected = ", ".join(_expected(grammar, names)) or "nothing more"
         message = (
-            f"{caller}: the selector must go on with {expected} at line {line}, column {column}, "
-            f"got {what!r} in {text!r}"
+            f"{caller}: at line {line}, column {column} of the selector "
+            f"{_expected(grammar, names)} must follow, but {found}"
         )
     except LarkError as error:
         message = f"{caller}: the selector {text!r} cannot be read: {error}"
     raise ValueError(message) from None
 
 
-def _expected(grammar: Any, names: Iterable[str]) -> list[str]:
+def _expected(grammar: Any, names: Iterable[str]) -> str:
     """Say what terminals of a grammar are, those in words first."""
     patterns = {terminal.name: terminal.pattern.value for terminal in grammar.terminals}
-    found = {
-        NAMED.get(name) or EXPECTED.get(patterns[name]) or repr(patterns[name]) for name in names
-    }
-    return sorted(found, key=lambda text: (text.startswith("'"), text))
+    known = {name: NAMED.get(name) or EXPECTED.get(patterns[name]) for name in names}
+    words = sorted({word for word in known.values() if word})
+    signs = sorted({patterns[name] for name in names if not known[name]})
+    return " or ".join([*words, *signs]) or "nothing"
 
 
 def _facet(caller: str, tree: Any) -> Facet:

@@ -41,7 +41,14 @@ UNREADABLE = ("OwnerHistory", "ObjectPlacement", "Representation", "Representati
 OF_GROUPS = "is_a(r.relation_class, 'IfcRelAssignsToGroup')"
 DEEPEST = 100
 """How far up a storey is looked for, since damaged files have circles."""
+SHOWN = 5
+"""Names that an error shows where none is near."""
 DECOMPOSES = ("contained_in", "aggregates", "nests", "voids", "fills")
+COLUMNS = (
+    "file_name", "step_id", "global_id", "ifc_class", "name", "predefined_type", "type_id",
+    "type_name", "container_id", "parent_id",
+)  # fmt: skip
+"""Columns of objects that conditions name; others are expressions of their own."""
 ABOVE = {
     "storey": "IfcBuildingStorey",
     "building": "IfcBuilding",
@@ -105,18 +112,26 @@ class Writer:
     def __init__(self, caller: str, objects: str) -> None:
         self.caller = caller
         self.objects = objects
-        self.tables: dict[str, str] = {"o": self._beside("objects")}
+        self.columns: dict[str, str] = {}
+        self.tables: dict[str, str] = {}
         self.checks: dict[str, None] = {}
 
     def query(self, parts: Sequence[Sequence[Facet]]) -> str:
         """Write the whole query."""
         condition = " OR ".join(dict.fromkeys(map(self._part, parts)))
         where = " AND ".join([f"({condition})", *self.checks])
-        tables = ",\n".join(
-            f"{name} AS{' NOT MATERIALIZED' * sql.startswith('FROM query_table')} ({sql})"
-            for name, sql in self.tables.items()
+        columns = [*COLUMNS, *(f"{sql} AS {name}" for sql, name in self.columns.items())]
+        objects = f"SELECT {', '.join(columns)} {self._beside('objects')}"
+        tables = "".join(f",\n{name} AS ({sql})" for name, sql in self.tables.items())
+        # materialized: filters would evaluate the columns again wherever they name them
+        return (
+            f"WITH RECURSIVE o AS MATERIALIZED ({objects}){tables}\n"
+            f"SELECT o.file_name, o.step_id FROM o WHERE {where}"
         )
-        return f"WITH RECURSIVE {tables}\nSELECT o.file_name, o.step_id FROM o WHERE {where}"
+
+    def _column(self, of: str, sql: str) -> str:
+        """Name the column of an object that an expression over the table of objects gives."""
+        return f"{of}.{self.columns.setdefault(sql, f'value_{len(self.columns)}')}"
 
     def _beside(self, table: str) -> str:
         schema, dot, name = self.objects.rpartition(".")
@@ -184,8 +199,8 @@ class Writer:
     def _is_a(self, ifc_class: str, of: str = "o") -> str:
         """Write whether an object is of a class, as its own schema says it."""
         answers = {schemas.subtypes(ifc_class, schema) for schema in (None, *schemas.schemas())}
-        schema = "" if len(answers) == 1 else f", ifc_schema := {of}.ifc_schema"
-        return f"coalesce(is_a({of}.ifc_class, {literal(ifc_class)}{schema}), false)"
+        schema = "" if len(answers) == 1 else ", ifc_schema := ifc_schema"
+        return self._column(of, f"coalesce(is_a(ifc_class, {literal(ifc_class)}{schema}), false)")
 
     def _attribute(self, of: str, name: str, comparison: Comparison) -> str:
         self._require_attribute(name)
@@ -193,7 +208,8 @@ class Writer:
             return text_compares(f"{of}.global_id", comparison)
         if name == "PredefinedType":
             return text_compares(f"{of}.predefined_type", comparison)
-        return json_compares(f"json_extract({of}.attributes, {literal(f'/{name}')})", comparison)
+        value = self._column(of, f"json_extract(attributes, {literal(f'/{name}')})")
+        return json_compares(value, comparison)
 
     def _require_attribute(self, name: str) -> None:
         known = schemas.object_attributes()
@@ -210,26 +226,7 @@ class Writer:
     def _property(self, of: str, pset: Name, prop: Name, comparison: Comparison) -> str:
         """Write whether a property compares: the first one that the names mean."""
         self._require_property(pset, prop)
-        sets = f"{of}.properties"
-        if isinstance(pset, str):
-            path = literal(f"/{pointer(pset)}")
-            if isinstance(prop, str):
-                path = literal(f"/{pointer(pset)}/{pointer(prop)}")
-            else:
-                path += f" || '/' || {_first_key(f'json_keys({sets}, {path})', prop)}"
-            return json_compares(f"json_extract({sets}, {path})", comparison)
-        names = f"list_filter(json_keys({sets}), lambda s: {matches('s', pset)})"
-        start = f"'/' || {_pointer('s')} || '/'"
-        if isinstance(prop, str):
-            value = f"json_extract({sets}, {start} || {literal(pointer(prop))})"
-            values = f"list_transform({names}, lambda s: {value})"
-            return json_compares(
-                f"list_filter({values}, lambda v: json_type(v) <> 'NULL')[1]", comparison
-            )
-        inner = _first_key(f"json_keys({sets}, '/' || {_pointer('s')})", prop)
-        paths = f"list_transform({names}, lambda s: {start} || {inner})"
-        path = f"list_filter({paths}, lambda p: p IS NOT NULL)[1]"
-        return json_compares(f"json_extract({sets}, {path})", comparison)
+        return json_compares(self._column(of, _property_value(pset, prop)), comparison)
 
     def _require_property(self, pset: Name, prop: Name) -> None:
         """Have the query fail where no object has such a property."""
@@ -442,6 +439,26 @@ def _first_key(keys: str, regex: Regex) -> str:
     return _pointer(f"list_filter({keys}, lambda k: {matches('k', regex)})[1]")
 
 
+def _property_value(pset: Name, prop: Name) -> str:
+    """Write the value of the first property of the column `properties` that the names mean."""
+    if isinstance(pset, str):
+        path = literal(f"/{pointer(pset)}")
+        if isinstance(prop, str):
+            path = literal(f"/{pointer(pset)}/{pointer(prop)}")
+        else:
+            path += f" || '/' || {_first_key(f'json_keys(properties, {path})', prop)}"
+        return f"json_extract(properties, {path})"
+    names = f"list_filter(json_keys(properties), lambda s: {matches('s', pset)})"
+    start = f"'/' || {_pointer('s')} || '/'"
+    if isinstance(prop, str):
+        value = f"json_extract(properties, {start} || {literal(pointer(prop))})"
+        values = f"list_transform({names}, lambda s: {value})"
+        return f"list_filter({values}, lambda v: json_type(v) <> 'NULL')[1]"
+    key = _first_key(f"json_keys(properties, '/' || {_pointer('s')})", prop)
+    paths = f"list_transform({names}, lambda s: {start} || {key})"
+    return f"json_extract(properties, list_filter({paths}, lambda p: p IS NOT NULL)[1])"
+
+
 def _is(column: str, name: Name) -> str:
     return matches(column, name) if isinstance(name, Regex) else f"{column} = {literal(name)}"
 
@@ -468,7 +485,7 @@ def unknown_property(*columns: Any) -> pa.Array:
         what, name, known = f"property of {pset}", prop, properties
     else:
         what, name, known = "property set", pset, psets or []
-    near = schemas.near_names(name, sorted(known))
-    hint = f"near names are {', '.join(near)}" if near else f"there are {len(known)}"
+    near = schemas.near_names(name, sorted(known)) or sorted(known)[:SHOWN]
+    hint = f"near names are {', '.join(near)}" if near else "there are none"
     message = f"{caller}: no object of the model has a {what} named {name!r}; {hint}"
     raise ValueError(message)

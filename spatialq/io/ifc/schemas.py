@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,9 +47,14 @@ class Schema(dict[str, Declared]):
             yield above
             above = self[above].supertype
 
-    def subtypes(self, ifc_class: str) -> set[str]:
-        """Give a class and its subtypes; nothing if the schema lacks it."""
-        return {name for name in self if ifc_class in self.lineage(name)}
+    @cached_property
+    def subtypes(self) -> dict[str, set[str]]:
+        """Each class with itself and its subtypes."""
+        found: dict[str, set[str]] = {name: set() for name in self}
+        for name in self:
+            for above in self.lineage(name):
+                found[above].add(name)
+        return found
 
 
 @cache
@@ -131,7 +136,7 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
     top = known_class("is_a", "supertype", supertype)
     names = {top, TWINS.get(top, top)}
     anywhere = frozenset[str]().union(
-        *(schema.subtypes(name) for schema in schemas().values() for name in names)
+        *(schema.subtypes[name] for schema in schemas().values() for name in names & schema.keys())
     )
     if ifc_schema is None:
         return anywhere
@@ -139,7 +144,7 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
     own = {top} if top in schema else names & schema.keys()
     if not own:
         return anywhere
-    return anywhere.difference(schema) | schema.subtypes(own.pop())
+    return anywhere.difference(schema) | schema.subtypes[own.pop()]
 
 
 @cache
