@@ -14,6 +14,7 @@ from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER, StepFile, checked
 from spatialq.io.ifc.process import Run, Session, WorkerError
+from spatialq.io.ifc.property_table import property_table, property_texts
 
 PRODUCT_SECONDS = 60.0
 MAX_LOST = 0.5
@@ -140,7 +141,10 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
     facts = run.facts
     notes = [*step.warnings, *file_warnings(path, step, run)]
     name = str(path)
-    tables = {}
+    texts = property_texts(facts["properties"])
+    for products in (facts["products"], facts["tables"]["objects"]):
+        products["properties"] = [texts.get(step_id, "{}") for step_id in products["step_id"]]
+    tables = {"properties": property_table(facts["properties"], name)}
     failures = dict(run.failures)
     if geometry != "none":
         tables["elements"], unusable = ifc_tables.elements(

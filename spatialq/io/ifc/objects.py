@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,9 @@ import numpy as np
 from spatialq.io.ifc.attributes import AttributeReader, Layouts, text
 from spatialq.io.ifc.columns import OBJECTS
 from spatialq.io.ifc.relations import Columns, Relations
+
+DERIVED = ("properties", "file_name")
+"""Columns of the table of objects that are filled in the parent process."""
 
 USER_DEFINED = ("ObjectType", "ElementType", "ProcessType", "ResourceType")
 """What says the type of a USERDEFINED object or type; each class has one of them at most."""
@@ -21,7 +24,6 @@ def read_objects(
     layouts: Layouts,
     relations: Relations,
     *,
-    properties: Callable[[int], str],
     materials: dict[int, str],
     metres: float,
 ) -> Columns:
@@ -33,8 +35,6 @@ def read_objects(
     layouts : Layouts
         Of its schema.
     relations : Relations
-    properties : function
-        Gives the JSON of the properties of a step id.
     materials : dict from int to str
         The names of the materials of each object and type, by step id.
     metres : float
@@ -43,7 +43,7 @@ def read_objects(
     Returns
     -------
     dict of lists
-        The columns of the table of objects.
+        The columns of the table of objects, without `DERIVED`.
     """
     objects = model.by_type("IfcObjectDefinition")
     storeys = below(objects, ("IfcBuildingStorey",), layouts, relations)
@@ -80,13 +80,12 @@ def read_objects(
                 "material": materials.get(step_id) or materials.get(kind or 0),
                 "elevation": elevation(entity, attributes, metres) if is_storey else None,
                 "attributes": json.dumps(attributes, ensure_ascii=False),
-                "properties": properties(step_id),
                 "has_geometry": shape is not None and entity.get_argument(shape) is not None,
                 "ifc_schema": model.schema_identifier,
                 "step_id": step_id,
             }
         )
-    return {name: [row[name] for row in rows] for name in OBJECTS if name != "file_name"}
+    return {name: [row[name] for row in rows] for name in OBJECTS if name not in DERIVED}
 
 
 class PredefinedTypes:

@@ -1,21 +1,14 @@
-"""Property sets and quantities of an IFC model: merged over instance and type, with units."""
+"""Property sets and quantities of an IFC model: each read once, inherited from types, with units.
 
-import json
-import math
-from dataclasses import dataclass
+Most objects of a file have sets of their own, but these consist of few different properties. So
+what leaves the worker process is packed: properties once, sets as lists of them, groups of sets as
+lists of sets, and for each object its group. `spatialq.io.ifc.property_table` unpacks it.
+"""
+
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Value:
-    """One property: a JSON value, and the unit of its number as text."""
-
-    value: Any
-    unit: str | None
-
-
-Properties = dict[str, dict[str, Value]]
-"""Property set, property, value."""
+from spatialq.io.ifc.entities import attribute, entities, plain, text
+from spatialq.io.ifc.units import project_units, si_conversion, unit_name
 
 QUANTITY_UNITS = {
     "IfcQuantityLength": "LENGTHUNIT",
@@ -25,16 +18,18 @@ QUANTITY_UNITS = {
     "IfcQuantityTime": "TIMEUNIT",
 }
 
-MEASURE_UNITS = {
-    "IfcPositiveLengthMeasure": "LENGTHUNIT",
-    "IfcNonNegativeLengthMeasure": "LENGTHUNIT",
-    "IfcPositivePlaneAngleMeasure": "PLANEANGLEUNIT",
-}
-"""Measures whose unit does not follow from their name; IfcAreaMeasure gives AREAUNIT."""
+SIGNS = ("Positive", "Negative", "Non")
+"""IfcPositiveLengthMeasure and IfcNonNegativeLengthMeasure are in the unit of IfcLengthMeasure."""
+
+MAX_DEPTH = 20
+"""How deep complex properties may lie in each other: in damaged files they form circles."""
 
 
 class PropertyReader:
-    """The property sets of all objects of a model, each set read once.
+    """The property sets of all objects of a model.
+
+    A set of an object hides the properties of the same set and name of its type. Of several
+    properties with one name in a set, or in several sets with one name, the last counts.
 
     Parameters
     ----------
@@ -47,217 +42,224 @@ class PropertyReader:
         self.model = model
         self.types = types
         self.units = project_units(model)
-        self._sets: dict[int, dict[str, Value]] = {}
-        self._json: dict[tuple[tuple[int, ...], int | None], str] = {}
-        self._of_type: dict[int, Properties] = {}
-        self._attached: dict[int, list[Any]] = {}
+        self._schema: Any = None
+        self._units: dict[str, list[Any]] = {"name": [], "factor": [], "offset": []}
+        self._unit_at: dict[int, int] = {}
+        self._project_unit_at: dict[str, int | None] = {}
+        self._values: dict[str, list[Any]] = {"property": [], "value": [], "unit": []}
+        self._value_at: dict[int, int] = {}
+        self._sets: dict[str, list[Any]] = {"pset": [], "values": []}
+        self._set_at: dict[int, int] = {}
+        self._groups: dict[str, list[list[int]]] = {"own": [], "inherited": []}
+        self._group_at: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        self._attached: dict[int, list[int]] = {}
         for relation in model.by_type("IfcRelDefinesByProperties"):
-            definition = relation.RelatingPropertyDefinition
-            if definition is None:
-                continue
-            # IFC4 allows a set of property sets here, as a wrapped list.
-            wrapped = definition.is_a("IfcPropertySetDefinitionSet")
-            for owner in relation.RelatedObjects or ():
-                found = self._attached.setdefault(owner.id(), [])
-                found += definition.wrappedValue if wrapped else (definition,)
+            sets = self._read_sets(relation.get_argument(5))
+            for owner in entities(relation.get_argument(4)):
+                self._attached.setdefault(owner.id(), []).extend(sets)
+        for kind in model.by_type("IfcTypeObject"):
+            sets = self._read_sets(kind.get_argument(5))
+            self._attached.setdefault(kind.id(), []).extend(sets)
 
-    def of_instance(self, step_id: int) -> Properties:
-        """Give the properties that are attached to an object itself."""
-        return self._collect(self._attached.get(step_id, ()))
-
-    def of_type(self, step_id: int) -> Properties:
-        """Give the properties of an object's type."""
-        kind = self.types.get(step_id)
-        if kind is None:
-            return {}
-        if kind.id() not in self._of_type:
-            sets = getattr(kind, "HasPropertySets", None) or ()
-            self._of_type[kind.id()] = self._collect(sets)
-        return self._of_type[kind.id()]
-
-    def merged(self, step_id: int) -> Properties:
-        """Give the properties that hold for an object: its own, else those of its type."""
-        own = self.of_instance(step_id)
-        inherited = self.of_type(step_id)
-        names = dict.fromkeys((*inherited, *own))
-        return {name: inherited.get(name, {}) | own.get(name, {}) for name in names}
-
-    def as_json(self, step_id: int) -> str:
-        """Give the merged properties as a JSON object of JSON objects."""
-        kind = self.types.get(step_id)
-        attached = tuple(definition.id() for definition in self._attached.get(step_id, ()))
-        key = attached, kind.id() if kind is not None else None
-        if key not in self._json:
-            plain = {
-                pset: {name: value.value for name, value in values.items()}
-                for pset, values in self.merged(step_id).items()
-            }
-            self._json[key] = json.dumps(plain, ensure_ascii=False)
-        return self._json[key]
-
-    def long_table(self) -> dict[str, list[Any]]:
-        """Give one row per property of every object, as columns."""
-        names = (
-            "global_id",
-            "pset",
-            "property",
-            "value",
-            "number",
-            "unit",
-            "unit_si",
-            "number_si",
-            "source",
-        )
-        columns: dict[str, list[Any]] = {name: [] for name in names}
-        for owner in (*self.model.by_type("IfcObject"), *self._projects()):
-            own = self.of_instance(owner.id())
-            for pset, values in self.merged(owner.id()).items():
-                for name, value in values.items():
-                    instance = name in own.get(pset, ())
-                    columns["global_id"].append(owner.GlobalId)
-                    columns["pset"].append(pset)
-                    columns["property"].append(name)
-                    columns["value"].append(as_text(value.value))
-                    columns["number"].append(as_number(value.value))
-                    columns["unit"].append(value.unit)
-                    columns["unit_si"].append(None)
-                    columns["number_si"].append(None)
-                    columns["source"].append("instance" if instance else "type")
-        return columns
-
-    def _projects(self) -> tuple[Any, ...]:
-        # From IFC4 on a project is no IfcObject.
-        return () if self.model.schema == "IFC2X3" else self.model.by_type("IfcContext")
-
-    def _collect(self, definitions: Any) -> Properties:
-        found: Properties = {}
-        for definition in definitions:
-            name = definition.Name or definition.is_a()
-            found[name] = found.get(name, {}) | self._read_set(definition)
+    def of(self, step_id: int) -> dict[str, dict[str, Any]]:
+        """Give the properties that hold for an object as JSON values: set, property, value."""
+        group = self._group(step_id)
+        found: dict[str, dict[str, Any]] = {}
+        for at in (*self._groups["inherited"][group], *self._groups["own"][group]):
+            values = found.setdefault(self._sets["pset"][at], {})
+            for row in self._sets["values"][at]:
+                values[self._values["property"][row]] = self._values["value"][row]
         return found
 
-    def _read_set(self, definition: Any) -> dict[str, Value]:
-        key = definition.id()
-        if key not in self._sets:
-            if definition.is_a("IfcPropertySet"):
-                members = definition.HasProperties or ()
-            elif definition.is_a("IfcElementQuantity"):
-                members = definition.Quantities or ()
-            else:
-                self._sets[key] = self._read_attributes(definition)
-                return self._sets[key]
-            self._sets[key] = {member.Name: self._read(member) for member in members}
-        return self._sets[key]
+    def packed(self) -> dict[str, dict[str, list[Any]]]:
+        """Give the properties of all objects, types and the project.
 
-    def _read_attributes(self, definition: Any) -> dict[str, Value]:
-        """Read a set of fixed attributes, such as IfcDoorLiningProperties."""
-        skip = {"id", "type", "GlobalId", "OwnerHistory", "Name", "Description"}
+        Returns
+        -------
+        dict
+            ``owners``: ``step_id global_id group``. ``groups``: ``own inherited``, lists of sets.
+            ``sets``: ``pset values``, the values as a list. ``values``: ``property value unit``;
+            ``units``: ``name factor offset``, see `si_conversion`. Groups, sets, values and units
+            are numbers of rows; a value without a unit has None.
+        """
+        owners: dict[str, list[Any]] = {"step_id": [], "global_id": [], "group": []}
+        for owner in self.model.by_type("IfcObjectDefinition"):
+            step_id = owner.id()
+            owners["step_id"].append(step_id)
+            owners["global_id"].append(text(owner.get_argument(0)))
+            owners["group"].append(self._group(step_id))
         return {
-            name: Value(plain(value), None)
-            for name, value in definition.get_info(recursive=False).items()
-            if name not in skip and value is not None and plain(value) is not None
+            "owners": owners,
+            "groups": self._groups,
+            "sets": self._sets,
+            "values": self._values,
+            "units": self._units,
         }
 
-    def _read(self, member: Any) -> Value:
-        """Read one property or quantity of any class."""
-        kind = member.is_a()
-        unit = getattr(member, "Unit", None)
-        if kind == "IfcPropertySingleValue":
-            return self._measure(member.NominalValue, unit)
-        if member.is_a("IfcPhysicalSimpleQuantity"):
-            if unit is None:
-                unit = self.units.get(QUANTITY_UNITS.get(kind, ""))
-            return Value(plain(member[3]), unit_name(unit) if unit is not None else None)
-        if kind == "IfcPropertyEnumeratedValue":
-            values = member.EnumerationValues or ()
-            unit = getattr(member.EnumerationReference, "Unit", None)
-        elif kind == "IfcPropertyListValue":
-            values = member.ListValues or ()
-        elif kind == "IfcPropertyBoundedValue":
-            return self._bounded(member)
-        elif kind == "IfcPropertyTableValue":
-            defining, defined = member.DefiningValues or (), member.DefinedValues or ()
-            return Value({"defining": plain(defining), "defined": plain(defined)}, None)
-        elif kind == "IfcPropertyReferenceValue":
-            target = member.PropertyReference
-            return Value(getattr(target, "Name", None) or (target and target.is_a()), None)
-        else:
-            members = getattr(member, "HasProperties", None) or getattr(member, "HasQuantities", ())
-            return Value({part.Name: self._read(part).value for part in members or ()}, None)
-        return Value(plain(values), self._measure(values[0], unit).unit if values else None)
+    def _group(self, step_id: int) -> int:
+        """Find the sets that hold for an object, its own and those of its type."""
+        own = tuple(self._attached.get(step_id, ()))
+        kind = self.types.get(step_id)
+        inherited = () if kind is None else tuple(self._attached.get(kind.id(), ()))
+        key = own, inherited
+        if key not in self._group_at:
+            by_name, of_type = self._by_name(own), self._by_name(inherited)
+            for name in by_name.keys() & of_type.keys():
+                of_type[name] = self._without(of_type[name], by_name[name])
+            self._group_at[key] = len(self._groups["own"])
+            self._groups["own"].append(list(by_name.values()))
+            self._groups["inherited"].append(list(of_type.values()))
+        return self._group_at[key]
 
-    def _bounded(self, member: Any) -> Value:
-        bounds = {
-            "lower": member.LowerBoundValue,
-            "upper": member.UpperBoundValue,
-            "set_point": getattr(member, "SetPointValue", None),
-        }
-        given = {name: value for name, value in bounds.items() if value is not None}
-        unit = self._measure(next(iter(given.values())), member.Unit).unit if given else None
-        return Value({name: plain(value) for name, value in given.items()}, unit)
+    def _by_name(self, sets: tuple[int, ...]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for at in sets:
+            name = self._sets["pset"][at]
+            if name in found and found[name] != at:
+                rows = (*self._sets["values"][found[name]], *self._sets["values"][at])
+                found[name] = self._add_set(name, rows)
+            else:
+                found[name] = at
+        return found
 
-    def _measure(self, measure: Any, unit: Any) -> Value:
-        """Read a typed value; without a unit of its own it is in the project's unit."""
-        if measure is None:
-            return Value(None, None)
-        if unit is None:
-            kind = measure.is_a()
-            stem = kind.removeprefix("Ifc").removesuffix("Measure").upper()
-            unit = self.units.get(MEASURE_UNITS.get(kind, f"{stem}UNIT"))
-        return Value(plain(measure), unit_name(unit) if unit is not None else None)
+    def _without(self, at: int, hiding: int) -> int:
+        """Give a set without the properties that another one has."""
+        names, rows = self._values["property"], self._sets["values"][at]
+        hidden = {names[row] for row in self._sets["values"][hiding]}
+        return self._add_set(
+            self._sets["pset"][at], tuple(row for row in rows if names[row] not in hidden)
+        )
 
+    def _add_set(self, name: str, rows: Any) -> int:
+        names = self._values["property"]
+        self._sets["pset"].append(name)
+        self._sets["values"].append(list({names[row]: row for row in rows}.values()))
+        return len(self._sets["pset"]) - 1
 
-def plain(value: Any) -> Any:
-    """Turn an IFC value into a JSON value: unknown logicals and NaN are null."""
-    if hasattr(value, "wrappedValue"):
-        return plain(value.wrappedValue)
-    if isinstance(value, (tuple, list)):
-        return [plain(part) for part in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if hasattr(value, "is_a"):
-        return getattr(value, "Name", None) or value.is_a()
-    return str(value)
+    def _read_sets(self, definitions: Any) -> list[int]:
+        """Read one set, several, or what IFC4 wraps: an IfcPropertySetDefinitionSet."""
+        if hasattr(definitions, "is_a") and not definitions.id():
+            definitions = definitions.get_argument(0)
+        sets = (self._read_set(each) for each in entities(definitions))
+        return [at for at in sets if at is not None]
 
+    def _read_set(self, definition: Any) -> int | None:
+        key = definition.id()
+        if key not in self._set_at:
+            kind = definition.is_a()
+            if kind == "IfcPropertySet":
+                rows = self._members(definition.get_argument(4))
+            elif kind == "IfcElementQuantity":
+                rows = self._members(definition.get_argument(5))
+            elif definition.is_a("IfcPropertySetDefinition"):
+                rows = self._attributes(definition, kind)
+            else:
+                return None
+            self._set_at[key] = self._add_set(text(definition.get_argument(2)) or kind, rows)
+        return self._set_at[key]
 
-def as_text(value: Any) -> str | None:
-    """Give a JSON value as the text of a VARCHAR column: strings as they are."""
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def as_number(value: Any) -> float | None:
-    """Give a JSON value as a number, where it is one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value)
-
-
-def project_units(model: Any) -> dict[str, Any]:
-    """Find the unit of each kind, such as LENGTHUNIT, that a project assigns."""
-    found: dict[str, Any] = {}
-    for project in model.by_type("IfcProject"):
-        assignment = project.UnitsInContext
-        for unit in (assignment.Units or ()) if assignment is not None else ():
-            kind = getattr(unit, "UnitType", None)
-            if kind is not None:
-                found.setdefault(kind, unit)
-    return found
-
-
-def unit_name(unit: Any) -> str:
-    """Name a unit in lower case: ``millimetre``, ``square_metre``, ``watt metre^-2 kelvin^-1``."""
-    if unit.is_a("IfcSIUnit"):
-        return f"{unit.Prefix or ''}{unit.Name or ''}".lower()
-    if unit.is_a("IfcDerivedUnit"):
-        parts = [
-            unit_name(element.Unit) + (f"^{element.Exponent}" if element.Exponent != 1 else "")
-            for element in unit.Elements or ()
+    def _members(self, members: Any) -> list[int]:
+        known = self._value_at
+        return [
+            known[key] if (key := member.id()) in known else self._member(member)
+            for member in entities(members)
         ]
-        return " ".join(parts)
-    if unit.is_a("IfcMonetaryUnit"):
-        return str(unit.Currency)
-    return str(unit.Name or unit.is_a()).lower()
+
+    def _member(self, member: Any) -> int:
+        name = name_of(member)
+        at = self._add_value(name, *self._read(member, 0))
+        self._value_at[member.id()] = at
+        return at
+
+    def _attributes(self, definition: Any, kind: str) -> list[int]:
+        """Read a set of fixed attributes, such as IfcDoorLiningProperties."""
+        if self._schema is None:
+            from ifcopenshell.ifcopenshell_wrapper import schema_by_name
+
+            self._schema = schema_by_name(self.model.schema_identifier)
+        declared = self._schema.declaration_by_name(kind).as_entity().all_attributes()
+        rows = []
+        for index in range(4, len(declared)):
+            value = plain(definition.get_argument(index))
+            if value is not None:
+                measure = declared[index].type_of_attribute().as_named_type()
+                unit = self._project_unit(measure.declared_type().name()) if measure else None
+                rows.append(self._add_value(declared[index].name(), value, unit))
+        return rows
+
+    def _add_value(self, name: str, value: Any, unit: int | None) -> int:
+        self._values["property"].append(name)
+        self._values["value"].append(value)
+        self._values["unit"].append(unit)
+        return len(self._values["property"]) - 1
+
+    def _read(self, member: Any, depth: int) -> tuple[Any, int | None]:
+        """Read one property or quantity of any class: a JSON value, and its unit."""
+        kind = member.is_a()
+        if kind == "IfcPropertySingleValue":
+            value = member.get_argument(2)
+            return plain(value), self._unit(member.get_argument(3), value)
+        if kind in ("IfcPropertyEnumeratedValue", "IfcPropertyListValue"):
+            values = member.get_argument(2) or ()
+            unit = member.get_argument(3)
+            if kind == "IfcPropertyEnumeratedValue":
+                unit = attribute(unit, "Unit") if unit is not None else None
+            first = values[0] if isinstance(values, tuple) and values else None
+            return plain(values), self._unit(unit, first)
+        if kind == "IfcPropertyBoundedValue":
+            bounds = {"lower": member.get_argument(3), "upper": member.get_argument(2)}
+            bounds["set_point"] = attribute(member, "SetPointValue")
+            given = {name: value for name, value in bounds.items() if value is not None}
+            unit = self._unit(member.get_argument(4), next(iter(given.values()), None))
+            return {name: plain(value) for name, value in given.items()}, unit
+        if kind == "IfcPropertyTableValue":
+            columns = {"defining": member.get_argument(2), "defined": member.get_argument(3)}
+            return {name: plain(values or ()) for name, values in columns.items()}, None
+        if kind == "IfcPropertyReferenceValue":
+            return plain(member.get_argument(3)), None
+        if member.is_a("IfcPhysicalSimpleQuantity"):
+            return plain(member.get_argument(3)), self._quantity_unit(member.get_argument(2), kind)
+        return self._parts(member, depth), None
+
+    def _parts(self, member: Any, depth: int) -> dict[str, Any] | None:
+        """Read the parts of a complex property or quantity."""
+        if depth == MAX_DEPTH:
+            return None
+        parts = attribute(member, "HasProperties") or attribute(member, "HasQuantities") or ()
+        return {name_of(part): self._read(part, depth + 1)[0] for part in entities(parts)}
+
+    def _unit(self, unit: Any, measure: Any) -> int | None:
+        """Give the number of a typed value's unit; without one of its own it is the project's."""
+        for own in entities(unit):
+            return self._number(own)
+        return self._project_unit(measure.is_a()) if hasattr(measure, "is_a") else None
+
+    def _quantity_unit(self, unit: Any, kind: str) -> int | None:
+        for known in entities(unit or self.units.get(QUANTITY_UNITS.get(kind, ""))):
+            return self._number(known)
+        return None
+
+    def _project_unit(self, measure: str) -> int | None:
+        """Give the number of the project's unit of a measure: IfcAreaMeasure has the AREAUNIT."""
+        if measure not in self._project_unit_at:
+            stem = measure.removeprefix("Ifc").removesuffix("Measure")
+            for sign in SIGNS:
+                stem = stem.replace(sign, "")
+            unit = self.units.get(f"{stem.upper()}UNIT")
+            self._project_unit_at[measure] = None if unit is None else self._number(unit)
+        return self._project_unit_at[measure]
+
+    def _number(self, unit: Any) -> int:
+        key = unit.id()
+        if key not in self._unit_at:
+            self._unit_at[key] = len(self._unit_at)
+            self._units["name"].append(unit_name(unit))
+            factor, offset = si_conversion(unit) or (None, None)
+            self._units["factor"].append(factor)
+            self._units["offset"].append(offset)
+        return self._unit_at[key]
+
+
+def name_of(member: Any) -> str:
+    """Name a property or quantity; one without a name is called by its class."""
+    return text(attribute(member, "Name")) or str(member.is_a())

@@ -27,7 +27,8 @@ def table(name: str, lists: dict[str, list[Any]], file_name: str) -> pa.Table:
 
 def products(objects: dict[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
     """Pick the columns that elements take from the objects with a representation."""
-    return {name: [objects[name][row] for row in rows] for name in (*TEXT, "step_id")}
+    names = [name for name in (*TEXT, "step_id") if name in objects]
+    return {name: [objects[name][row] for row in rows] for name in names}
 
 
 def elements(

@@ -1,0 +1,86 @@
+"""Classification references of the objects and types of an IFC model."""
+
+from typing import Any
+
+from spatialq.io.ifc.columns import CLASSIFICATIONS
+from spatialq.io.ifc.entities import attribute, entities, text
+
+Reference = tuple[int, dict[str, Any]]
+"""The step id of the system, or of what stands for it, and a row without what it belongs to."""
+
+
+def read_classifications(model: Any, types: dict[int, Any]) -> dict[str, list[Any]]:
+    """Give the classification references of objects and types, as columns.
+
+    Parameters
+    ----------
+    model : ifcopenshell.file
+    types : dict from int to entity
+        The type of each typed object, by step id. An object has the references of its type, but
+        not those of a system in which it has one of its own.
+    """
+    names = [name for name in CLASSIFICATIONS if name != "file_name"]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    references = associated(model)
+    if not references:
+        return columns
+    for owner in model.by_type("IfcObjectDefinition"):
+        own = references.get(owner.id(), [])
+        kind = types.get(owner.id())
+        systems = {system for system, _ in own}
+        inherited = [
+            reference
+            for reference in (references.get(kind.id(), ()) if kind is not None else ())
+            if reference[0] not in systems
+        ]
+        for source, found in (("instance", own), ("type", inherited)):
+            for _, reference in found:
+                row = reference | {"global_id": text(owner.get_argument(0)), "source": source}
+                for name in names:
+                    columns[name].append(row[name])
+    return columns
+
+
+def associated(model: Any) -> dict[int, list[Reference]]:
+    """Find the references of each object and type, by step id, each once."""
+    found: dict[int, dict[int, Reference]] = {}
+    known: dict[int, Reference] = {}
+    for relation in model.by_type("IfcRelAssociatesClassification"):
+        for reference in entities(relation.get_argument(5)):
+            key = reference.id()
+            if key not in known:
+                known[key] = described(reference)
+            for related in entities(relation.get_argument(4)):
+                found.setdefault(related.id(), {})[key] = known[key]
+    return {step_id: list(each.values()) for step_id, each in found.items()}
+
+
+def described(reference: Any) -> Reference:
+    """Describe an IfcClassificationReference, a notation of IFC2x3, or a whole IfcClassification.
+
+    The identification of a notation is the values of its facets, joined by full stops.
+    """
+    system = system_of(reference)
+    row: dict[str, Any] = dict.fromkeys(CLASSIFICATIONS)
+    if system.is_a("IfcClassification"):
+        row["system"] = text(attribute(system, "Name"))
+    if reference.is_a("IfcClassificationNotation"):
+        facets = entities(attribute(reference, "NotationFacets"))
+        values = (text(attribute(facet, "NotationValue")) for facet in facets)
+        row["identification"] = ".".join(filter(None, values))
+    elif not reference.is_a("IfcClassification"):
+        for name in ("ItemReference", "Identification"):  # IFC2x3, and later
+            row["identification"] = row["identification"] or text(attribute(reference, name))
+        row["name"] = text(attribute(reference, "Name"))
+        row["location"] = text(attribute(reference, "Location"))
+    return system.id(), row
+
+
+def system_of(reference: Any) -> Any:
+    """Find the IfcClassification above a reference, or the uppermost reference there is."""
+    seen = set()
+    while reference.id() not in seen:  # damaged files hold circles
+        seen.add(reference.id())
+        for above in entities(attribute(reference, "ReferencedSource")):
+            reference = above
+    return reference
