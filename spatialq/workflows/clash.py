@@ -121,7 +121,8 @@ def find_clashes(
         selection.require(con, COMMAND, side, condition)
     _read(con, models, geometry)
     for side, condition in (("a", a), ("b", b)):
-        con.execute(SIDE.format(side=side, elements=selection.elements(condition)))
+        rows = selection.elements(COMMAND, side, condition)
+        con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
             message = f"{COMMAND}: no element of the models matches {side}: {condition}"
             warnings.warn(message, FileWarning, stacklevel=2)

@@ -485,7 +485,10 @@ def unknown_property(*columns: Any) -> pa.Array:
         what, name, known = f"property of {pset}", prop, properties
     else:
         what, name, known = "property set", pset, psets or []
-    near = schemas.near_names(name, sorted(known)) or sorted(known)[:SHOWN]
-    hint = f"near names are {', '.join(near)}" if near else "there are none"
-    message = f"{caller}: no object of the model has a {what} named {name!r}; {hint}"
+    known = sorted(set(known) - {None})
+    near = schemas.near_names(name, known)
+    names, shown = ("near names are", near) if near else ("it has", known[:SHOWN] or ["none"])
+    message = (
+        f"{caller}: no object of the model has a {what} named {name!r}; {names} {', '.join(shown)}"
+    )
     raise ValueError(message)
