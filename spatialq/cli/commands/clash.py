@@ -23,14 +23,16 @@ def clash(
     a: Annotated[
         str | None,
         typer.Option(
-            "--a", help="SQL condition for the elements a, such as \"ifc_class = 'IfcBeam'\"."
+            "--a",
+            help="The elements a: a selector such as 'IfcBeam, material=S235', or an SQL condition "
+            "such as \"ifc_class = 'IfcBeam'\".",
         ),
     ] = None,
     b: Annotated[
         str | None,
         typer.Option(
             "--b",
-            help="SQL condition for the elements b; by default all pairs within a are tested.",
+            help="The elements b, alike; by default all pairs within a are tested.",
         ),
     ] = None,
     options: dict[str, Any],
