@@ -280,7 +280,7 @@ def run_elements(
     direction: Literal["above", "below", "north", "south", "east", "west"] = "above",
     model: Literal["projection", "halfspace"] = "projection",
     strict: bool = False,
-    true_north: float = 0.0,
+    true_north: float | None = None,
     tolerance: float = 0.001,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,

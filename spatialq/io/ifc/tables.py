@@ -70,7 +70,9 @@ def elements(
     for row in np.flatnonzero(~filled).tolist():
         unusable[products["step_id"][rows[row]]] = "all triangles of the mesh have no area"
     found = {
-        **{name: [products[name][row] for row in rows] for name in (*TEXT, "step_id")},
+        **{
+            name: [products[name][row] for row in rows] for name in (*TEXT, "true_north", "step_id")
+        },
         **dict(zip(BOX, (*measures.low.T, *measures.high.T), strict=True)),
         "mesh": mesh_array(cleaned),
         "mesh_source": ["IfcOpenShell"] * len(rows),
