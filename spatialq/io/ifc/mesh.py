@@ -41,6 +41,15 @@ class Measures:
     volume: Floats
     area: Floats
 
+    def take(self, rows: Integers) -> "Measures":
+        """Copy those of some of the meshes."""
+        return Measures(*(values[rows] for values in vars(self).values()))
+
+    def followed_by(self, other: "Measures") -> "Measures":
+        """Append those of other meshes."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Measures(*(np.concatenate(pair) for pair in pairs))
+
 
 def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
     """Weld, drop what is degenerate, turn the outside out, and measure.
