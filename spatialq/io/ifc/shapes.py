@@ -17,6 +17,9 @@ RawMesh = tuple[NDArray[np.float64], NDArray[np.int32]]
 FAST = "ifclite-geom"
 EXACT = "IfcOpenShell"
 
+FAST_WELD = 5e-5
+"""Metres; coordinates of float32 differ by so much a kilometre from the origin."""
+
 MAX_COORDINATE = 1024.0
 """Metres from the origin up to which `ifclite-geom`, which has float32 inside, is within 0.1 mm."""
 
@@ -53,7 +56,7 @@ class Shapes:
         return Shapes(
             np.concatenate([self.step_ids, other.step_ids]),
             self.meshes.followed_by(other.meshes),
-            self.measures.followed_by(other.measures),
+            Measures.joined([self.measures, other.measures]),
             np.concatenate([self.sources, other.sources]),
         )
 
@@ -74,7 +77,11 @@ def measured(meshes: dict[int, RawMesh], source: str) -> tuple[Shapes, dict[int,
             finite[step_id] = raw
         else:
             unusable[step_id] = "the mesh has coordinates that are not finite"
-    cleaned, measures = mesh.clean(Meshes.of(list(finite.values())))
+    meshes_of_all = Meshes.of(list(finite.values()))
+    if source == FAST:
+        cleaned, measures = mesh.clean(meshes_of_all, weld=FAST_WELD, fill=True)
+    else:
+        cleaned, measures = mesh.clean(meshes_of_all)
     step_ids = np.array(list(finite), np.int64)
     shapes = Shapes(step_ids, cleaned, measures, np.repeat(source, len(step_ids)))
     filled = np.diff(cleaned.face_starts) > 0
@@ -96,7 +103,17 @@ def trusted(shapes: Shapes, kinds: dict[int, str], origin: Sequence[float]) -> S
     """
     kind = np.array([kinds.get(step_id, "") for step_id in shapes.step_ids.tolist()], object)
     measures = shapes.measures
-    reach = np.maximum(origin - measures.low, measures.high - origin)
+    reach = np.maximum(np.array(origin) - measures.low, measures.high - np.array(origin))
     near = (reach <= MAX_COORDINATE).all(axis=1)
-    good = near & ((kind == SURFACE) | ((kind == SOLID) & measures.is_closed))
-    return shapes.take(np.flatnonzero(good))
+    is_whole = measures.is_closed & ((kind == SOLID) | (measures.component_count == 1))
+    good = shapes.take(np.flatnonzero(near & is_whole & ((kind == SOLID) | (kind == SURFACE))))
+    rest = np.flatnonzero(near & ~is_whole & (kind == SURFACE))
+    return good.followed_by(oriented(shapes.take(rest)))
+
+
+def oriented(shapes: Shapes) -> Shapes:
+    """Orient the parts of surfaces, and pick those that are closed or cannot be."""
+    meshes = mesh.orient(shapes.meshes)
+    _, measures = mesh.measure(meshes, mesh.Edges.of(meshes))
+    each = Shapes(shapes.step_ids, meshes, measures, shapes.sources)
+    return each.take(np.flatnonzero(measures.is_closed | mesh.has_boundary(meshes)))
