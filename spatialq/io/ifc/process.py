@@ -187,7 +187,7 @@ class Process:
         """
         code = self.popen.wait()
         if self.timed_out:
-            return f"took longer than {self.limit:g} s"
+            return f"took longer than {self.limit:.3g} s"
         if code == -signal.SIGINT:
             raise KeyboardInterrupt
         if code >= 0:

@@ -3,7 +3,8 @@
 `ifclite-geom` is right about flat faces, extrusions of common profiles, and what is cut off from
 them; `tests/io/test_ifc_geometry.py` compares it with IfcOpenShell on real models. It is not about
 the rest: it sweeps along curves wrongly, leaves out the fillets of some profiles, draws every
-circle with 36 segments, and thins out outlines of more than 32 points.
+circle with 36 segments, and thins out outlines of more than 32 points. Holes may be coarse so, as
+IfcOpenShell takes a second to cut one of many segments.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,9 @@ SOLID = "solid"
 
 SURFACE = "surface"
 """`ifclite-geom` makes it; it may be open, and each of its parts is to be turned outside out."""
+
+COARSE = "coarse"
+"""`ifclite-geom` makes a hole of it that is up to 5 mm too small, and IfcOpenShell the rest."""
 
 OTHER = "other"
 """IfcOpenShell makes it."""
@@ -52,7 +56,8 @@ MAX_POINTS = 32
 """Outlines with more points are thinned out by `ifclite-geom`, by up to 5 mm."""
 
 MAX_RADIUS = 0.25
-"""Metres up to which a circle of 36 segments is within a millimetre of the true one."""
+COARSE_RADIUS = 1.3
+"""Metres up to which a circle of 36 segments is within 1 mm and 5 mm of the true one."""
 
 
 class Representations:
@@ -65,8 +70,9 @@ class Representations:
     """
 
     def __init__(self, metres: float) -> None:
-        self._max_radius = MAX_RADIUS / metres
+        self._metres = metres
         self._kinds: dict[int, str] = {}
+        self._placements: dict[int, bool] = {}
 
     def kind(self, product: Any) -> str:
         """Tell what shape a product has, with the openings that are cut from it.
@@ -74,13 +80,15 @@ class Representations:
         Returns
         -------
         str
-            `NONE`, `SOLID`, `SURFACE` or `OTHER`; `OTHER`, too, for what cannot be understood.
+            `NONE`, `SOLID`, `SURFACE` or `OTHER`, also for what cannot be understood.
         """
         try:
             kinds = [kind for kind in self._of_representations(product) if kind != NONE]
             if not kinds:
                 return NONE
             if len(kinds) > 1:  # which of them is the body, IfcOpenShell knows
+                return OTHER
+            if not self._has_local_placement(product.ObjectPlacement):
                 return OTHER
             cuts = [
                 kind
@@ -89,7 +97,7 @@ class Representations:
             ]
         except Exception:  # damaged entities: missing attributes, wrong classes
             return OTHER
-        return OTHER if OTHER in cuts else kinds[0]
+        return OTHER if OTHER in cuts or kinds[0] == COARSE else kinds[0]
 
     def source(self, product: Any) -> int:
         """Give the step id of the mapped representation that a product is a copy of, or 0.
@@ -116,11 +124,21 @@ class Representations:
         for representation in (shape.Representations or ()) if shape else ():
             yield self._of_items(representation.Items or ())
 
+    def _has_local_placement(self, placement: Any) -> bool:
+        """Whether no IfcLinearPlacement leads to a place: `ifclite-geom` is metres off there."""
+        chain = []
+        while placement is not None and placement.id() not in self._placements:
+            chain.append(placement)
+            self._placements[placement.id()] = False  # what a placement relative to itself is
+            if placement.is_a("IfcLinearPlacement"):
+                return False
+            placement = getattr(placement, "PlacementRelTo", None)
+        is_local = placement is None or self._placements[placement.id()]
+        self._placements.update((each.id(), is_local) for each in chain)
+        return is_local
+
     def _of_items(self, items: Iterable[Any]) -> str:
-        kinds = {self._of_item(item) for item in items} - {NONE}
-        if not kinds:
-            return NONE
-        return kinds.pop() if len(kinds) == 1 else OTHER
+        return together({self._of_item(item) for item in items} - {NONE})
 
     def _of_item(self, item: Any) -> str:
         key = item.id()
@@ -134,7 +152,7 @@ class Representations:
         if name == "IfcMappedItem":
             return self._of_items(item.MappingSource.MappedRepresentation.Items or ())
         if name == "IfcExtrudedAreaSolid":
-            return SOLID if self._has_plain_profile(item.SweptArea) else OTHER
+            return self._of_profile(item.SweptArea)
         if name in SOLIDS:
             return SOLID
         if name in SURFACES:
@@ -143,39 +161,52 @@ class Representations:
             operands = {self._of_item(item.FirstOperand), self._of_item(item.SecondOperand)}
             return SOLID if operands == {SOLID} else OTHER
         if name == "IfcPolygonalBoundedHalfSpace":
-            return SOLID if self._is_plain(item.PolygonalBoundary) else OTHER
+            return self._of_curve(item.PolygonalBoundary)
         if item.is_a("IfcGeometricSet"):
             return self._of_items(item.Elements or ())
         return NONE if any(map(item.is_a, CURVES_AND_POINTS)) else OTHER
 
-    def _has_plain_profile(self, profile: Any) -> bool:
+    def _of_profile(self, profile: Any) -> str:
         name = profile.is_a()
         if name in PROFILES:
-            return True
+            return SOLID
         if name in ROUND_PROFILES:
-            return bool(profile.Radius <= self._max_radius)
+            return self._of_radius(profile.Radius)
         if name == "IfcArbitraryClosedProfileDef":
-            return self._is_plain(profile.OuterCurve)
+            return self._of_curve(profile.OuterCurve)
         if name == "IfcArbitraryProfileDefWithVoids":
-            return all(map(self._is_plain, (profile.OuterCurve, *profile.InnerCurves)))
-        return False
+            return together(set(map(self._of_curve, (profile.OuterCurve, *profile.InnerCurves))))
+        return OTHER
 
-    def _is_plain(self, curve: Any) -> bool:
-        """Whether a curve consists of lines and small arcs, and is not thinned out."""
+    def _of_curve(self, curve: Any) -> str:
+        """Tell whether the outline of an extrusion is kept: lines and small arcs."""
         name = curve.is_a()
+        if name == "IfcLine":
+            return SOLID
         if name == "IfcPolyline":
-            return len(curve.Points) <= MAX_POINTS
+            return SOLID if len(curve.Points) <= MAX_POINTS else COARSE
         if name == "IfcCompositeCurve":
-            return len(curve.Segments) <= MAX_POINTS and all(
-                self._is_plain(segment.ParentCurve) for segment in curve.Segments
-            )
+            kind = together({self._of_curve(segment.ParentCurve) for segment in curve.Segments})
+            return COARSE if kind == SOLID and len(curve.Segments) > MAX_POINTS else kind
         if name == "IfcTrimmedCurve":
-            return self._is_plain(curve.BasisCurve)
+            return self._of_curve(curve.BasisCurve)
         if name == "IfcCircle":
-            return bool(curve.Radius <= self._max_radius)
+            return self._of_radius(curve.Radius)
         if name == "IfcIndexedPolyCurve":
-            segments = curve.Segments or ()
-            return len(curve.Points.CoordList) <= MAX_POINTS and not any(
-                segment.is_a("IfcArcIndex") for segment in segments
-            )
-        return name == "IfcLine"
+            if any(segment.is_a("IfcArcIndex") for segment in curve.Segments or ()):
+                return OTHER
+            return SOLID if len(curve.Points.CoordList) <= MAX_POINTS else COARSE
+        return OTHER
+
+    def _of_radius(self, radius: float) -> str:
+        metres = radius * self._metres
+        return SOLID if metres <= MAX_RADIUS else COARSE if metres <= COARSE_RADIUS else OTHER
+
+
+def together(kinds: set[str]) -> str:
+    """Give the kind of a shape whose parts are of several kinds."""
+    if not kinds:
+        return NONE
+    if kinds <= {SOLID, COARSE}:
+        return COARSE if COARSE in kinds else SOLID
+    return kinds.pop() if len(kinds) == 1 else OTHER
