@@ -76,11 +76,16 @@ def write_part(
     return int(answer["objects"])
 
 
+def command(source: Path, target: Path, seconds: float) -> list[str]:
+    """Give the command line of the process."""
+    arguments = [str(source), str(target), str(seconds)]
+    return [sys.executable, "-P", "-m", "spatialq.export.ifc_part", *arguments]
+
+
 def ask(source: Path, global_ids: list[str], target: Path, seconds: float) -> dict[str, Any]:
     """Have a process write the part, and give its answer or, as ``error``, how it ended."""
-    arguments = [str(source), str(target), str(seconds)]
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "spatialq.export.ifc_part", *arguments],
+        command(source, target, seconds),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -242,13 +242,13 @@ class Part:
 
     def add(self, start: Iterable[Entity]) -> None:
         """Add entities with all that their lines name."""
-        pending = [entity.id() for entity in start]
+        pending = list(start)
         while pending:
-            number = pending.pop()
-            if number not in self.lines:
-                line = self.model.by_id(number).to_string(True)  # noqa: FBT003 (of C++)
-                self.lines[number] = line
-                pending += [int(named) for named in REFERENCE.findall(line) if named]
+            entity = pending.pop()
+            if entity.id() not in self.lines:
+                line = self.lines[entity.id()] = entity.to_string(True)  # noqa: FBT003 (of C++)
+                named = (int(number) for number in REFERENCE.findall(line) if number)
+                pending += [self.model.by_id(each) for each in named if each not in self.lines]
 
     def add_attached(self) -> None:
         """Add what is attached to entities of the part, and to what this brings along."""
