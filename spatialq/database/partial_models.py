@@ -50,8 +50,8 @@ def export_ifc(
         If the model cannot be read, a GlobalId is not of an object in it, or the file cannot be
         written.
     ValueError
-        If the query is not one that gives rows, has no column of GlobalIds, or if it does not say
-        the one file that they are from.
+        If the query is not one statement, has no column of GlobalIds, or does not say the one
+        file that they are from.
 
     Warns
     -----
@@ -64,12 +64,10 @@ def export_ifc(
     >>> spatialq.export_ifc(con, walls, "walls.ifc")  # doctest: +SKIP
     19
     """
-    relation: duckdb.DuckDBPyRelation | None = (
-        con.sql(one_statement(EXPORTER, con, query)) if isinstance(query, str) else query
-    )
-    if relation is None:
-        message = f"{EXPORTER}: the query must give GlobalIds, but it gives no rows"
-        raise ValueError(message)
+    if isinstance(query, str):
+        relation = con.sql(f"SELECT * FROM ({one_statement(EXPORTER, con, query)}\n)")
+    else:
+        relation = query
     columns = id_columns(relation)
     has_file = "file_name" in (name.lower() for name in relation.columns)
     chosen = ", ".join(map(identifier, columns))

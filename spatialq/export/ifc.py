@@ -72,7 +72,7 @@ def write_part(
             )
             raise FileError.of(EXPORTER, source, reason)
     for note in notes(step, answer):
-        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=2)
+        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=3)
     return int(answer["objects"])
 
 
