@@ -64,6 +64,30 @@ def fast_command(path: Path, seconds: float) -> list[str]:
     return [sys.executable, "-P", "-m", "spatialq.io.ifc.ifclite", str(path), str(seconds)]
 
 
+def environment() -> dict[str, str]:
+    """Give an environment in which a process finds the packages that this interpreter finds."""
+    search = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    return os.environ | {"PYTHONPATH": search}
+
+
+def ending(code: int) -> str:
+    """Say how a process ended by its exit code.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it was a Ctrl-C, which reaches a child as well as its parent.
+    """
+    if code == -signal.SIGINT:
+        raise KeyboardInterrupt
+    if code >= 0:
+        return f"ended (exit code {code})"
+    try:
+        return f"crashed ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"crashed (signal {-code})"
+
+
 @dataclass
 class Run:
     """What came of one file.
@@ -121,14 +145,12 @@ class Process:
     """
 
     def __init__(self, arguments: list[str], limit: float) -> None:
-        # It finds the same packages as this interpreter, wherever they came from.
-        search = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
         self.popen = subprocess.Popen(
             arguments,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": search},
+            env=environment(),
         )
         self.limit = limit
         self.progress = time.monotonic()
@@ -179,24 +201,11 @@ class Process:
             self.popen.kill()
 
     def ending(self) -> str:
-        """Say how a worker ended that has closed its stream.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If it was a Ctrl-C, which reaches the worker as well as its parent.
-        """
+        """Say how a worker ended that has closed its stream; see `ending`."""
         code = self.popen.wait()
         if self.timed_out:
             return f"took longer than {self.limit:.3g} s"
-        if code == -signal.SIGINT:
-            raise KeyboardInterrupt
-        if code >= 0:
-            return f"ended (exit code {code})"
-        try:
-            return f"crashed ({signal.Signals(-code).name})"
-        except ValueError:
-            return f"crashed (signal {-code})"
+        return ending(code)
 
     def close(self) -> None:
         """End the process."""
