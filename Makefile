@@ -23,9 +23,10 @@ test: .venv/.ready
 test-gpu: .venv/.ready
 	SPATIALQ_REQUIRE_GPU=1 $(BIN)/python -m pytest -m gpu
 
-## SQL macros, tables of parameters and type stubs from the declarations
+## SQL macros, tables of parameters and type stubs from the declarations; the classes of IFC
 generate: .venv/.ready
 	$(BIN)/python -m spatialq.functions.generator
+	$(BIN)/python -m spatialq.io.ifc.schema_generator
 
 ## style and types
 lint: .venv/.ready

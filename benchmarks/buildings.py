@@ -26,10 +26,12 @@ def elements(path):
 
     from spatialq.database.readers.ifc_models import read_model
 
-    model = read_model(path)
+    model = read_model(path, geometry="exact")
     schema = ifcopenshell.schema_by_name(model.schema)
     meshes = []
-    for ifc_class, mesh in zip(*model.elements.select(["ifc_class", "mesh"]), strict=True):
+    for ifc_class, mesh in zip(
+        *model.tables["elements"].select(["ifc_class", "mesh"]), strict=True
+    ):
         declaration = schema.declaration_by_name(ifc_class.as_py())
         if declaration._is("IfcElement") and not declaration._is("IfcFeatureElement"):
             vertices, faces = (mesh[name].values.to_numpy() for name in ("vertices", "faces"))

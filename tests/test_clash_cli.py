@@ -197,8 +197,8 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--a", "ifc_clas = 'IfcBeam'"], 'error: Binder Error: Referenced column "ifc_clas"'),
-        (["--b", "1 = "], "error: Parser Error: syntax error"),
+        (["--a", "ifc_clas = 'IfcBeam'"], "error: clash: a must be a condition over the columns"),
+        (["--b", "1 = "], "error: clash: b must be a condition over the columns of read_ifc, or"),
         (["--method", "quick"], "error: intersects_with: method must be 'exact' or 'pairmesh'"),
         (["--device", "tpu"], "error: intersects_with: device must be 'auto', 'cpu' or 'gpu'"),
     ],
@@ -224,3 +224,63 @@ def test_lengths(text, value):
 def test_what_is_no_length(text):
     with pytest.raises(ValueError, match=f"f: x must be a length >= 0 such as 2mm .*'{text}'"):
         metres("f", "x", text)
+
+
+def pairs_of(model, **sides):
+    with find_clashes([model], **sides) as con:
+        return sorted(con.sql("SELECT a, b FROM clashes").fetchall())
+
+
+def test_selectors_and_conditions_mean_the_same(world):
+    assert pairs_of(world.ifc, a="IfcWall") == pairs_of(world.ifc, a="ifc_class = 'IfcWall'")
+    for selector, condition in (
+        ("IfcPipeSegment", "is_a(ifc_class, 'IfcPipeSegment')"),
+        (
+            "IfcFlowSegment + IfcBeam",
+            "ifc_class IN ('IfcPipeSegment', 'IfcDuctSegment', 'IfcBeam')",
+        ),
+        ("IfcElement, !IfcWall", "ifc_class <> 'IfcWall' AND is_a(ifc_class, 'IfcElement')"),
+    ):
+        found = pairs_of(world.ifc, a=selector, b="IfcWall + IfcPipeSegment")
+        assert found == pairs_of(
+            world.ifc, a=condition, b="ifc_class IN ('IfcWall', 'IfcPipeSegment')"
+        )
+        assert found
+    first, _ = pairs_of(world.ifc, a="IfcWall")[0]
+    assert pairs_of(world.ifc, a=first, b="IfcWall")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("IfcWal", "clash: a: a class of the selector must be a class of "),
+        ("IfcWall, Nme=x", "clash: a: no class of objects has an attribute 'Nme'; near names are "),
+        ("! IfcWall,", "clash: a: at line 1, column 11 of the selector "),
+        ("ifc_clas = 'IfcWall'", 'not found in FROM clause! Candidate bindings: "ifc_class"'),
+        ("is_a(ifc_class, 'IfcWal')", "is_a: supertype must be a class of "),
+        (
+            "name = 'open",
+            "clash: a must be a condition over the columns of read_ifc, or a selector ",
+        ),
+        ("Name=/W.*/", "clash: a must be a condition over the columns of read_ifc, or a selector "),
+    ],
+)
+def test_what_is_not_understood_fails_before_a_model_is_read(tmp_path, monkeypatch, text, said):
+    def read(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("spatialq.io.ifc.cache.read_models", read)
+    model = crossing(tmp_path, "one")
+    with pytest.raises(ValueError, match="clash: a") as caught:
+        find_clashes([model], a=text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(AssertionError):
+        find_clashes([model], a="name = 'x' -- or not", b="IfcWall, material=x")
+
+
+def test_unknown_properties_are_refused(tmp_path):
+    result = spatialq_command("clash", crossing(tmp_path, "one"), "--a", "IfcBeam, Pset_X.Y=1")
+    assert result.returncode == 1
+    said = "error: clash: a: no object of the model has a property set named 'Pset_X'; it has none"
+    assert result.stderr.strip() == said

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -16,6 +16,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or gpu.")]
 Crs = Annotated[
     str | None, typer.Option(help="CRS of a file that does not name one, such as EPSG:25832.")
+]
+IfcGeometry = Annotated[
+    Literal["auto", "exact"],
+    typer.Option(help="Meshes of building models: auto is fast, exact takes IfcOpenShell for all."),
 ]
 SEPARATOR = ","
 LISTS = {

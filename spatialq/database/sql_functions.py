@@ -74,6 +74,11 @@ LOG = {
     "road": "VARCHAR",
     "road_seconds": "DOUBLE",
 }
+LINEAGE = dict.fromkeys(("ifc_class", "supertype", "ifc_schema"), "VARCHAR")
+INVERSE_ATTRIBUTES = dict.fromkeys(
+    ("ifc_schema", "ifc_class", "inverse_attribute", "relation_class", "relation_attribute"),
+    "VARCHAR",
+)
 PLAN = {
     "device": "VARCHAR",
     "chosen": "BOOLEAN",
@@ -94,6 +99,7 @@ PINS = {
 
 READERS = "spatialq.database.readers"
 ELEMENT_SETS = "spatialq.database.element_sets"
+SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
@@ -153,6 +159,45 @@ ENGINE = (
             (name,),
         )
         for name, columns in ifc.TABLES.items()
+    ),
+    SqlFunction(
+        "spatialq_ifc_subtypes",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR[]",
+        f"{READERS}.ifc_classes:subtypes",
+        volatile=False,
+    ),
+    *(
+        SqlFunction(
+            f"spatialq_ifc_{name}_udf",
+            ("INTEGER",),
+            _list_of(columns),
+            f"{READERS}.ifc_classes:{name}_table",
+        )
+        for name, columns in (
+            ("lineage", LINEAGE),
+            ("inverse_attributes", INVERSE_ATTRIBUTES),
+        )
+    ),
+    SqlFunction(
+        "spatialq_selector_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{SELECTORS}:selector_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_selector_unknown",
+        ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[]"),
+        "BOOLEAN",
+        f"{SELECTORS}:unknown_property",
+    ),
+    SqlFunction(
+        "spatialq_objects_beside",
+        ("VARCHAR",),
+        "VARCHAR",
+        f"{SELECTORS}:objects_beside",
+        volatile=False,
     ),
     SqlFunction(
         "spatialq_related_sql",

@@ -102,7 +102,9 @@ def _structure(out: IfcWriter) -> tuple[_Storeys, Any]:
         "attic": 2 * STOREY,
     }
     foundation, ground, upper, attic = (
-        out.place("IfcBuildingStorey", name, CompositionType="ELEMENT", Elevation=level)
+        out.place(
+            "IfcBuildingStorey", name, height=level, CompositionType="ELEMENT", Elevation=level
+        )
         for name, level in levels.items()
     )
     out.relate("IfcRelAggregates", RelatingObject=project, RelatedObjects=[site])

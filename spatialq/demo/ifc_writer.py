@@ -122,9 +122,12 @@ class IfcWriter:
             **attributes,
         )
 
-    def place(self, entity: str, name: str, **attributes: Any) -> Any:
+    def place(self, entity: str, name: str, *, height: float = 0.0, **attributes: Any) -> Any:
         """Create a product without a body: a storey, a roof made of parts."""
-        return self.root(entity, name, ObjectPlacement=self._placement, **attributes)
+        placement = self._placement
+        if height:
+            placement = self.make("IfcLocalPlacement", placement, self.frame((0.0, 0.0, height)))
+        return self.root(entity, name, ObjectPlacement=placement, **attributes)
 
     def properties(self, product: Any, set_name: str, values: Properties) -> None:
         """Attach a property set; the value's Python type gives its IFC type."""

@@ -1,22 +1,16 @@
-"""Common parts of readers: find files, warn about them, register them as one view."""
+"""Common parts of readers: find files, open them once, warn about them."""
 
 import glob
 import os
-import re
 import warnings
-import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.source import Source
-from spatialq.io.view import View
-
-if TYPE_CHECKING:
-    import duckdb
 
 S = TypeVar("S")
 
@@ -106,42 +100,3 @@ def warn_about(reader: str, source: Source) -> None:
     """Issue the warnings of a file that was opened."""
     for warning in source.warnings:
         warnings.warn(f"{reader}: '{source.path}': {warning}", FileWarning, stacklevel=3)
-
-
-def table_name(path: Path) -> str:
-    """Derive a name that SQL needs no quotes for: letters, digits and underscores."""
-    name = re.sub(r"\W+", "_", path.name.split(".")[0], flags=re.ASCII).strip("_").lower()
-    return name if name and not name[0].isdigit() else f"t_{name}".rstrip("_")
-
-
-def register(
-    con: "duckdb.DuckDBPyConnection",
-    reader: str,
-    sources: Sequence[Source],
-    *,
-    name: str | None = None,
-    bounds: Sequence[float] | None = None,
-    columns: Sequence[str] | None = None,
-) -> "duckdb.DuckDBPyRelation":
-    """Register sources as one view; by default under the name of the file or its folder.
-
-    An earlier view of that name is replaced. The connection keeps the view until it is closed.
-
-    Raises
-    ------
-    CrsError, FileError, ValueError
-        As `spatialq.io.view.View`; also if a table has that name, as the view would hide it.
-    """
-    view = View(reader, sources, bounds=bounds, columns=columns)
-    for source in sources:
-        warn_about(reader, source)
-    first = sources[0].path
-    chosen = name or table_name(first if len(sources) == 1 else first.resolve().parent)
-    with con.cursor() as cursor:  # keeps a pending result of the connection
-        tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
-    if (chosen.lower(),) in tables:
-        message = f"{reader}: name: there is a table '{chosen}' already; choose another name"
-        raise ValueError(message)
-    view.connection = weakref.ref(con)  # weak, since the connection holds the view
-    con.register(chosen, view)
-    return con.view(chosen)

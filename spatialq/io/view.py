@@ -6,7 +6,9 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 """
 
 import re
+import weakref
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ import pyarrow.dataset as ds
 
 from spatialq.errors import FileError
 from spatialq.io.crs import require_same
+from spatialq.io.files import warn_about
 from spatialq.io.source import ROW_GROUP, Box, Source
 
 if TYPE_CHECKING:
@@ -317,3 +320,42 @@ def _meet(a: Box | None, b: Box | None) -> Box | None:
     if a is None or b is None:
         return b if a is None else a
     return tuple(map(max, a[:3], b[:3])) + tuple(map(min, a[3:], b[3:]))  # type: ignore[return-value]
+
+
+def table_name(path: Path) -> str:
+    """Derive a name that SQL needs no quotes for: letters, digits and underscores."""
+    name = re.sub(r"\W+", "_", path.name.split(".")[0], flags=re.ASCII).strip("_").lower()
+    return name if name and not name[0].isdigit() else f"t_{name}".rstrip("_")
+
+
+def register(
+    con: "duckdb.DuckDBPyConnection",
+    reader: str,
+    sources: Sequence[Source],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> "duckdb.DuckDBPyRelation":
+    """Register sources as one view; by default under the name of the file or its folder.
+
+    An earlier view of that name is replaced. The connection keeps the view until it is closed.
+
+    Raises
+    ------
+    CrsError, FileError, ValueError
+        As `View`; also if a table has that name, as the view would hide it.
+    """
+    view = View(reader, sources, bounds=bounds, columns=columns)
+    for source in sources:
+        warn_about(reader, source)
+    first = sources[0].path
+    chosen = name or table_name(first if len(sources) == 1 else first.resolve().parent)
+    with con.cursor() as cursor:  # keeps a pending result of the connection
+        tables = cursor.execute("SELECT lower(table_name) FROM duckdb_tables()").fetchall()
+    if (chosen.lower(),) in tables:
+        message = f"{reader}: name: there is a table '{chosen}' already; choose another name"
+        raise ValueError(message)
+    view.connection = weakref.ref(con)  # weak, since the connection holds the view
+    con.register(chosen, view)
+    return con.view(chosen)

@@ -24,9 +24,7 @@ MAX_GAP = 1000.0
 # The macros get the number of the row as the GlobalId, since real ones are not always unique.
 SIDE = """
 CREATE VIEW clash_{side} AS
-SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM elements
-WHERE ({condition}
-)
+SELECT row AS global_id, mesh, ifc_class, file_name, step_id FROM {elements}
 """
 PAIRS = {
     "clash": """
@@ -46,7 +44,8 @@ CLASHES = """
 CREATE TABLE clashes AS
 SELECT
     a.global_id AS a, b.global_id AS b, a.ifc_class AS a_class, b.ifc_class AS b_class,
-    a.name AS a_name, b.name AS b_name, a.file_name AS a_file, b.file_name AS b_file,
+    a.name AS a_name, b.name AS b_name, a.storey AS a_storey, b.storey AS b_storey,
+    a.file_name AS a_file, b.file_name AS b_file,
     p.relation, p.depth, p.distance, p.x, p.y, p.z,
     p.flags || [flag FOR flag IN ['a_duplicate_id', 'b_duplicate_id']
         IF CASE flag WHEN 'a_duplicate_id' THEN a.is_duplicate ELSE b.is_duplicate END] AS flags
@@ -77,8 +76,9 @@ def find_clashes(
     models : sequence of path
         IFC files or glob patterns, in the same coordinates.
     a, b : str, optional
-        SQL conditions over the columns of `read_ifc`, such as "ifc_class = 'IfcBeam'". Without
-        `b` all pairs within `a`, without `a` all elements.
+        Selectors, if they begin with a class or a GlobalId, such as "IfcBeam, material=S235";
+        else SQL conditions over the columns of `read_ifc`, such as "ifc_class = 'IfcBeam'".
+        Without `b` all pairs within `a`, without `a` all elements.
     closer_than : float, >= 0, optional
         Metres: also pairs that are this close without a clash, those that touch included.
     exclude_related : bool
@@ -101,7 +101,8 @@ def find_clashes(
     CrsError
         If models lie at different places on the map.
     ValueError
-        If an option is wrong.
+        If an option is wrong; conditions and selectors before the models are read, but for
+        properties that none of them has.
 
     Warns
     -----
@@ -109,15 +110,19 @@ def find_clashes(
         For models that are odd in some way or far from each other, and for a condition that no
         element meets.
     """
+    from spatialq.database import selection
     from spatialq.database.connection import connect_quietly
     from spatialq.functions.catalogue import catalogue
 
     chosen = catalogue()["intersects_with"].choose(options).values()
     del chosen["relations"]  # follows from `closer_than`
     con = connect_quietly()
+    for side, condition in (("a", a), ("b", b)):
+        selection.require(con, COMMAND, side, condition)
     _read(con, models, geometry)
     for side, condition in (("a", a), ("b", b)):
-        con.execute(SIDE.format(side=side, condition=condition or "true"))
+        rows = selection.elements(COMMAND, side, condition)
+        con.execute(SIDE.format(side=side, elements=rows))
         if con.sql(f"SELECT count(*) FROM clash_{side}").fetchall() == [(0,)]:
             message = f"{COMMAND}: no element of the models matches {side}: {condition}"
             warnings.warn(message, FileWarning, stacklevel=2)
@@ -139,7 +144,7 @@ def _read(
     paths: Sequence[str | os.PathLike[str]],
     geometry: "Geometry",
 ) -> None:
-    """Make the tables `elements`, with the number of each row, and `relations`."""
+    """Make the tables of the models; `elements` with the number of each row."""
     import pyarrow as pa
 
     from spatialq.database.readers.ifc_models import failed_products
@@ -164,7 +169,8 @@ def _read(
         "FROM clash_elements ORDER BY row"
     )
     con.unregister("clash_elements")
-    con.register("relations", pa.concat_tables([model.tables["relations"] for model in models]))
+    for name in models[0].tables.keys() - {"elements"}:
+        con.register(name, pa.concat_tables([model.tables[name] for model in models]))
 
 
 def _warn_if_far_apart(models: "Sequence[IfcModel]") -> None:

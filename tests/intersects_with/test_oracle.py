@@ -346,6 +346,29 @@ def test_the_depth_of_random_turned_boxes(a, b):
         assert result["depth"][0] == pytest.approx(oracle.convex_depth(a, b), rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (((0.5, 1, 0.5, 1.25, 2.5, 2.5), (1, 2, 3), 0),
+         ((0.75, 1.5, 0.5, 1.75, 2.75, 0.75), (1, 2, 3), 90)),
+        (((1.25, 0.25, 2, 1.5, 1.5, 2.25), (1, 0, 0), 53.13010235415598),
+         ((0.75, 0, 0.5, 2.5, 1, 2.25), (1, 1, 1), 45)),
+        (((0.5, 0.5, 1.25, 1, 1.75, 3.25), (1, 0, 0), 30),
+         ((0.75, 0.5, 1.25, 1.25, 1.75, 3), (1, 1, 0), 90)),
+        (((1, 1.25, 1.75, 2.5, 3.25, 2.5), (1, 1, 0), 45),
+         ((0.5, 0.25, 1.75, 1.5, 1, 3), (1, 2, 3), 0)),
+    ],
+)  # fmt: skip
+def test_the_depth_of_turned_boxes_that_share_a_corner(one, other):
+    """A search that gives up early stops in the edges of these common parts."""
+    a, b = (
+        shapes.turned(shapes.box(box[:3], box[3:]), axis, degrees, about=(1, 1, 1))
+        for box, axis, degrees in (one, other)
+    )
+    (depth,) = run([a], [b], relations=False)["depth"]
+    assert depth == pytest.approx(oracle.convex_depth(a, b), rel=0.05)
+
+
 @examples(100)
 @given(blocks(), blocks())
 def test_random_blocks(a, b):

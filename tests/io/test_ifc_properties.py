@@ -34,7 +34,7 @@ def opened(name):
 
 def read(model):
     """The table as rows, and the JSON objects by step id, after a trip through JSON."""
-    packed = json.loads(json.dumps(describe(model)["tables"]["properties"]))
+    packed = json.loads(json.dumps(describe(model)["properties"]))
     texts = property_texts(packed)
     rows = property_table(packed, "x.ifc").to_pylist()
     return rows, {step_id: json.loads(text) for step_id, text in texts.items()}

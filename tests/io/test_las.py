@@ -11,10 +11,10 @@ import pytest
 
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs as crs_text
-from spatialq.io.files import table_name
 from spatialq.io.las.laz import Laszip
 from spatialq.io.las.source import LasSource, open_las, read_las
 from spatialq.io.source import ROW_GROUP
+from spatialq.io.view import table_name
 
 from ..conftest import real_file
 from .las_files import as_numpy, truth, write

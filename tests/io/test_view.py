@@ -19,9 +19,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from spatialq.errors import CrsError, FileError
-from spatialq.io.files import register
 from spatialq.io.source import ROW_GROUP
-from spatialq.io.view import View, box_of
+from spatialq.io.view import View, box_of, register
 
 NAN = float("nan")
 SCHEMA = pa.schema(
@@ -354,7 +353,7 @@ import duckdb, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from tests.io.test_view import Endless
-from spatialq.io.files import register
+from spatialq.io.view import register
 class Source(Endless):
     def batches(self, columns, hint=None):
         print("ready", flush=True)

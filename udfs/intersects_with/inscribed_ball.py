@@ -10,10 +10,10 @@ from spatialq.runtime.compile_cache import njit
 
 from .point_in_solid import in_both, nearest
 
-MAX_STEPS = 128
+MAX_STEPS = 512
 """Steps of a search, at most."""
 
-MAX_SURFACES = 8
+MAX_SURFACES = 16
 """Surfaces that one step moves away from, at most."""
 
 
@@ -108,14 +108,14 @@ def largest_ball(
         moved = False
         for _ in range(MAX_SURFACES):
             size = np.sqrt(ux * ux + uy * uy + uz * uz)
-            if size < 0.002:
+            if size < 0.0005:
                 break
             steps += 1
             qx = px + step * ux / size
             qy = py + step * uy / size
             qz = pz + step * uz / size
             found = ball_radius(qx, qy, qz, a, b, solids, there)
-            if found > radius + 0.002 * step:
+            if found > radius + 0.0005 * step:
                 px = qx
                 py = qy
                 pz = qz

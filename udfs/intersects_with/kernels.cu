@@ -12,8 +12,8 @@ const unsigned ALL = 0xffffffffu;
 const u64 NONE = ~0ull;
 const int WARPS = 4;  // of a block, where a warp works alone
 const int MAX_SHALLOW = 4;
-const int MAX_STEPS = 128;
-const int MAX_SURFACES = 8;
+const int MAX_STEPS = 512;
+const int MAX_SURFACES = 16;
 const double NOISE = 0.05;
 const double PARALLEL = 0.999;
 
@@ -475,11 +475,11 @@ __device__ __noinline__ double largest_ball(const Solids& s, Vec& p, double t, d
         moved = false;
         for (int surface = 0; surface < MAX_SURFACES; ++surface) {
             double size = sqrt(dot(u, u));
-            if (size < 0.002) break;
+            if (size < 0.0005) break;
             ++steps;
             Vec q = {p.x + step * u.x / size, p.y + step * u.y / size, p.z + step * u.z / size};
             double found = ball_radius(s, q, a, b, lane, there);
-            if (found > radius + 0.002 * step) {
+            if (found > radius + 0.0005 * step) {
                 p = q;
                 radius = found;
                 away = there;

@@ -5,11 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Device, Json, with_parameters
+from spatialq.cli.options import Device, IfcGeometry, Json, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_json
 
-BRIEF = ("a_class", "a_name", "b_class", "b_name", "relation", "depth", "distance")
+BRIEF = (
+    "relation", "depth", "distance", "a_class", "a_name", "a_storey", "a", "b_class", "b_name",
+    "b_storey", "b",
+)  # fmt: skip
 """Columns that are printed where no file is written."""
 
 
@@ -20,14 +23,16 @@ def clash(
     a: Annotated[
         str | None,
         typer.Option(
-            "--a", help="SQL condition for the elements a, such as \"ifc_class = 'IfcBeam'\"."
+            "--a",
+            help="The elements a: a selector such as 'IfcBeam, material=S235', or an SQL condition "
+            "such as \"ifc_class = 'IfcBeam'\".",
         ),
     ] = None,
     b: Annotated[
         str | None,
         typer.Option(
             "--b",
-            help="SQL condition for the elements b; by default all pairs within a are tested.",
+            help="The elements b, alike; by default all pairs within a are tested.",
         ),
     ] = None,
     options: dict[str, Any],
@@ -35,6 +40,7 @@ def clash(
         str | None,
         typer.Option(help="Length, such as 50mm: pairs that are this close are given as well."),
     ] = None,
+    geometry: IfcGeometry = "auto",
     device: Device = "auto",
     output: Annotated[
         Path | None,
@@ -64,6 +70,7 @@ def clash(
             if closer_than is None
             else metres("clash", "closer_than", closer_than),
             exclude_related=exclude_related,
+            geometry=geometry,
             device=device,
             **options,
         )
@@ -79,6 +86,7 @@ def clash(
     else:
         show(summary, as_json=False)
         if shown:
-            show([rounded({name: row[name] for name in BRIEF}) for row in shown], as_json=False)
+            brief = [name for name in BRIEF if name != "distance" or closer_than is not None]
+            show([rounded({name: row[name] for name in brief}) for row in shown], as_json=False)
     if has_more:
         note_limit(limit, "pairs", "; -o writes all")

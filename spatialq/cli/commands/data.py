@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spatialq.cli.options import Json
+from spatialq.cli.options import IfcGeometry, Json
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import json_column, note_limit, show, text_column
 
@@ -35,6 +35,7 @@ def load(
     crs: Annotated[
         str | None, typer.Option(help="CRS of files that do not name one, such as EPSG:25832.")
     ] = None,
+    geometry: IfcGeometry = "auto",
     as_json: Json = False,
 ) -> None:
     """Load files into tables, in one transaction per file."""
@@ -43,7 +44,7 @@ def load(
 
     con = connect_quietly(database)
     with progress() as update:
-        records = loading.load(con, list(files), table, crs=crs, progress=update)
+        records = loading.load(con, list(files), table, crs=crs, geometry=geometry, progress=update)
     con.close()
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}

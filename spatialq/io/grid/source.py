@@ -18,8 +18,9 @@ import pyarrow as pa
 from spatialq.data.grid import Grid, heights
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs
-from spatialq.io.files import find_files, register, require_file
+from spatialq.io.files import find_files, require_file
 from spatialq.io.source import ROW_GROUP, Box
+from spatialq.io.view import register
 from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ RELATIONS = dict.fromkeys(
     ),
     "VARCHAR",
 )  # fmt: skip
-"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.facts.RELATIONS`.
+"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.relations.RELATIONS`.
 The attributes are those of the relationship that name the child and the parent."""
 
 PROPERTIES = {

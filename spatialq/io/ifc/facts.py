@@ -1,4 +1,4 @@
-"""What an IFC file says beside geometry: products, relations, where in the world it is.
+"""What an IFC file says beside geometry: objects, relations, where in the world it is.
 
 Runs in the worker process (`spatialq.io.ifc.worker`) and gives plain lists and dictionaries, a
 list a column, which travel as JSON.
@@ -6,64 +6,14 @@ list a column, which travel as JSON.
 
 from typing import Any
 
+from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.classifications import read_classifications
-from spatialq.io.ifc.columns import OBJECTS
 from spatialq.io.ifc.materials import material_table, read_materials
+from spatialq.io.ifc.objects import read_objects
 from spatialq.io.ifc.project import georeference, project
 from spatialq.io.ifc.properties import PropertyReader
+from spatialq.io.ifc.relations import read_relations
 from spatialq.io.ifc.units import metres, unit_name
-
-Columns = dict[str, list[Any]]
-
-# class: (attribute of the children, attribute of the parents, kind)
-RELATIONS: dict[str, tuple[str, str | tuple[str, ...], str]] = {
-    "IfcRelContainedInSpatialStructure": ("RelatedElements", "RelatingStructure", "contained_in"),
-    "IfcRelReferencedInSpatialStructure": ("RelatedElements", "RelatingStructure", "referenced_in"),
-    "IfcRelAggregates": ("RelatedObjects", "RelatingObject", "aggregates"),
-    "IfcRelNests": ("RelatedObjects", "RelatingObject", "nests"),
-    "IfcRelVoidsElement": ("RelatedOpeningElement", "RelatingBuildingElement", "voids"),
-    "IfcRelFillsElement": ("RelatedBuildingElement", "RelatingOpeningElement", "fills"),
-    "IfcRelProjectsElement": ("RelatedFeatureElement", "RelatingElement", "projects"),
-    "IfcRelAdheresToElement": ("RelatedSurfaceFeatures", "RelatingElement", "adheres_to"),
-    "IfcRelConnectsElements": ("RelatedElement", "RelatingElement", "connects"),
-    "IfcRelConnectsPathElements": ("RelatedElement", "RelatingElement", "connects"),
-    "IfcRelConnectsWithRealizingElements": ("RelatedElement", "RelatingElement", "connects"),
-    "IfcRelConnectsPorts": ("RelatedPort", "RelatingPort", "connects_ports"),
-    "IfcRelConnectsPortToElement": ("RelatingPort", "RelatedElement", "port_of"),
-    "IfcRelConnectsStructuralActivity": ("RelatedStructuralActivity", "RelatingElement", "acts_on"),
-    "IfcRelConnectsStructuralElement": (
-        "RelatedStructuralMember", "RelatingElement", "connects_structural",
-    ),
-    "IfcRelConnectsStructuralMember": (
-        "RelatedStructuralConnection", "RelatingStructuralMember", "connects_structural",
-    ),
-    "IfcRelConnectsWithEccentricity": (
-        "RelatedStructuralConnection", "RelatingStructuralMember", "connects_structural",
-    ),
-    "IfcRelCoversBldgElements": ("RelatedCoverings", "RelatingBuildingElement", "covers"),
-    "IfcRelCoversSpaces": ("RelatedCoverings", ("RelatingSpace", "RelatedSpace"), "covers_space"),
-    "IfcRelSpaceBoundary": ("RelatedBuildingElement", "RelatingSpace", "bounds_space"),
-    "IfcRelSpaceBoundary1stLevel": ("RelatedBuildingElement", "RelatingSpace", "bounds_space"),
-    "IfcRelSpaceBoundary2ndLevel": ("RelatedBuildingElement", "RelatingSpace", "bounds_space"),
-    "IfcRelInterferesElements": ("RelatedElement", "RelatingElement", "interferes"),
-    "IfcRelFlowControlElements": ("RelatedControlElements", "RelatingFlowElement", "controls_flow"),
-    "IfcRelPositions": ("RelatedProducts", "RelatingPositioningElement", "positioned_by"),
-    "IfcRelServicesBuildings": ("RelatingSystem", "RelatedBuildings", "services"),
-    "IfcRelAssignsToGroup": ("RelatedObjects", "RelatingGroup", "assigned_to_group"),
-    "IfcRelAssignsToGroupByFactor": ("RelatedObjects", "RelatingGroup", "assigned_to_group"),
-    "IfcRelAssignsToProduct": ("RelatedObjects", "RelatingProduct", "assigned_to_product"),
-    "IfcRelAssignsToProcess": ("RelatedObjects", "RelatingProcess", "assigned_to_process"),
-    "IfcRelAssignsToControl": ("RelatedObjects", "RelatingControl", "assigned_to_control"),
-    "IfcRelAssignsToActor": ("RelatedObjects", "RelatingActor", "assigned_to_actor"),
-    "IfcRelAssignsToResource": ("RelatedObjects", "RelatingResource", "assigned_to_resource"),
-    "IfcRelDefinesByType": ("RelatedObjects", "RelatingType", "defined_by_type"),
-    "IfcRelDefinesByObject": ("RelatedObjects", "RelatingObject", "defined_by_object"),
-    "IfcRelDeclares": ("RelatedDefinitions", "RelatingContext", "declared_in"),
-}  # fmt: skip
-"""How each relationship class becomes rows; many-to-many ones give every pair."""
-
-UPWARD = ("contained_in", "aggregates", "nests", "fills", "voids", "projects", "adheres_to")
-"""The kinds that lead from an element to its storey and building, the most direct first."""
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -78,147 +28,36 @@ def describe(model: Any) -> dict[str, Any]:
     dict
         ``schema``, ``entities`` (how many were parsed), ``length_unit`` and
         ``length_unit_metres`` (None when the file does not say), ``georeference`` (a dict or
-        None), the columns of ``products``, every IfcProduct that has a representation, and
-        ``tables``: the columns of tables by name, see `spatialq.io.ifc.columns`.
+        None), ``products``: the rows of the table of objects that have a representation,
+        ``properties``: see `PropertyReader.packed`, and ``tables``: the columns of the others by
+        name, see `spatialq.io.ifc.columns`; ``objects`` without those that follow from
+        ``properties``.
     """
-    relations, up, types = read_relations(model)
+    layouts = Layouts(model.schema_identifier)
+    relations = read_relations(model, layouts)
+    types = {step_id: model.by_id(kind) for step_id, kind in relations.types.items()}
     reader = PropertyReader(model, types)
     length = reader.units.get("LENGTHUNIT")
+    objects = read_objects(
+        model,
+        layouts,
+        relations,
+        materials=read_materials(model),
+        metres=metres(length) or 1.0,
+    )
     return {
         "schema": model.schema_identifier,
         "entities": len(model.entity_names()),
         "length_unit": unit_name(length) if length is not None else None,
         "length_unit_metres": metres(length),
         "georeference": georeference(model, reader),
-        "products": read_products(model, up, types, reader),
+        "products": [row for row, drawn in enumerate(objects["has_geometry"]) if drawn],
+        "properties": reader.packed(),
         "tables": {
-            "relations": relations,
-            "properties": reader.packed(),
-            "objects": {name: [] for name in OBJECTS if name not in ("properties", "file_name")},
+            "objects": objects,
+            "relations": relations.columns,
             "materials": material_table(model, types, metres(length)),
             "classifications": read_classifications(model, types),
             "models": project(model, reader),
         },
     }
-
-
-def listed(value: Any) -> tuple[Any, ...]:
-    """Turn an attribute that holds one entity, several or none into a tuple."""
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
-
-
-def ends(relation: Any, names: str | tuple[str, ...]) -> tuple[Any, ...]:
-    """Give the entities at one side of a relationship; attributes differ between schemas."""
-    for name in (names,) if isinstance(names, str) else names:
-        value = getattr(relation, name, None)
-        if value is not None:
-            return listed(value)
-    return ()
-
-
-def read_relations(model: Any) -> tuple[Columns, dict[int, Any], dict[int, Any]]:
-    """Read all relationships in one pass.
-
-    Returns
-    -------
-    columns of the table of relations
-    up : dict from a step id to the entity above it, by the most direct kind
-    types : dict from a step id to its type entity
-    """
-    names = (
-        "child", "parent", "kind", "child_class", "child_name", "parent_class", "parent_name",
-        "relation_class", "relation_id", "relation_name", "child_attribute", "parent_attribute",
-    )  # fmt: skip
-    columns: Columns = {name: [] for name in names}
-    above: dict[int, tuple[int, Any]] = {}
-    types: dict[int, Any] = {}
-    labels: dict[int, tuple[Any, str, Any]] = {}
-
-    def label(entity: Any) -> tuple[Any, str, Any]:
-        key = entity.id()
-        if key not in labels:
-            found = getattr(entity, "GlobalId", None), entity.is_a(), getattr(entity, "Name", None)
-            labels[key] = found
-        return labels[key]
-
-    def add(child: Any, parent: Any, kind: str) -> None:
-        child_id, child_class, child_name = label(child)
-        parent_id, parent_class, parent_name = label(parent)
-        if child_id is None or parent_id is None:  # persons and calendars have no GlobalId
-            return
-        row = (
-            child_id, parent_id, kind, child_class, child_name, parent_class, parent_name,
-            None, None, None, None, None,
-        )  # fmt: skip
-        for name, value in zip(names, row, strict=True):
-            columns[name].append(value)
-
-    for relation in model.by_type("IfcRelationship"):
-        rule = RELATIONS.get(relation.is_a())
-        if rule is None:
-            continue
-        child_names, parent_names, kind = rule
-        for parent in ends(relation, parent_names):
-            if kind == "assigned_to_group" and parent.is_a("IfcSystem"):
-                kind = "assigned_to_system"
-            for child in ends(relation, child_names):
-                add(child, parent, kind)
-                if kind in UPWARD:
-                    rank = UPWARD.index(kind)
-                    if child.id() not in above or rank < above[child.id()][0]:
-                        above[child.id()] = rank, parent
-                elif kind == "defined_by_type":
-                    types[child.id()] = parent
-            if relation.is_a("IfcRelConnectsWithRealizingElements"):
-                for child in listed(relation.RealizingElements):
-                    add(child, parent, "realizes_connection")
-    return columns, {child: parent for child, (_, parent) in above.items()}, types
-
-
-def read_products(
-    model: Any, up: dict[int, Any], types: dict[int, Any], reader: PropertyReader
-) -> Columns:
-    """Read the attributes of every product that has a representation."""
-    names = (
-        "step_id", "global_id", "ifc_class", "name", "description", "type_name", "storey",
-        "building", "material",
-    )  # fmt: skip
-    columns: Columns = {name: [] for name in names}
-    materials = read_materials(model)
-    for product in model.by_type("IfcProduct"):
-        if product.Representation is None:
-            continue
-        step_id = product.id()
-        kind = types.get(step_id)
-        storey, building = locate(step_id, up)
-        row = (
-            step_id,
-            product.GlobalId,
-            product.is_a(),
-            product.Name,
-            product.Description,
-            kind.Name if kind is not None else None,
-            storey,
-            building,
-            materials.get(step_id) or (materials.get(kind.id()) if kind is not None else None),
-        )
-        for name, value in zip(names, row, strict=True):
-            columns[name].append(value)
-    return columns
-
-
-def locate(step_id: int, up: dict[int, Any]) -> tuple[Any, Any]:
-    """Name the storey and the building (in IFC4x3 also the road, bridge ...) of a product."""
-    storey = building = None
-    seen = {step_id}
-    above = up.get(step_id)
-    while above is not None and above.id() not in seen:  # broken files hold circles
-        seen.add(above.id())
-        if storey is None and above.is_a("IfcBuildingStorey"):
-            storey = above.Name
-        if building is None and (above.is_a("IfcBuilding") or above.is_a("IfcFacility")):
-            building = above.Name
-        above = up.get(above.id())
-    return storey, building

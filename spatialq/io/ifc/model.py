@@ -141,14 +141,12 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
     facts = run.facts
     notes = [*step.warnings, *file_warnings(path, step, run)]
     name = str(path)
-    packed = facts["tables"].pop("properties")
-    texts = property_texts(packed)
+    texts = property_texts(facts["properties"])
     for products in (facts["products"], facts["tables"]["objects"]):
         products["properties"] = [texts.get(step_id, "{}") for step_id in products["step_id"]]
-    facts["products"]["true_north"] = facts["tables"]["models"]["true_north"] * len(
-        facts["products"]["step_id"]
-    )
-    tables = {"properties": property_table(packed, name)}
+    (true_north,) = facts["tables"]["models"]["true_north"]
+    facts["products"]["true_north"] = [true_north] * len(facts["products"]["step_id"])
+    tables = {"properties": property_table(facts["properties"], name)}
     failures = dict(run.failures)
     if geometry != "none":
         tables["elements"], unusable = ifc_tables.elements(

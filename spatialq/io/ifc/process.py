@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from spatialq.io.ifc.tables import products
 from spatialq.io.ifc.worker import FRAME, MESH
 
 BATCH = 8
@@ -48,7 +49,7 @@ class Run:
     Parameters
     ----------
     facts : dict
-        See `spatialq.io.ifc.facts.describe`.
+        See `spatialq.io.ifc.facts.describe`; the products are columns here.
     meshes : dict from int to (bytes, bytes)
         Vertices (float64) and faces (int32) by step id.
     failures : dict from int to str
@@ -284,6 +285,7 @@ class Session:
         facts = json.loads(answer[1])
         if "error" in facts:
             raise WorkerError(facts["error"])
+        facts["products"] = products(facts["tables"]["objects"], facts["products"])
         with self._lock:
             self.run.facts = facts
             if shapes:

@@ -25,6 +25,12 @@ def table(name: str, lists: dict[str, list[Any]], file_name: str) -> pa.Table:
     return pa.table([arrays[name] for name in schema.names], schema=schema)
 
 
+def products(objects: dict[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
+    """Pick the columns that elements take from the objects with a representation."""
+    names = [name for name in (*TEXT, "step_id") if name in objects]
+    return {name: [objects[name][row] for row in rows] for name in names}
+
+
 def elements(
     products: dict[str, list[Any]],
     meshes: dict[int, tuple[bytes, bytes]],
@@ -63,10 +69,9 @@ def elements(
     filled = np.diff(cleaned.face_starts) > 0
     for row in np.flatnonzero(~filled).tolist():
         unusable[products["step_id"][rows[row]]] = "all triangles of the mesh have no area"
+    given = *TEXT, "true_north", "step_id"
     found = {
-        **{
-            name: [products[name][row] for row in rows] for name in (*TEXT, "true_north", "step_id")
-        },
+        **{name: [products[name][row] for row in rows] for name in given},
         **dict(zip(BOX, (*measures.low.T, *measures.high.T), strict=True)),
         "mesh": mesh_array(cleaned),
         "mesh_source": ["IfcOpenShell"] * len(rows),

@@ -13,13 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.errors import FileWarning
-from spatialq.io.files import find_files, open_once, register
+from spatialq.io.files import find_files, open_once
 from spatialq.io.las.columns import record_columns
 from spatialq.io.las.copc import octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Progress
+from spatialq.io.view import register
 from spatialq.runtime.threads import in_threads
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Selector strings of IfcOpenShell, such as ``IfcWall, Pset_WallCommon.FireRating=2HR``, as SQL."""

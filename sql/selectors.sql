@@ -1,0 +1,28 @@
+-- The objects that a selector of IfcOpenShell selects. docs/selector.md has its language.
+-- selector: Such as 'IfcWall, Pset_WallCommon.FireRating=2HR'.
+-- objects: Name of a table or view as read_ifc_objects and load give it; relations, properties,
+--     materials and classifications are looked for beside it, as load names them.
+-- gives: the rows of objects
+-- example: SELECT name FROM objects_where('IfcBuildingStorey + IfcSpace')
+CREATE OR REPLACE MACRO objects_where(selector, objects := 'objects') AS TABLE
+FROM query_table(objects) AS o
+SEMI JOIN query(
+    spatialq_selector_sql('objects_where', selector::VARCHAR, objects::VARCHAR)
+) AS s ON s.step_id = o.step_id AND s.file_name = o.file_name;
+
+-- The elements that a selector of IfcOpenShell selects. docs/selector.md has its language.
+-- selector: Such as 'IfcWall, Pset_WallCommon.FireRating=2HR'.
+-- elements: Name of a table or view with step_id and file_name, as read_ifc and load give them.
+-- objects: Name of the table of their objects, by default the one that load makes beside it:
+--     objects for elements, t_objects for t.
+-- gives: the rows of elements
+-- example: SELECT name, volume FROM elements_where('IfcWall, material=Concrete')
+CREATE OR REPLACE MACRO elements_where(selector, elements := 'elements', objects := NULL) AS TABLE
+FROM query_table(elements) AS e
+SEMI JOIN query(
+    spatialq_selector_sql(
+        'elements_where',
+        selector::VARCHAR,
+        coalesce(objects, spatialq_objects_beside(elements))::VARCHAR
+    )
+) AS s ON s.step_id = e.step_id AND s.file_name = e.file_name;
