@@ -32,7 +32,8 @@ from io import TextIOWrapper
 from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from spatialq.io.ifc.worker import complaints, private_stdout
+from spatialq.io.ifc.frames import private_stdout
+from spatialq.io.ifc.worker import complaints
 
 Entity: TypeAlias = Any
 """`ifcopenshell.entity_instance`, which has no types."""
