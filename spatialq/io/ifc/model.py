@@ -154,9 +154,8 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
     texts = property_texts(facts["properties"])
     for products in (facts["products"], facts["tables"]["objects"]):
         products["properties"] = [texts.get(step_id, "{}") for step_id in products["step_id"]]
-    facts["products"]["true_north"] = facts["tables"]["models"]["true_north"] * len(
-        facts["products"]["step_id"]
-    )
+    (true_north,) = facts["tables"]["models"]["true_north"]
+    facts["products"]["true_north"] = [true_north] * len(facts["products"]["step_id"])
     tables = {"properties": property_table(facts["properties"], name)}
     failures = dict(run.failures)
     if geometry != "none":
