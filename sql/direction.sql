@@ -7,8 +7,9 @@
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -19,7 +20,7 @@ CREATE OR REPLACE MACRO above(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -30,7 +31,7 @@ FROM query(
             direction: 'above',
             model: model,
             strict: strict,
-            true_north: true_north,
+            true_north: coalesce(true_north, 0),
             tolerance: tolerance,
             device: device
         })
@@ -44,8 +45,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -56,7 +58,7 @@ CREATE OR REPLACE MACRO below(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -67,7 +69,7 @@ FROM query(
             direction: 'below',
             model: model,
             strict: strict,
-            true_north: true_north,
+            true_north: coalesce(true_north, 0),
             tolerance: tolerance,
             device: device
         })
@@ -81,8 +83,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -93,7 +96,7 @@ CREATE OR REPLACE MACRO north_of(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -118,8 +121,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -130,7 +134,7 @@ CREATE OR REPLACE MACRO south_of(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -155,8 +159,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -167,7 +172,7 @@ CREATE OR REPLACE MACRO east_of(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -192,8 +197,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -204,7 +210,7 @@ CREATE OR REPLACE MACRO west_of(
     b,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
@@ -228,8 +234,9 @@ FROM query(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_above(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -238,7 +245,7 @@ CREATE OR REPLACE MACRO mesh_above(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,
@@ -258,8 +265,9 @@ CREATE OR REPLACE MACRO mesh_above(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_below(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -268,7 +276,7 @@ CREATE OR REPLACE MACRO mesh_below(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,
@@ -288,8 +296,9 @@ CREATE OR REPLACE MACRO mesh_below(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_north_of(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -298,7 +307,7 @@ CREATE OR REPLACE MACRO mesh_north_of(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,
@@ -318,8 +327,9 @@ CREATE OR REPLACE MACRO mesh_north_of(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_south_of(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -328,7 +338,7 @@ CREATE OR REPLACE MACRO mesh_south_of(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,
@@ -348,8 +358,9 @@ CREATE OR REPLACE MACRO mesh_south_of(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_east_of(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -358,7 +369,7 @@ CREATE OR REPLACE MACRO mesh_east_of(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,
@@ -378,8 +389,9 @@ CREATE OR REPLACE MACRO mesh_east_of(
 -- model: Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.
 --     ('projection' or 'halfspace')
 -- strict: Whether all points of b must lie there, instead of some.
--- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A
---     TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)). (degrees)
+-- true_north: Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it.
+--     NULL stands for what the column true_north of the elements says, if there is one, else for 0.
+--     (degrees)
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- example: SELECT mesh_west_of(s.mesh, w.mesh) FROM slabs AS s, walls AS w
@@ -388,7 +400,7 @@ CREATE OR REPLACE MACRO mesh_west_of(
     other,
     model := 'projection',
     strict := false,
-    true_north := 0.0,
+    true_north := NULL,
     tolerance := 0.001
 ) AS direction_of_meshes(
     one, other,

@@ -80,7 +80,8 @@ class Lookup:
     """
 
     name: str
-    """Of a common table expression: its one row has a column `pin`, NULL where there is none."""
+    """Of a common table expression: its one row has a column `pin`, NULL where there is none.
+    That for `Source.stated` has a column of this name instead."""
     parts: str
     """The common table expressions, of which that is the last."""
 

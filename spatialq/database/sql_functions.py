@@ -215,6 +215,13 @@ ENGINE = (
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
+        "spatialq_with_stated",
+        ("VARCHAR", "VARCHAR[]"),
+        "VARCHAR",
+        f"{TRANSPORT}.request:with_stated",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_plan_udf",
         ("VARCHAR", "BIGINT", "VARCHAR"),
         _list_of(PLAN),

@@ -48,6 +48,8 @@ class Parameter:
     is_list: bool = False
     is_optional: bool = False
     """Whether None is allowed, NULL in SQL."""
+    of_elements: bool = False
+    """Whether NULL stands in SQL for what the tables of elements say in a column of this name."""
 
     @property
     def must(self) -> str:
@@ -128,6 +130,7 @@ def parameter(
     below: float = inf,
     at_most: float = inf,
     must_be: str = "",
+    of_elements: bool = False,
 ) -> Any:
     """Declare a parameter, as the default of a field of a `Parameters` class.
 
@@ -141,6 +144,7 @@ def parameter(
         "below": below,
         "at_most": at_most,
         "must_be": must_be,
+        "of_elements": of_elements,
     }
     return field(default=default, metadata={"parameter": declared})
 

@@ -464,10 +464,10 @@ def test_a_thousand_mutated_selectors(odd):
 @pytest.mark.slow
 def test_long_selectors(odd):
     con, _ = odd
-    assert len(selected(con, ", ".join(["IfcWall"] * 500))) == 7
+    assert len(selected(con, ", ".join(["IfcWall"] * 500))) == 8
     many = [f"0{k:021}" for k in range(300)]
     assert selected(con, " + ".join(many)) == []
-    assert len(selected(con, ", ".join(f"IfcWall, Name!=x{k}" for k in range(50)))) == 7
+    assert len(selected(con, ", ".join(f"IfcWall, Name!=x{k}" for k in range(50)))) == 8
 
 
 def test_circles_end():

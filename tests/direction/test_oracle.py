@@ -256,7 +256,7 @@ def test_nothing_at_all():
 
 @pytest.mark.slow
 def test_the_roof_of_a_house_is_above_its_floors():
-    table = read_model(real_file("data/ifc/AC20-FZK-Haus.ifc")).elements
+    table = read_model(real_file("data/ifc/AC20-FZK-Haus.ifc")).tables["elements"]
     rows = [row for row in table.to_pylist() if row["ifc_class"] == "IfcSlab"]
     meshes = [
         [np.reshape(row["mesh"][part], (-1, 3)) for part in ("vertices", "faces")] for row in rows

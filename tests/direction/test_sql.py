@@ -1,9 +1,16 @@
 """above, below, north_of, south_of, east_of, west_of through DuckDB."""
 
+import math
+
 import duckdb
+import ifcopenshell
+import ifcopenshell.util.geolocation
+import numpy as np
 import pytest
 
 import spatialq
+from spatialq.planner import log
+from tests.conftest import real_file
 
 from ..element_tables import box, put, put_room
 
@@ -72,6 +79,94 @@ def test_true_north_turns_the_sides(con):
     """True north is east of the model's north."""
     assert pairs(con, "north_of('stone', 'around', true_north := 90)") == [("stone", "east_of")]
     assert pairs(con, "west_of('stone', 'around', true_north := 90.0)") == [("stone", "north_of")]
+
+
+@pytest.fixture(params=["native", "lists"])
+def site(request):
+    """Two models: a stone and what is around it, where true north is east, and one towards +Y."""
+    con = spatialq.connect() if request.param == "native" else duckdb.connect()
+    if request.param == "lists":
+        spatialq.install(con)
+    put(
+        con, "elements", global_id=["stone", "east", "north", "south"],
+        true_north=[90.0, None, 90.0, 90.0],
+        mesh=[
+            box((0, 0, 0), (1, 1, 1)), box((2, 0, 0), (3, 1, 1)), box((0, 2, 0), (1, 3, 1)),
+            box((0, -2, 0), (1, -1, 1)),
+        ],
+    )  # fmt: skip
+    con.execute("CREATE VIEW stone AS FROM elements WHERE global_id = 'stone'")
+    con.execute("CREATE VIEW bare AS SELECT global_id, mesh FROM elements")
+    con.execute("CREATE VIEW unknown AS SELECT * REPLACE (NULL AS true_north) FROM elements")
+    con.execute("CREATE VIEW other AS SELECT * REPLACE (0.0 AS true_north) FROM elements")
+    with con:
+        yield con
+
+
+def test_true_north_is_that_of_the_model(site):
+    assert pairs(site, "north_of('stone', 'elements')") == [("stone", "east")]
+    assert pairs(site, "east_of('stone', 'elements')") == [("stone", "south")]
+    assert pairs(site, "west_of('stone', 'elements')") == [("stone", "north")]
+    assert pairs(site, "north_of('elements', NULL)") == [("stone", "east")]
+    assert pairs(site, "north_of('stone', 'elements', true_north := 0)") == [("stone", "north")]
+    spatialq.pin(site, "elements")
+    assert pairs(site, "north_of('stone', 'elements')") == [("stone", "east")]
+    assert pairs(site, "north_of('elements', 'elements')") == [("stone", "east")]
+
+
+def test_a_model_that_does_not_say_its_true_north_has_that_of_the_other(site):
+    for table in ("bare", "unknown"):
+        north = [("south", "north"), ("south", "stone"), ("stone", "north")]
+        assert pairs(site, f"north_of('{table}', NULL)") == north
+        assert ("stone", "east") in pairs(site, f"north_of('stone', '{table}')")
+    query = (
+        "SELECT x.global_id FROM elements AS x, stone AS s "
+        "WHERE x.global_id <> 'stone' AND mesh_north_of(s.mesh, x.mesh)"
+    )
+    assert site.sql(query).fetchall() == [("north",)]  # meshes alone say nothing
+
+
+def test_models_with_different_true_norths_are_one_sentence(site):
+    message = "direction: the elements state different values in their column true_north, 0 and 90"
+    with pytest.raises(duckdb.Error, match=f"{message}: give true_north"):
+        pairs(site, "north_of('stone', 'other')")
+    assert pairs(site, "north_of('stone', 'other', true_north := 0)") == [("stone", "north")]
+    assert pairs(site, "above('stone', 'other')") == []
+
+
+def test_true_north_is_looked_for_once_in_a_correlated_subquery(site):
+    log._entries.clear()
+    query = (
+        "SELECT global_id FROM elements AS e "
+        "WHERE EXISTS (FROM north_of('stone', 'elements') AS n WHERE n.b = e.global_id)"
+    )
+    assert site.sql(query).fetchall() == [("east",)]
+    assert len(log.entries()) == 1
+
+
+@pytest.mark.slow
+def test_true_north_of_a_house():
+    """No point of b is less far north than the northernmost of a."""
+    path = real_file("data/ifc/AC20-FZK-Haus.ifc")
+    turn = -ifcopenshell.util.geolocation.get_true_north(ifcopenshell.open(str(path)))
+    assert turn == pytest.approx(50)
+    with spatialq.connect() as con:
+        con.execute(f"CREATE TABLE elements AS FROM read_ifc('{path}')")
+        assert con.sql("SELECT DISTINCT true_north FROM elements").fetchall() == [
+            (pytest.approx(turn),)
+        ]
+        con.execute("CREATE VIEW walls AS FROM elements WHERE ifc_class LIKE 'IfcWall%'")
+        rows = con.sql("SELECT global_id, mesh FROM walls").fetchall()
+        found = pairs(con, "north_of('walls', NULL, model := 'halfspace', strict := true)")
+    reach = {}
+    for name, mesh in rows:
+        x, y, _ = np.reshape(mesh["vertices"], (-1, 3)).T
+        north = x * math.sin(math.radians(turn)) + y * math.cos(math.radians(turn))
+        reach[name] = north.min(), north.max()
+    expected = [
+        (a, b) for a in reach for b in reach if a != b and reach[b][0] >= reach[a][1] - 0.001
+    ]
+    assert found == sorted(expected) != []
 
 
 def test_one_table_alone_gives_pairs_in_both_orders(con):

@@ -31,11 +31,12 @@ class Options(Parameters):
         "Whether b must lie beyond a on common lines along the direction, or beyond a's extreme.",
     )
     strict: bool = parameter(False, "Whether all points of b must lie there, instead of some.")
-    true_north: float = parameter(
-        0.0,
-        "Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. A "
-        "TrueNorth (x, y) of an IfcGeometricRepresentationContext is degrees(atan2(x, y)).",
+    true_north: float | None = parameter(
+        None,
+        "Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. NULL "
+        "stands for what the column true_north of the elements says, if there is one, else for 0.",
         unit="degrees",
+        of_elements=True,
     )
     tolerance: float = parameter(
         0.001,

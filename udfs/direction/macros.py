@@ -1,8 +1,10 @@
 """The macros of directions: one table macro and one predicate for each."""
 
+from typing import Any
+
 from spatialq.functions.declaration import parameters_of
 from spatialq.functions.element_macros import FIRST, MESHES
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import DEVICE, Argument, Macro, Sql, arguments_of, indent, struct
 
 from . import DIRECTIONS, Options
 
@@ -21,7 +23,10 @@ SETS = (
 
 
 def _of_sets(direction: str) -> Macro:
-    options = indent(struct(PARAMETERS, OWN, direction=direction), 2)
+    fixed: dict[str, Any] = {"direction": direction}
+    if direction in ("above", "below"):  # true north does not matter, so it is not looked for
+        fixed["true_north"] = Sql("coalesce(true_north, 0)")
+    options = indent(struct(PARAMETERS, OWN, **fixed), 2)
     name = NAMES[direction]
     return Macro(
         name,

@@ -48,7 +48,7 @@ class View:
 
 def axes(options: "Options") -> Any:
     """Find the matrix whose rows are two directions across, and the direction."""
-    quarters, rest = divmod(options.true_north, 90.0)
+    quarters, rest = divmod(options.true_north or 0.0, 90.0)
     c, s = cos(radians(rest)), sin(radians(rest))
     for _ in range(int(quarters) % 4):  # exact
         c, s = -s, c

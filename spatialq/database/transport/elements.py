@@ -1,7 +1,7 @@
 """From tables of elements to a kernel and back: meshes in, plan, run, log, pairs out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,31 @@ def source_of(elements: str, part: int) -> Source:
     return Source(columns, f"spatial_elements({literal(elements)})", part)
 
 
+def stated_by(function: Function, request: Request, table: str, part: int) -> pins.Lookup | None:
+    """Write what looks for values of parameters in the table; None if all are given.
+
+    A column that the table lacks states nothing, and NULL neither.
+    """
+    names = [
+        each.name
+        for each in function.parameters
+        if each.of_elements and request.options.get(each.name) is None
+    ]
+    if not names:
+        return None
+    absent = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
+    lists = (
+        f"{name}: list(DISTINCT {name}::DOUBLE) FILTER (WHERE isfinite({name}::DOUBLE))"
+        for name in names
+    )
+    cte = f'"spatialq stated {part}"'
+    return pins.Lookup(
+        cte,
+        f"{cte} AS MATERIALIZED (SELECT to_json({{{', '.join(lists)}}})::VARCHAR AS stated "
+        f"FROM (FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false))",
+    )
+
+
 def list_of(source: Source) -> str:
     """Write the query for the list of a table's elements."""
     row = "{global_id: global_id, identity: identity, mesh: mesh}"
@@ -109,7 +134,8 @@ def _query(
         pin = pins.lookup(
             table, pins.ELEMENTS, pins.ELEMENT_COLUMNS, source.rows, part, on_gpu=False
         )
-        sources.append(source.unless_pinned(pin))
+        stated = stated_by(function, request, table, part)
+        sources.append(replace(source.unless_pinned(pin), stated=stated))
     second = "NULL" if b is None else "b.elements"
     given = (f"{list_of(each)} AS {'ab'[each.part]}" for each in sources)
     lists = (

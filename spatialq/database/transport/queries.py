@@ -25,6 +25,8 @@ class Source:
     """An expression that is NULL, or an error if the table cannot be used."""
     pin: Lookup | None = None
     """What looks for columns that are kept: then there are no rows."""
+    stated: Lookup | None = None
+    """What looks for values of parameters that the table states: a column `stated`, JSON."""
 
     def unless_pinned(self, pin: Lookup | None) -> "Source":
         """Give the source whose rows are left out if a pin is found."""
@@ -33,21 +35,29 @@ class Source:
 
 def lookups_of(sources: Sequence[Source]) -> str:
     """Write the beginning of a query in which `request_of` and the rows of sources are."""
-    parts = [each.pin.parts for each in sources if each.pin is not None]
+    parts = [lookup.parts for lookup in _lookups(sources)]
     return f"WITH {', '.join(parts)} " if parts else ""
 
 
 def names_of(sources: Sequence[Source]) -> list[str]:
     """Give the names of the lookups, which must stand behind FROM where `request_of` is used."""
-    return [each.pin.name for each in sources if each.pin is not None]
+    return [lookup.name for lookup in _lookups(sources)]
+
+
+def _lookups(sources: Sequence[Source]) -> list[Lookup]:
+    return [each for source in sources for each in (source.pin, source.stated) if each is not None]
 
 
 def request_of(request: Request, sources: Sequence[Source]) -> str:
-    """Write the expression for the request, in which pins are named that were found."""
-    if not any(each.pin for each in sources):
-        return literal(request.text)
-    pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
-    return f"spatialq_with_pins({literal(request.text)}, [{', '.join(pins)}]::BIGINT[])"
+    """Write the expression for the request, with what lookups find: pins and stated values."""
+    text = literal(request.text)
+    stated = [f"{each.stated.name}.stated" for each in sources if each.stated is not None]
+    if stated:
+        text = f"spatialq_with_stated({text}, [{', '.join(stated)}])"
+    if any(each.pin for each in sources):
+        pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
+        text = f"spatialq_with_pins({text}, [{', '.join(pins)}]::BIGINT[])"
+    return text
 
 
 def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Source:

@@ -1,15 +1,20 @@
 """What a query asks a kernel for: one text that travels with the rows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from spatialq.functions.catalogue import Function
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
+
+SAME = 1e-6
+"""Values that elements state may differ by this much: files round differently."""
 
 _tokens = count(1)
 
@@ -48,11 +53,38 @@ class Request:
         Raises
         ------
         ValueError
-            As `Function.choose`; also if a parameter is NULL that must have a value.
+            As `Function.choose`; also if a parameter is NULL that must have a value, or if the
+            elements state different values for one.
         """
         named = {name: value for name, value in self.options.items() if name != "device"}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
                 message = f"{function.name}: {each.name} must not be NULL"
                 raise ValueError(message)
+            stated = self.source.get("stated", {}).get(each.name)
+            if stated and named.get(each.name) is None:
+                if max(stated) - min(stated) > SAME:
+                    several = " and ".join(f"{value:.6g}" for value in stated)
+                    message = (
+                        f"{function.name}: the elements state different values in their column "
+                        f"{each.name}, {several}: give {each.name}"
+                    )
+                    raise ValueError(message)
+                named[each.name] = stated[0]
         return function.choose(named), self.options["device"]
+
+
+def with_stated(texts: Any, stated: Any) -> pa.Array:
+    """Put the values of parameters that tables state into requests."""
+    rows = zip(texts.to_pylist(), stated.to_pylist(), strict=True)
+    return pa.array([_with_stated(*row) for row in rows], pa.string())
+
+
+def _with_stated(text: str, stated: Iterable[str]) -> str:
+    request = json.loads(text)
+    found: dict[str, set[float]] = {}
+    for each in map(json.loads, stated):
+        for name, values in each.items():
+            found.setdefault(name, set()).update(values or ())
+    request["source"]["stated"] = {name: sorted(values) for name, values in found.items()}
+    return json.dumps(request)

@@ -34,6 +34,11 @@ class Layout:
         return "IfcRoot" in self.lineage
 
     @cached_property
+    def name_at(self) -> int | None:
+        """The position of the name, if there is one."""
+        return self.at.get("Name", self.at.get("LayerSetName"))
+
+    @cached_property
     def listed(self) -> tuple[tuple[str, int], ...]:
         """The attributes that the JSON of an object has, with their positions."""
         return tuple((name, at) for name, at in self.at.items() if name not in ELSEWHERE)

@@ -6,7 +6,10 @@ from spatialq.io.ifc.columns import CLASSIFICATIONS
 from spatialq.io.ifc.entities import attribute, entities, text
 
 Reference = tuple[int, dict[str, Any]]
-"""The step id of the system, or of what stands for it, and a row without what it belongs to."""
+"""The step id of the system, 0 where there is none, and a row without what it belongs to."""
+
+IDENTIFICATIONS = "ItemReference", "Identification"
+"""What IFC2x3 and the later schemas call the key of a reference."""
 
 
 def read_classifications(model: Any, types: dict[int, Any]) -> dict[str, list[Any]]:
@@ -62,25 +65,27 @@ def described(reference: Any) -> Reference:
     """
     system = system_of(reference)
     row: dict[str, Any] = dict.fromkeys(CLASSIFICATIONS)
-    if system.is_a("IfcClassification"):
+    if system is not None:
         row["system"] = text(attribute(system, "Name"))
     if reference.is_a("IfcClassificationNotation"):
         facets = entities(attribute(reference, "NotationFacets"))
         values = (text(attribute(facet, "NotationValue")) for facet in facets)
         row["identification"] = ".".join(filter(None, values))
     elif not reference.is_a("IfcClassification"):
-        for name in ("ItemReference", "Identification"):  # IFC2x3, and later
-            row["identification"] = row["identification"] or text(attribute(reference, name))
+        keys = (attribute(reference, each) for each in IDENTIFICATIONS)
+        row["identification"] = next((text(key) for key in keys if key is not None), None)
         row["name"] = text(attribute(reference, "Name"))
         row["location"] = text(attribute(reference, "Location"))
-    return system.id(), row
+    return 0 if system is None else system.id(), row
 
 
 def system_of(reference: Any) -> Any:
-    """Find the IfcClassification above a reference, or the uppermost reference there is."""
+    """Find the IfcClassification above a reference; None if there is none."""
     seen = set()
     while reference.id() not in seen:  # damaged files hold circles
+        if reference.is_a("IfcClassification"):
+            return reference
         seen.add(reference.id())
         for above in entities(attribute(reference, "ReferencedSource")):
             reference = above
-    return reference
+    return None

@@ -23,11 +23,13 @@ ELEMENTS = {
     "component_count": "INTEGER",
     "volume": "DOUBLE",
     "area": "DOUBLE",
+    "true_north": "DOUBLE",
     "ifc_schema": "VARCHAR",
     "step_id": "BIGINT",
     "file_name": "VARCHAR",
 }
-"""One row per product that has a mesh. `properties` is JSON: property set, property, value."""
+"""One row per product that has a mesh. `properties` is JSON: property set, property, value.
+`true_north` is that of the model, so that it stays with the rows, whatever is made of them."""
 
 OBJECTS = {
     **dict.fromkeys(

@@ -117,9 +117,6 @@ Label = tuple[str | None, str, str | None]
 
 NOBODY = (None, None, None)
 
-NAMES = ("Name", "LayerSetName")
-"""The attributes that name an entity."""
-
 
 @dataclass(frozen=True)
 class Relations:
@@ -186,21 +183,22 @@ def pairs(model: Any, labels: "Labels") -> Iterator[Pair]:
     is no element, is a pair with None.
     """
     layouts = labels.layouts
-    seen = set()
+    known = set()
     for ifc_class, child_attribute, parent_attribute, rule_kind in RELATIONS:
         if ifc_class not in layouts:
             continue
         at = layouts[ifc_class].at
         if child_attribute not in at or parent_attribute not in (None, *at):
             continue
-        is_second = ifc_class in seen
-        seen.add(ifc_class)
+        child_at, parent_at = at[child_attribute], at.get(parent_attribute or "")
+        is_known = ifc_class in known
+        known.add(ifc_class)
         for relation in model.by_type(ifc_class, include_subtypes=False):
             argument = relation.get_argument
-            children = labels.add(argument(at[child_attribute]))
-            parents = labels.add(argument(at[parent_attribute])) if parent_attribute else []
-            if is_second and not (children and parents):
-                continue
+            children = labels.add(argument(child_at))
+            parents = labels.add(argument(parent_at)) if parent_at is not None else []
+            if is_known and not (children and parents):
+                continue  # the first rule of its class has given a row
             name = text(argument(2))
             about = ifc_class, text(argument(0)), name, child_attribute, parent_attribute
             for parent in parents or (None,):
@@ -225,23 +223,27 @@ class Labels(dict[int, Label]):
 
     def add(self, value: Any) -> list[int]:
         """Add the entities in an attribute: one, several, none, or some in a typed value."""
-        if isinstance(value, tuple):
-            return [step_id for part in value for step_id in self.add(part)]
-        if not hasattr(value, "is_a"):
-            return []
-        step_id = value.id()
-        if not step_id:  # IFC4 allows a set of property sets where one is expected
-            return self.add(value.get_argument(0))
-        if step_id not in self:
-            ifc_class = value.is_a()
-            layout = self.layouts[ifc_class]
-            name = next((layout.at[name] for name in NAMES if name in layout.at), None)
-            self[step_id] = (
-                text(value.get_argument(0)) if layout.is_root else None,
-                ifc_class,
-                text(value.get_argument(name)) if name is not None else None,
-            )
-        return [step_id]
+        found = []
+        for entity in value if isinstance(value, tuple) else (value,):
+            if not hasattr(entity, "is_a"):
+                continue
+            step_id = entity.id()
+            if not step_id:  # IFC4 allows a set of property sets where one is expected
+                found += self.add(entity.get_argument(0))
+                continue
+            if step_id not in self:
+                self[step_id] = self._label(entity)
+            found.append(step_id)
+        return found
+
+    def _label(self, entity: Any) -> Label:
+        ifc_class = entity.is_a()
+        layout = self.layouts[ifc_class]
+        return (
+            text(entity.get_argument(0)) if layout.is_root else None,
+            ifc_class,
+            text(entity.get_argument(layout.name_at)) if layout.name_at is not None else None,
+        )
 
     def is_system(self, step_id: int | None) -> bool:
         """Whether an entity is an IfcSystem."""
