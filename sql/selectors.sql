@@ -16,7 +16,7 @@ SEMI JOIN query(
 -- objects: Name of the table of their objects, by default the one that load makes beside it:
 --     objects for elements, t_objects for t.
 -- gives: the rows of elements
--- example: SELECT name, volume FROM elements_where('IfcWall, material=Concrete')
+-- example: SELECT name, volume FROM elements_where('IfcSlab, material=concrete')
 CREATE OR REPLACE MACRO elements_where(selector, elements := 'elements', objects := NULL) AS TABLE
 FROM query_table(elements) AS e
 SEMI JOIN query(

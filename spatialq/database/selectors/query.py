@@ -43,6 +43,7 @@ DEEPEST = 100
 """How far up a storey is looked for, since damaged files have circles."""
 SHOWN = 5
 """Names that an error shows where none is near."""
+# the kinds of relations that lead from a whole to its parts
 DECOMPOSES = ("contained_in", "aggregates", "nests", "voids", "fills")
 COLUMNS = (
     "file_name", "step_id", "global_id", "ifc_class", "name", "predefined_type", "type_id",
@@ -143,11 +144,6 @@ class Writer:
         """Give the name of a common table expression, by default a table beside the objects."""
         self.tables.setdefault(name, sql or self._beside(name))
         return name
-
-    def _new(self, sql: str) -> str:
-        """Name a common table expression of one facet; in it, `{}` is its own name."""
-        name = f"set_{len(self.tables)}"
-        return self._use(name, sql.replace("{}", name))
 
     # facets
 
@@ -273,11 +269,12 @@ class Writer:
     def _location(self, comparison: Comparison) -> str:
         """Write whether an object is in a place, or in a part of it."""
         relations, start = self._use("relations"), self._places()
-        inside = self._new(
+        inside = f"inside_{len(self.tables)}"
+        self.tables[inside] = (
             "SELECT o.file_name, o.global_id FROM o WHERE o.ifc_class <> 'IfcProject' AND "
             f"{_named('o.name', 'o.global_id', equal(comparison))} UNION "
             f"SELECT r.file_name, r.child FROM {relations} AS r "
-            "JOIN {} AS i ON i.file_name = r.file_name AND i.global_id = r.parent "
+            f"JOIN {inside} AS i ON i.file_name = r.file_name AND i.global_id = r.parent "
             "WHERE r.kind = 'aggregates'"
         )
         rows = f"SELECT (s.file_name, s.global_id) FROM {start} AS s"
@@ -313,12 +310,14 @@ class Writer:
         )
 
     def _parent(self, comparison: Comparison) -> str:
+        """Write whether an object belongs to one that compares, or is one to which some belong."""
         relations = self._use("relations")
-        below = self._new(
+        below = f"below_{len(self.tables)}"
+        self.tables[below] = (
             f"SELECT r.file_name, r.parent AS global_id FROM {relations} AS r "
             f"WHERE r.kind IN {DECOMPOSES} AND {_named('r.parent_name', 'r.parent', comparison)} "
             f"UNION SELECT r.file_name, r.child FROM {relations} AS r "
-            "JOIN {} AS b ON b.file_name = r.file_name AND b.global_id = r.parent "
+            f"JOIN {below} AS b ON b.file_name = r.file_name AND b.global_id = r.parent "
             f"WHERE r.kind IN {(*DECOMPOSES, 'adheres_to')}"
         )
         found = self._in(f"SELECT (b.file_name, b.global_id) FROM {below} AS b")
@@ -338,15 +337,13 @@ class Writer:
                 return self._any_of("classifications", "global_id", "identification", comparison)
             case ("group", "Name"):
                 return self._any_of("relations", "child", "parent_name", comparison, OF_GROUPS)
-            case (
-                "type" | "container" | "parent" | "storey" | "building" | "site" | "space",
-                _,
-                *_,
-            ):
-                led = f"SELECT (s.file_name, s.global_id) FROM {self._led(str(keys[0]))} AS s"
-                there = "JOIN o AS n ON n.file_name = s.file_name AND n.global_id = s.place"
-                found = self._in(f"{led} {there} WHERE {self._value('n', keys[1:], comparison)}")
-                return _if_any(self._in(f"{led} {there}"), found, none_compares(comparison))
+            case (str(key), _, *_) if key in ("type", "container", "parent", *ABOVE):
+                rows = (
+                    f"SELECT (s.file_name, s.global_id) FROM {self._led(key)} AS s "
+                    "JOIN o AS n ON n.file_name = s.file_name AND n.global_id = s.place"
+                )
+                found = self._in(f"{rows} WHERE {self._value('n', keys[1:], comparison)}")
+                return _if_any(self._in(rows), found, none_compares(comparison))
         return self._value("o", keys, comparison)
 
     def _value(self, of: str, keys: tuple[Name, ...], comparison: Comparison) -> str:
@@ -369,9 +366,7 @@ class Writer:
     def _material_name(self, comparison: Comparison) -> str:
         """Compare the name of a material, or of the set of layers, profiles or constituents."""
         rows = f"SELECT (r.file_name, r.global_id) FROM {self._use('materials')} AS r"
-        name = (
-            "CASE r.kind WHEN 'material' THEN r.material WHEN 'list' THEN NULL ELSE r.set_name END"
-        )
+        name = "CASE r.kind WHEN 'material' THEN r.material ELSE r.set_name END"
         found = self._in(f"{rows} WHERE {text_compares(name, comparison)}")
         return _if_any(self._in(rows), found, none_compares(comparison))
 
