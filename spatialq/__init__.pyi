@@ -8,6 +8,7 @@ from spatialq.data.meshes import Meshes as Meshes
 from spatialq.database.connection import connect as connect
 from spatialq.database.connection import install as install
 from spatialq.database.loading import load as load
+from spatialq.database.partial_models import export_ifc as export_ifc
 from spatialq.database.pinning import pin as pin
 from spatialq.database.pinning import unpin as unpin
 from spatialq.database.pins import pin_budget as pin_budget
@@ -40,6 +41,7 @@ __all__ = [
     "calibrate",
     "connect",
     "describe",
+    "export_ifc",
     "install",
     "load",
     "pin",

@@ -74,11 +74,21 @@ class Meshes:
 
     def followed_by(self, other: "Meshes") -> "Meshes":
         """Append other meshes."""
-        return Meshes(
-            np.concatenate([self.vertices, other.vertices]),
-            np.concatenate([self.faces, other.faces]),
-            np.concatenate([self.vertex_starts, self.vertex_starts[-1] + other.vertex_starts[1:]]),
-            np.concatenate([self.face_starts, self.face_starts[-1] + other.face_starts[1:]]),
+        return Meshes.joined([self, other])
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Meshes]") -> "Meshes":
+        """Append several groups of meshes."""
+        sizes = [
+            np.concatenate([[0], *(np.diff(starts) for starts in column)])
+            for column in zip(
+                *((part.vertex_starts, part.face_starts) for part in parts), strict=True
+            )
+        ]
+        return cls(
+            np.concatenate([part.vertices for part in parts]),
+            np.concatenate([part.faces for part in parts]),
+            *map(np.cumsum, sizes),
         )
 
 

@@ -82,6 +82,11 @@ def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
     return [loaded for loaded in _all(con) if loaded.table.lower() == table.lower()]
 
 
+def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
+    """List the building models in all tables."""
+    return [loaded for loaded in _all(con) if loaded.kind == "ifc"]
+
+
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     """Return the CRS of the tables of a query; tables without one go with any.
 
@@ -97,7 +102,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
     known = [loaded for loaded in _all(con) if loaded.crs or loaded.georeference]
     if not known:
         return None
-    names = _tables(con, query)
+    names = tables_read(con, query)
     read = [loaded for loaded in known if loaded.table.lower() in names]
     georeference.require_same(
         "query",
@@ -127,7 +132,7 @@ def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     return [Loaded(*row) for row in rows]
 
 
-def _tables(con: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
+def tables_read(con: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
     """Names of the tables of the current schema that a query needs, in lower case."""
     import duckdb
 
@@ -135,13 +140,13 @@ def _tables(con: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
     names = set()
     for statement in con.extract_statements(query):
         if statement.type == duckdb.StatementType.INSERT:
-            names |= _words(statement.query)  # the plan does not name the table that is filled
+            names |= words(statement.query)  # the plan does not name the table that is filled
         try:
             with warnings.catch_warnings():  # the query itself will warn
                 warnings.simplefilter("ignore")
                 plans = con.execute(f"EXPLAIN (FORMAT JSON) {statement.query}").fetchall()
         except duckdb.Error:  # it has no plan, or none before an earlier statement ran
-            names |= _words(statement.query)
+            names |= words(statement.query)
             continue
         for _, plan in plans:
             names |= {table for *schema, table in _scanned(json.loads(plan)) if (*schema,) == here}
@@ -157,7 +162,7 @@ def _scanned(operators: list[dict[str, Any]]) -> Iterator[list[str]]:
         yield from _scanned(operator["children"])
 
 
-def _words(query: str) -> set[str]:
+def words(query: str) -> set[str]:
     """Names and strings in a query: macros take tables by name or as a string."""
     import duckdb
 

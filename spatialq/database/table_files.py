@@ -1,12 +1,15 @@
-"""Query results to Parquet, CSV or JSON; those that are grids to GeoTIFF or PNG as well."""
+"""Query results to Parquet, CSV or JSON; grids to GeoTIFF or PNG, GlobalIds to IFC as well."""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spatialq.database.partial_models import export_ifc
 from spatialq.database.sources import require_one_crs
+from spatialq.database.statements import one_statement
 from spatialq.errors import FileError
 from spatialq.export.atomic import WRITER, require_writable, whole
+from spatialq.export.ifc import ENDINGS as MODELS
 from spatialq.export.raster import from_cells, write_hillshade, write_terrain
 from spatialq.functions.sql_text import literal
 
@@ -21,12 +24,13 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     """Write the result of a query; the ending of the path tells the format.
 
     A .tif or .png takes the columns x, y, z of a regular grid, in any order of rows. The .tif
-    has the CRS of the tables that the query names; the .png is the hillshade.
+    has the CRS of the tables that the query names; the .png is the hillshade. A .ifc or .ifczip
+    takes GlobalIds, see `export_ifc`.
 
     Returns
     -------
     int
-        Rows written.
+        Rows written; for a model, objects with the GlobalIds.
 
     Raises
     ------
@@ -41,15 +45,13 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     import duckdb
 
     ending = path.suffix.lower()
-    if ending not in (*FORMATS, *RASTERS):
-        message = f"{WRITER}: '{path}' must end in one of {', '.join((*FORMATS, *RASTERS))}"
+    if ending not in (*FORMATS, *RASTERS, *MODELS):
+        endings = ", ".join((*FORMATS, *RASTERS, *MODELS))
+        message = f"{WRITER}: '{path}' must end in one of {endings}"
         raise ValueError(message)
-
-    statements = con.extract_statements(query)
-    if len(statements) != 1:
-        message = f"output: the query must be one statement, got {len(statements)}"
-        raise ValueError(message)
-    statement = without_semicolon(query)
+    if ending in MODELS:
+        return export_ifc(con, query, path)
+    statement = one_statement(WRITER, con, query)
     if ending in RASTERS:
         return _write_raster(con, statement, path)
     with whole(path) as partial:
@@ -103,14 +105,3 @@ def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> i
     cells = relation.select("x::DOUBLE AS x, y::DOUBLE AS y, z::DOUBLE AS z").fetchnumpy()
     RASTERS[path.suffix.lower()](path, from_cells(cells["x"], cells["y"], cells["z"], crs))
     return int(cells["x"].size)
-
-
-def without_semicolon(query: str) -> str:
-    """Cut one statement where it ends; a comment may follow."""
-    import duckdb
-
-    text = query.encode()
-    for offset, kind in duckdb.tokenize(query):  # offsets are bytes
-        if kind == duckdb.token_type.operator and text[offset : offset + 1] == b";":
-            return text[:offset].decode()
-    return query

@@ -548,9 +548,9 @@ MODELS = {
 
 
 @cache
-def model(name):
+def model(name, geometry="exact"):
     """Global ids and meshes of the elements that the golden pairs are of: no openings or spaces."""
-    read = read_model(real_file(MODELS[name]))
+    read = read_model(real_file(MODELS[name]), geometry=geometry)
     schema = ifcopenshell.schema_by_name(read.schema)
 
     def is_element(ifc_class):
@@ -577,8 +577,8 @@ def golden(name):
     return labels
 
 
-def by_ids(name, **options):
-    ids, meshes = model(name)
+def by_ids(name, *, geometry="exact", **options):
+    ids, meshes = model(name, geometry)
     found = names(run(meshes, **options))
     return {frozenset((ids[a], ids[b])): relation for (a, b), relation in found.items()}
 

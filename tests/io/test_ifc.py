@@ -229,8 +229,8 @@ def test_sql_gives_the_documented_columns(tmp_path, ifc_con):
     assert list(columns) == [
         "global_id", "ifc_class", "name", "description", "type_name", "storey", "building",
         "material", "properties", "xmin", "ymin", "zmin", "xmax", "ymax", "zmax", "mesh",
-        "mesh_source", "is_closed", "component_count", "volume", "area", "true_north",
-        "ifc_schema", "step_id", "file_name",
+        "mesh_source", "is_closed", "component_count", "volume", "area", "true_north", "ifc_schema",
+        "step_id", "file_name",
     ]  # fmt: skip
     assert columns["mesh"] == "STRUCT(vertices DOUBLE[], faces INTEGER[])"
     external = ifc_con.sql(

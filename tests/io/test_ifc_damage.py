@@ -146,7 +146,7 @@ worker.Worker.shape = odd
 def test_a_crash_costs_one_product(walls, worker_that, signal_name, workers, no_leftovers):
     action = f"os.kill(os.getpid(), signal.{signal_name})"
     worker_that(ODD_SHAPE.format(names=["Wall 0", "Wall 5", "Wall 9"], action=action))
-    model = read_model(walls, workers=workers)
+    model = read_model(walls, geometry="exact", workers=workers)
     left = [f"Wall {i}" for i in (1, 2, 3, 4, 6, 7, 8)]
     assert model.tables["elements"]["name"].to_pylist() == left
     assert geometry_errors(model) == [f"IfcOpenShell crashed ({signal_name}) on this product"] * 3
@@ -155,7 +155,7 @@ def test_a_crash_costs_one_product(walls, worker_that, signal_name, workers, no_
 def test_a_product_that_hangs_costs_its_time_limit(walls, worker_that):
     worker_that(ODD_SHAPE.format(names=["Wall 2"], action="time.sleep(600)"))
     began = time.monotonic()
-    model = read_model(walls, product_seconds=2)
+    model = read_model(walls, geometry="exact", product_seconds=2)
     assert time.monotonic() - began < 30
     assert model.tables["elements"].num_rows == 9
     assert geometry_errors(model) == ["IfcOpenShell took longer than 2 s on this product"]
@@ -165,7 +165,7 @@ def test_a_file_that_crashes_always_is_given_up(walls, worker_that, monkeypatch)
     monkeypatch.setattr(ifc_process, "MAX_LOST", 3)
     names = [f"Wall {i}" for i in range(10)]
     worker_that(ODD_SHAPE.format(names=names, action="os._exit(3)"))
-    model = read_model(walls)
+    model = read_model(walls, geometry="exact")
     assert model.tables["elements"].num_rows == 0
     assert (
         geometry_errors(model)
@@ -176,7 +176,7 @@ def test_a_file_that_crashes_always_is_given_up(walls, worker_that, monkeypatch)
 
 def test_an_error_in_the_worker_costs_one_product(walls, worker_that):
     worker_that(ODD_SHAPE.format(names=["Wall 4"], action="raise MemoryError('too much')"))
-    model = read_model(walls)
+    model = read_model(walls, geometry="exact")
     assert model.tables["elements"].num_rows == 9
     (message,) = geometry_errors(model)
     assert "too much" in message
@@ -184,7 +184,7 @@ def test_an_error_in_the_worker_costs_one_product(walls, worker_that):
 
 @pytest.mark.parametrize("place", ["__init__", "describe"])
 def test_a_crash_while_parsing_is_a_file_error(walls, worker_that, place, no_leftovers):
-    worker_that(f"worker.Worker.{place} = lambda *_: os.kill(os.getpid(), signal.SIGSEGV)\n")
+    worker_that(f"worker.Worker.{place} = lambda *_, **__: os.kill(os.getpid(), signal.SIGSEGV)\n")
     with pytest.raises(FileError, match=r"IfcOpenShell crashed \(SIGSEGV\) while"):
         read_model(walls)
 
@@ -199,14 +199,14 @@ def test_a_parse_that_hangs_is_a_file_error(walls, worker_that, monkeypatch):
 def test_what_the_worker_prints_is_not_seen(walls, worker_that, capfd):
     noise = "os.write(1, b'noise' * 10000); os.write(2, b'noise'); print('more', flush=True)"
     worker_that(ODD_SHAPE.format(names=["Wall 1"], action=noise))
-    assert read_model(walls).tables["elements"].num_rows == 10
+    assert read_model(walls, geometry="exact").tables["elements"].num_rows == 10
     assert capfd.readouterr() == ("", "")
 
 
 def test_ctrl_c_of_the_worker_is_one_of_the_caller(walls, worker_that, no_leftovers):
     worker_that(ODD_SHAPE.format(names=["Wall 1"], action="os.kill(os.getpid(), signal.SIGINT)"))
     with pytest.raises(KeyboardInterrupt):
-        read_model(walls)
+        read_model(walls, geometry="exact")
 
 
 def test_ctrl_c_of_the_caller_ends_the_workers(walls, worker_that, monkeypatch, tmp_path):
@@ -221,7 +221,7 @@ def test_ctrl_c_of_the_caller_ends_the_workers(walls, worker_that, monkeypatch, 
 
     monkeypatch.setattr(ifc_process.Session, "_supervise", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        read_model(walls)
+        read_model(walls, geometry="exact")
     for pid in (tmp_path / "pids").read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
@@ -245,7 +245,7 @@ def test_a_bad_file_ends_the_reading_of_the_others(walls, worker_that, tmp_path)
     bad.write_bytes(b"")
     began = time.monotonic()
     with pytest.raises(FileError, match="the file is empty"):
-        ifc_cache.read_models([bad, walls], geometry="auto")
+        ifc_cache.read_models([bad, walls], geometry="exact")
     assert time.monotonic() - began < 30
 
 

@@ -66,7 +66,7 @@ def sql(
             "--output",
             "-o",
             help="File to write instead of printing: .parquet, .csv or .json; for a grid also "
-            ".tif or .png.",
+            ".tif or .png; for GlobalIds also .ifc or .ifczip.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of rows to print.")] = 100,
@@ -75,7 +75,8 @@ def sql(
     """Run SQL with all functions of spatialq, and print or write the result."""
     from spatialq.database.connection import connect_quietly
     from spatialq.database.sources import require_one_crs
-    from spatialq.database.table_files import without_semicolon, write_table
+    from spatialq.database.statements import without_semicolon
+    from spatialq.database.table_files import write_table
 
     con = connect_quietly(database)
     statements = con.extract_statements(query)

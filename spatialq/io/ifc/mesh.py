@@ -1,6 +1,8 @@
 """Triangle meshes as flat arrays: many meshes are cleaned and measured at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,15 @@ Booleans = NDArray[np.bool_]
 
 WELD = 1e-6
 """Metres along each axis; a micrometre is far above rounding and far below any detail."""
+
+HOLE = 1e-6
+"""Square metres: how large a hole may be that is filled."""
+
+MAX_SIDES = 8
+"""And how many edges it may have."""
+
+FACES = 1 << 17
+"""Faces that are cleaned at once, as sorting more edges takes more than in proportion."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +52,86 @@ class Measures:
     volume: Floats
     area: Floats
 
+    def take(self, rows: Integers) -> "Measures":
+        """Copy those of some of the meshes."""
+        return Measures(*(values[rows] for values in vars(self).values()))
 
-def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
+    @classmethod
+    def joined(cls, parts: "Sequence[Measures]") -> "Measures":
+        """Append those of several groups of meshes."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of the corners of m faces, in the order of each face's corners.
+
+    Parameters
+    ----------
+    tails, heads : int64[3 * m]
+        Vertices: first the edges from corner 0 to 1 of all faces, then 1 to 2, then 2 to 0.
+    order : int64[3 * m]
+        Sorts the edges so that those between the same two vertices follow each other.
+    starts : int64[e]
+        Where the edges between each two vertices begin in that order.
+    """
+
+    tails: Integers
+    heads: Integers
+    order: Integers
+    starts: Integers
+
+    @classmethod
+    def of(cls, meshes: Meshes) -> "Edges":
+        """Find the edges of all faces."""
+        faces = meshes.global_faces
+        tails, heads = faces.T.reshape(-1), faces[:, [1, 2, 0]].T.reshape(-1)
+        keys = np.minimum(tails, heads) * len(meshes.vertices) + np.maximum(tails, heads)
+        order = np.argsort(keys)
+        keys = keys[order]
+        return cls(tails, heads, order, np.flatnonzero(np.diff(keys, prepend=-1)))
+
+    @property
+    def counts(self) -> Integers:
+        """How many edges there are between each two vertices."""
+        return np.diff(self.starts, append=len(self.order))
+
+    def all_between(self, of_pairs: Booleans) -> Integers:
+        """Give the edges between the pairs of vertices that are marked."""
+        return self.order[np.repeat(of_pairs, self.counts)]
+
+    @property
+    def faces(self) -> Integers:
+        """The face that each edge belongs to."""
+        return np.tile(np.arange(len(self.tails) // 3), 3)
+
+    def open(self) -> Integers:
+        """Give the edges that are run through more often one way than the other."""
+        if not len(self.order):
+            return self.order
+        ways = np.where(self.tails < self.heads, 1, -1)[self.order]
+        return self.all_between(np.add.reduceat(ways, self.starts) != 0)
+
+    def sides(self) -> tuple[Integers, Integers]:
+        """Give the pairs of edges that lie between the same two vertices, if these are just two."""
+        first = self.starts[self.counts == 2]
+        return self.order[first], self.order[first + 1]
+
+
+def clean(meshes: Meshes, *, weld: float = WELD, fill: bool = False) -> tuple[Meshes, Measures]:
     """Weld, drop what is degenerate, turn the outside out, and measure.
 
     Dropped are triangles that name a vertex twice or have no area, and vertices that no triangle
     uses. A closed mesh whose signed volume is negative is turned inside out.
+
+    Parameters
+    ----------
+    meshes : Meshes
+    weld : float
+        Metres along each axis within which vertices at open edges become one.
+    fill : bool
+        Whether holes are filled, see `fill_holes`.
 
     Notes
     -----
@@ -56,11 +141,30 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
     Volumes are sums of signed tetrahedra seen from a vertex of the mesh itself, so coordinates far
     from the origin lose nothing.
     """
+    bounds = np.searchsorted(meshes.face_starts, np.arange(0, meshes.face_starts[-1], FACES))
+    parts = []
+    for start, stop in pairwise([*np.unique(bounds).tolist(), len(meshes)]):
+        part = drop_repeated_corners(meshes.take(np.arange(start, stop)))
+        edges = Edges.of(part)
+        if len(edges.open()):
+            part = drop_repeated_corners(weld_open_edges(part, edges, weld))
+            if fill:
+                part = fill_holes(part)
+            edges = Edges.of(part)
+        parts.append(measure(part, edges))
+    if not parts:
+        return measure(meshes, Edges.of(meshes))
+    return Meshes.joined([part for part, _ in parts]), Measures.joined([m for _, m in parts])
+
+
+def measure(meshes: Meshes, edges: Edges) -> tuple[Meshes, Measures]:
+    """Drop what has no area, turn the outside out, and measure; see `clean`."""
     k = len(meshes)
-    meshes = drop_repeated_corners(weld_open_edges(drop_repeated_corners(meshes)))
-    is_closed = find_closed(meshes)
-    meshes = keep_faces(meshes, twice_area(corners(meshes)) > 0)
-    meshes = drop_unused_vertices(meshes)
+    is_closed = np.diff(meshes.face_starts) > 0
+    is_closed[meshes.face_mesh[edges.faces[edges.open()]]] = False
+    kept = drop_unused_vertices(keep_faces(meshes, twice_area(corners(meshes)) > 0))
+    if kept is not meshes:
+        meshes, edges = kept, Edges.of(kept)
 
     owner = meshes.face_mesh
     at = corners(meshes)
@@ -69,11 +173,8 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
     filled = np.diff(meshes.face_starts) > 0
     first[filled] = at[meshes.face_starts[:-1][filled], 0]
     at -= first[owner][:, None]
-    signed = np.einsum("ij,ij->i", at[:, 0], np.cross(at[:, 1], at[:, 2])) / 6.0
-    volume = np.bincount(owner, signed, minlength=k).astype(np.float64)
-    inverted = is_closed & (volume < 0)
-    flip = inverted[owner]
-    meshes.faces[flip] = meshes.faces[flip][:, ::-1]
+    volume = np.bincount(owner, signed_volumes(at), minlength=k).astype(np.float64)
+    flipped = turned(meshes, (is_closed & (volume < 0))[owner])
     volume = np.where(is_closed & filled, np.abs(volume), np.nan).astype(np.float64)
     low = np.full((k, 3), np.nan)
     high = np.full((k, 3), np.nan)
@@ -82,7 +183,8 @@ def clean(meshes: Meshes) -> tuple[Meshes, Measures]:
         low[filled] = np.minimum.reduceat(meshes.vertices, starts)
         high[filled] = np.maximum.reduceat(meshes.vertices, starts)
     area = np.bincount(owner, twice_area(at) / 2, minlength=k).astype(np.float64)
-    return meshes, Measures(low, high, is_closed & filled, count_components(meshes), volume, area)
+    components = count_components(meshes, edges)
+    return flipped, Measures(low, high, is_closed & filled, components, volume, area)
 
 
 def corners(meshes: Meshes) -> Floats:
@@ -94,6 +196,17 @@ def twice_area(at: Floats) -> Floats:
     """Give twice the area of each triangle of corners."""
     sides = np.cross(at[:, 1] - at[:, 0], at[:, 2] - at[:, 0])
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", sides, sides)))
+
+
+def signed_volumes(at: Floats) -> Floats:
+    """Give the volume of the tetrahedron of each triangle of corners and the origin."""
+    return np.asarray(np.einsum("ij,ij->i", at[:, 0], np.cross(at[:, 1], at[:, 2])) / 6.0)
+
+
+def turned(meshes: Meshes, flip: Booleans) -> Meshes:
+    """Turn some of the faces."""
+    faces = np.where(flip[:, None], meshes.faces[:, ::-1], meshes.faces)
+    return Meshes(meshes.vertices, faces, meshes.vertex_starts, meshes.face_starts)
 
 
 def drop_repeated_corners(meshes: Meshes) -> Meshes:
@@ -124,48 +237,14 @@ def drop_unused_vertices(meshes: Meshes) -> Meshes:
     return Meshes(meshes.vertices[used], local.astype(np.int32), starts, meshes.face_starts)
 
 
-def edges(meshes: Meshes) -> tuple[Integers, Integers]:
-    """Give the ends of each face's three edges, in the order of the face's corners.
-
-    Returns
-    -------
-    tails, heads : int64[3 * m]
-        First the edges from corner 0 to 1 of all faces, then 1 to 2, then 2 to 0.
-    """
-    faces = meshes.global_faces
-    return faces.T.reshape(-1), faces[:, [1, 2, 0]].T.reshape(-1)
-
-
-def undirected(tails: Integers, heads: Integers) -> Integers:
-    """Give one number for an edge and its reverse."""
-    span = max(int(tails.max(initial=0)), int(heads.max(initial=0))) + 1
-    return np.minimum(tails, heads) * span + np.maximum(tails, heads)
-
-
-def open_edges(meshes: Meshes) -> Booleans:
-    """Mark the edges (see `edges`) that are run through more often one way than the other."""
-    tails, heads = edges(meshes)
-    _, which = np.unique(undirected(tails, heads), return_inverse=True)
-    balance = np.bincount(which, np.where(tails < heads, 1, -1))
-    return np.asarray(balance[which] != 0)
-
-
-def find_closed(meshes: Meshes) -> Booleans:
-    """Tell which meshes have faces and no open edge."""
-    closed: Booleans = np.diff(meshes.face_starts) > 0
-    closed[np.tile(meshes.face_mesh, 3)[open_edges(meshes)]] = False
-    return closed
-
-
-def weld_open_edges(meshes: Meshes) -> Meshes:
-    """Make one of vertices at open edges that lie within `WELD` of each other.
+def weld_open_edges(meshes: Meshes, edges: Edges, weld: float) -> Meshes:
+    """Make one of vertices at open edges that lie within `weld` of each other.
 
     Vertices of one place may differ in their last bits, where a boolean operation met an
     untouched face. Closed parts are left alone, so solids that touch stay apart.
     """
-    is_open = open_edges(meshes)
-    tails, heads = edges(meshes)
-    loose = np.unique(np.concatenate([tails[is_open], heads[is_open]]))
+    is_open = edges.open()
+    loose = np.unique(np.concatenate([edges.tails[is_open], edges.heads[is_open]]))
     if not len(loose):
         return meshes
     owner = np.searchsorted(meshes.vertex_starts, loose, side="right") - 1
@@ -173,7 +252,7 @@ def weld_open_edges(meshes: Meshes) -> Meshes:
     for axis in range(3):
         at = meshes.vertices[loose, axis]
         order = np.lexsort((at, owner))
-        is_new = (np.diff(at[order]) > WELD) | (np.diff(owner[order]) > 0)
+        is_new = (np.diff(at[order]) > weld) | (np.diff(owner[order]) > 0)
         groups[order, axis] = np.concatenate([[0], np.cumsum(is_new)])
     _, first, which = np.unique(groups, axis=0, return_index=True, return_inverse=True)
     stands_for = np.arange(len(meshes.vertices))
@@ -182,24 +261,110 @@ def weld_open_edges(meshes: Meshes) -> Meshes:
     return Meshes(meshes.vertices, faces.astype(np.int32), meshes.vertex_starts, meshes.face_starts)
 
 
-def count_components(meshes: Meshes) -> Integers:
+def fill_holes(meshes: Meshes) -> Meshes:
+    """Fill the holes of at most `MAX_SIDES` edges that are smaller than `HOLE`.
+
+    A tessellator may drop a triangle that is too small for it, and one without area between two
+    edges and a longer one.
+    """
+    edges = Edges.of(meshes)
+    alone = edges.all_between(edges.counts == 1)
+    # Round the hole the faces' edges run from `following[v]` to v.
+    following = np.full(len(meshes.vertices), -1)
+    following[edges.heads[alone]] = edges.tails[alone]
+    forks = np.bincount(edges.heads[alone], minlength=len(following)) > 1
+    following[forks] = -1
+    starts = np.flatnonzero(following >= 0)
+    loop = [starts]
+    added, owners = [], []
+    for _ in range(MAX_SIDES):
+        ahead = np.where(loop[-1] >= 0, following[loop[-1]], -1)
+        is_round = ahead == starts
+        if len(loop) > 2 and is_round.any():
+            corner = np.column_stack([column[is_round] for column in loop])
+            corner = corner[corner[:, 0] == corner.min(axis=1)]  # each hole once
+            fans = np.stack(
+                [corner[:, [0, side, side + 1]] for side in range(1, corner.shape[1] - 1)], axis=1
+            )
+            sizes = twice_area(meshes.vertices[fans.reshape(-1, 3)]).reshape(fans.shape[:2]) / 2
+            faces = fans[sizes.sum(axis=1) <= HOLE].reshape(-1, 3)
+            added.append(faces)
+        loop = [column[~is_round] for column in (*loop, ahead)]
+        starts = loop[0]
+    faces = np.concatenate([np.empty((0, 3), np.int64), *added])
+    if not len(faces):
+        return meshes
+    owner = np.searchsorted(meshes.vertex_starts, faces[:, 0], side="right") - 1
+    every = np.concatenate([meshes.faces, faces - meshes.vertex_starts[owner, None]])
+    owners = np.concatenate([meshes.face_mesh, owner])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(meshes)))])
+    order = np.argsort(owners, kind="stable")
+    return Meshes(meshes.vertices, every[order].astype(np.int32), meshes.vertex_starts, starts)
+
+
+def orient(meshes: Meshes) -> Meshes:
+    """Make neighbours agree on what is outside, and turn each closed part outside out.
+
+    A part is connected over edges of just two faces.
+    """
+    m = len(meshes.faces)
+    edges = Edges.of(meshes)
+    one, other = edges.sides()
+    against = edges.tails[one] == edges.tails[other]
+    one, other = edges.faces[one], edges.faces[other]
+    # Each face twice: as it is, 2 f, and turned, 2 f + 1. Sides that fit together are connected.
+    fits = np.concatenate([2 * other + against, 2 * other + 1 - against])
+    root = connected(2 * m, np.concatenate([2 * one, 2 * one + 1]), fits)[::2]
+    meshes = turned(meshes, root % 2 == 1)
+
+    part = root // 2
+    edges = Edges.of(meshes)
+    ways = np.where(edges.tails < edges.heads, 1, -1)[edges.order]
+    between = np.repeat(np.arange(len(edges.starts)), edges.counts)
+    of_part = part[edges.faces[edges.order]]
+    order = np.lexsort((of_part, between))
+    is_new = np.diff(between[order], prepend=-1) | np.diff(of_part[order], prepend=-1)
+    starts = np.flatnonzero(is_new)
+    is_closed = np.ones(m, bool)
+    if m:
+        open_in_part = np.add.reduceat(ways[order], starts) != 0
+        is_closed[of_part[order][starts[open_in_part]]] = False
+    at = corners(meshes)
+    at -= at[part, 0][:, None]
+    volume = np.bincount(part, signed_volumes(at), minlength=m)
+    return turned(meshes, (is_closed & (volume < 0))[part])
+
+
+def has_boundary(meshes: Meshes) -> Booleans:
+    """Tell which meshes have an edge of an odd number of faces: they cannot be closed."""
+    edges = Edges.of(meshes)
+    found = np.zeros(len(meshes), bool)
+    found[meshes.face_mesh[edges.faces[edges.all_between(edges.counts % 2 == 1)]]] = True
+    return found
+
+
+def count_components(meshes: Meshes, edges: Edges) -> Integers:
     """Count the parts of each mesh that are connected over shared edges."""
-    keys = undirected(*edges(meshes))
-    order = np.argsort(keys, kind="stable")
-    face = order % max(len(meshes.faces), 1)
-    same = keys[order[1:]] == keys[order[:-1]]
-    one, other = face[1:][same], face[:-1][same]
-    # Each face points to a lower face of its part, in the end to the lowest.
-    root = np.arange(len(meshes.faces))
+    face = edges.faces[edges.order]
+    same = np.ones(len(face), bool)
+    same[edges.starts] = False
+    after = np.flatnonzero(same)
+    root = connected(len(meshes.faces), face[after], face[after - 1])
+    is_root = root == np.arange(len(root))
+    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))
+
+
+def connected(n: int, one: Integers, other: Integers) -> Integers:
+    """Tell which of n things are connected by pairs: give the lowest one that each leads to."""
+    # Each thing points to a lower one of its part, in the end to the lowest.
+    root = np.arange(n)
     while True:
         here, there = root[one], root[other]
         if (here == there).all():
-            break
+            return root
         np.minimum.at(root, np.maximum(here, there), np.minimum(here, there))
         while True:
             further = root[root]
             if (further == root).all():
                 break
             root = further
-    is_root = root == np.arange(len(root))
-    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from spatialq.data.arrow import ARROW_TYPES, arrow_fields
 from spatialq.data.meshes import Meshes
-from spatialq.io.ifc import columns, mesh
+from spatialq.io.ifc import columns
 from spatialq.io.ifc.columns import BOX, TEXT
+from spatialq.io.ifc.shapes import Shapes
 
 MESH = ARROW_TYPES[columns.MESH]
 SCHEMAS = {name: pa.schema(arrow_fields(each)) for name, each in columns.TABLES.items()}
@@ -32,58 +33,46 @@ def products(objects: dict[str, list[Any]], rows: list[int]) -> dict[str, list[A
 
 
 def elements(
-    products: dict[str, list[Any]],
-    meshes: dict[int, tuple[bytes, bytes]],
-    ifc_schema: str,
-    file_name: str,
-) -> tuple[pa.Table, dict[int, str]]:
+    products: dict[str, list[Any]], shapes: Shapes, ifc_schema: str, file_name: str
+) -> pa.Table:
     """Make the table of elements.
 
     Parameters
     ----------
     products : dict of lists
         The attributes of all products with a representation.
-    meshes : dict from int to (bytes, bytes)
-        Vertices (float64) and faces (int32) by step id.
+    shapes : Shapes
+        Those of some of them, in any order.
     ifc_schema, file_name : str
 
     Returns
     -------
-    table : pyarrow.Table
+    pyarrow.Table
         See `ELEMENTS`, in the order of `products`.
-    unusable : dict from int to str
-        The meshes that were left out, and why, by step id.
     """
-    shapes = {}
-    unusable = {}
-    for row, step_id in enumerate(products["step_id"]):
-        if step_id in meshes:
-            vertices, faces = meshes[step_id]
-            at = np.frombuffer(vertices).reshape(-1, 3)
-            if np.isfinite(at).all():
-                shapes[row] = at, np.frombuffer(faces, np.int32).reshape(-1, 3)
-            else:
-                unusable[step_id] = "the mesh has coordinates that are not finite"
-    rows = list(shapes)
-    cleaned, measures = mesh.clean(Meshes.of(list(shapes.values())))
-    filled = np.diff(cleaned.face_starts) > 0
-    for row in np.flatnonzero(~filled).tolist():
-        unusable[products["step_id"][rows[row]]] = "all triangles of the mesh have no area"
-    given = *TEXT, "true_north", "step_id"
+    row_of = {step_id: row for row, step_id in enumerate(products["step_id"])}
+    rows = np.array([row_of[step_id] for step_id in shapes.step_ids.tolist()], np.int64)
+    order = np.argsort(rows)
+    shapes = shapes.take(order)
+    measures = shapes.measures
     found = {
-        **{name: [products[name][row] for row in rows] for name in given},
+        **{
+            name: [products[name][row] for row in rows[order].tolist()]
+            for name in (*TEXT, "true_north")
+        },
         **dict(zip(BOX, (*measures.low.T, *measures.high.T), strict=True)),
-        "mesh": mesh_array(cleaned),
-        "mesh_source": ["IfcOpenShell"] * len(rows),
+        "mesh": mesh_array(shapes.meshes),
+        "mesh_source": shapes.sources,
         "is_closed": measures.is_closed,
         "component_count": measures.component_count.astype(np.int32),
         "volume": pa.array(measures.volume, mask=~measures.is_closed),
         "area": measures.area,
         "ifc_schema": [ifc_schema] * len(rows),
+        "step_id": shapes.step_ids,
         "file_name": [file_name] * len(rows),
     }
     arrays = [pa.array(found[name], ELEMENTS.field(name).type) for name in ELEMENTS.names]
-    return pa.table(arrays, schema=ELEMENTS).filter(pa.array(filled)), unusable
+    return pa.table(arrays, schema=ELEMENTS)
 
 
 def mesh_array(meshes: Meshes) -> pa.StructArray:

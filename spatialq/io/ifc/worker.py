@@ -4,30 +4,30 @@ IfcOpenShell may crash on a product, hang on it, and print to standard output. N
 reach the caller's process, so this module runs as a process of its own
 (`python -m spatialq.io.ifc.worker FILE SECONDS`), started by `spatialq.io.ifc.process`.
 
-It reads one JSON command a line from standard input: ``{"describe": true}`` asks for the facts
-of the model, ``{"shapes": [step ids]}`` for meshes. It answers with frames, see `FRAME`:
+It reads one JSON command a line from standard input:
+
+- ``{"describe": {"shapes": bool}}`` asks for the facts of the model, and for what is needed to have
+  its shapes made;
+- ``{"shapes": [step ids]}`` for meshes. They are answered in this order, so the product at work is
+  always the first without an answer;
+- ``{"copies": [step ids]}`` for those of products that share mapped geometry, which is shaped once.
+  Whatever is without an answer in the end, is to be asked for singly.
+
+It answers with frames, see `spatialq.io.ifc.frames`:
 
 - ``O`` the file is open;
 - ``J`` a JSON object: the facts, or an ``error`` after which the worker ends;
-- ``M`` a mesh, ``N`` a product that has curves or points only, ``F`` a product that failed.
-
-The products of a command are answered in its order, so the one at work is always the first
-without an answer.
+- ``M`` a mesh, ``F`` a product that failed, ``E`` the end of a command ``copies``.
 """
 
 import json
-import os
 import re
 import signal
-import struct
 import sys
 from typing import Any, BinaryIO
 
-FRAME = struct.Struct("<cQ")
-"""Kind and number of bytes that follow."""
-
-MESH = struct.Struct("<qqq")
-"""Step id, bytes of float64 x y z, bytes of int32 vertex indices, three a triangle."""
+from spatialq.io.ifc.frames import IDENTITY, MESH, private_stdout, send
+from spatialq.io.ifc.representations import Representations
 
 SETTINGS = {"use-world-coords": True, "weld-vertices": True, "reorient-shells": True}
 """World metres; without the reorientation many shells come out inconsistent."""
@@ -57,19 +57,22 @@ class Worker:
         self.take_log = ifcopenshell.get_log
         self.model = ifcopenshell.open(path, format=".ifc")
         self.parse_errors = [line for line in complaints(self.take_log()) if "[error]" in line]
-        settings = ifcopenshell.geom.settings()
-        for name, value in SETTINGS.items():
-            settings.set(name, value)
         # One kernel for all products: as fast as IfcOpenShell's iterator, but it says which
         # product failed, and gives each product exactly once.
-        self.kernel = ifcopenshell.geom.kernel(settings, self.model)
+        self.kernel = ifcopenshell.geom.kernel(geometry_settings(SETTINGS), self.model)
 
-    def describe(self) -> None:
-        """Answer with the facts of the model."""
+    def describe(self, *, shapes: bool) -> None:
+        """Answer with the facts of the model and, if asked, the kind of shape of each product."""
         from spatialq.io.ifc.facts import describe
 
         facts = describe(self.model)
         facts["parse_errors"] = self.parse_errors
+        if shapes:
+            representations = Representations(facts["length_unit_metres"] or 1.0)
+            step_ids = facts["tables"]["objects"]["step_id"]
+            products = [self.model.by_id(step_ids[row]) for row in facts["products"]]
+            facts["kinds"] = [representations.kind(product) for product in products]
+            facts["sources"] = [representations.source(product) for product in products]
         text = json.dumps(facts, ensure_ascii=False)
         # Broken files give strings that are not Unicode: their bad characters become "?".
         send(self.out, b"J", text.encode(errors="replace"))
@@ -77,11 +80,7 @@ class Worker:
     def shape(self, step_id: int) -> None:
         """Answer with the mesh of one product, or with the reason why there is none."""
         product = self.model.by_id(step_id)
-        if not has_surface(product):
-            send(self.out, b"N", json.dumps({"step_id": step_id}).encode())
-            return
-        if hasattr(signal, "alarm"):
-            signal.alarm(int(self.seconds) + SPARE_SECONDS)
+        self.alarm()
         try:
             # The element owns the buffers: keep it until they are sent.
             element = self.kernel.create_shape(product)
@@ -94,18 +93,52 @@ class Worker:
             reason = str(error).strip() or type(error).__name__
         log = self.take_log()
         if faces:
-            send(self.out, b"M", MESH.pack(step_id, len(vertices), len(faces)), vertices, faces)
+            send(self.out, b"M", MESH.pack(step_id, len(vertices), *IDENTITY), vertices, faces)
         else:
             failure = {"step_id": step_id, "message": " | ".join([reason, *complaints(log)])}
             send(self.out, b"F", json.dumps(failure).encode())
 
+    def shape_copies(self, step_ids: list[int]) -> None:
+        """Answer with the meshes of products, as far as IfcOpenShell's iterator gives them."""
+        import ifcopenshell.geom
 
-def send(out: BinaryIO, kind: bytes, *parts: bytes) -> None:
-    """Write one frame and flush it: what was sent survives a crash."""
-    out.write(FRAME.pack(kind, sum(map(len, parts))))
-    for part in parts:
-        out.write(part)
-    out.flush()
+        products = [self.model.by_id(step_id) for step_id in step_ids]
+        self.alarm()
+        # In local coordinates copies are equal, and the iterator keeps the first one's.
+        local = geometry_settings({**SETTINGS, "use-world-coords": False})
+        shapes = ifcopenshell.geom.iterator(local, self.model, 1, include=products)
+        waiting = set(step_ids)  # it may give a product twice
+        for element in shapes:
+            vertices, faces = element.geometry.verts_buffer, element.geometry.faces_buffer
+            columns = element.transformation.matrix
+            matrix = [columns[4 * column + row] for row in range(4) for column in range(4)]
+            if faces and element.id in waiting and is_no_mirror(matrix):
+                waiting.remove(element.id)
+                send(self.out, b"M", MESH.pack(element.id, len(vertices), *matrix), vertices, faces)
+                self.alarm()
+        self.take_log()
+        send(self.out, b"E")
+
+    def alarm(self) -> None:
+        """End the process if nothing happens from now on and the parent does not notice."""
+        if hasattr(signal, "alarm"):
+            signal.alarm(int(self.seconds) + SPARE_SECONDS)
+
+
+def geometry_settings(values: dict[str, Any]) -> Any:
+    """Give values as IfcOpenShell's settings."""
+    import ifcopenshell.geom
+
+    settings = ifcopenshell.geom.settings()
+    for name, value in values.items():
+        settings.set(name, value)
+    return settings
+
+
+def is_no_mirror(matrix: list[float]) -> bool:
+    """Whether a matrix, by rows, leaves left and right as they are: the faces keep their outside."""
+    a, b, c, _, d, e, f, _, g, h, i, *_ = matrix
+    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
 
 
 STAMP = re.compile(r"^(\[\w+\] \[\w+\]) \[[^]]*\]")
@@ -121,49 +154,6 @@ def complaints(log: str) -> list[str]:
     return list(dict.fromkeys(telling))[:3]
 
 
-CURVES_AND_POINTS = (
-    "IfcCurve", "IfcPoint", "IfcSegment", "IfcEdge", "IfcVertex", "IfcPath", "IfcEdgeLoop",
-    "IfcVertexLoop", "IfcPlacement", "IfcDirection", "IfcVector", "IfcBoundingBox",
-    "IfcAnnotationFillArea", "IfcTextLiteral", "IfcLightSource", "IfcPlanarExtent",
-    "IfcStyledItem", "IfcDefinedSymbol", "IfcCartesianPointList",
-)  # fmt: skip
-"""Classes of items that rightly give no triangle, over all schemas; subclasses count too."""
-
-
-def has_surface(product: Any) -> bool:
-    """Whether a product's representations hold anything that must give triangles."""
-    shape = product.Representation
-    pending = [
-        item
-        for representation in (shape.Representations or () if shape else ())
-        for item in representation.Items or ()
-    ]
-    seen = set()
-    while pending:
-        item = pending.pop()
-        if item.id() in seen:
-            continue
-        seen.add(item.id())
-        if item.is_a("IfcMappedItem"):
-            pending += item.MappingSource.MappedRepresentation.Items or ()
-        elif item.is_a("IfcGeometricSet"):
-            pending += item.Elements or ()
-        elif not any(map(item.is_a, CURVES_AND_POINTS)):
-            return True
-    return False
-
-
-def private_stdout() -> BinaryIO:
-    """Take standard output for the frames; what C++ code prints goes nowhere from now on."""
-    sys.stdout.flush()
-    out = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
-    return out
-
-
 def main(path: str, seconds: float) -> None:
     """Open the file, then answer commands until standard input ends."""
     # Ctrl-C reaches the whole process group: end at once, even inside C++ code.
@@ -175,9 +165,11 @@ def main(path: str, seconds: float) -> None:
         for line in sys.stdin:
             command = json.loads(line)
             if "describe" in command:
-                worker.describe()
+                worker.describe(**command["describe"])
             for step_id in command.get("shapes", ()):
                 worker.shape(step_id)
+            if "copies" in command:
+                worker.shape_copies(command["copies"])
             if hasattr(signal, "alarm"):
                 signal.alarm(0)
     except Exception as error:

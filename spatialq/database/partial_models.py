@@ -1,0 +1,158 @@
+"""Parts of a building model: the objects whose GlobalIds a query gives, as an IFC file again."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spatialq.database.sources import models, tables_read, words
+from spatialq.database.statements import one_statement
+from spatialq.export.ifc import EXPORTER, SECONDS, write_part
+from spatialq.functions.sql_text import identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+PAIR = ("a", "b")
+"""What spatial relations call the GlobalIds of two elements."""
+
+
+def export_ifc(
+    con: "duckdb.DuckDBPyConnection",
+    query: "str | duckdb.DuckDBPyRelation",
+    path: str | os.PathLike[str],
+    *,
+    seconds: float = SECONDS,
+) -> int:
+    """Write the objects that a query names as an IFC file, with all that belongs to them.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    query : str or relation of `con`
+        Its GlobalIds are in the columns `global_id`, also as a part of the name such as
+        `wall_global_id`, or, if there is none, in `a` and `b`, as pairs of elements have them.
+        NULL is ignored. The file that they are from is in `file_name`, or else in tables with
+        `global_id` and `file_name` that the query reads.
+    path : path
+        An `.ifc` or `.ifczip` file, which appears when it is complete.
+    seconds : float, > 0
+        How long the process that writes it may take.
+
+    Returns
+    -------
+    int
+        How many objects have the GlobalIds; what belongs to them is written, too.
+
+    Raises
+    ------
+    FileError
+        If the model cannot be read, a GlobalId is not of an object in it, or the file cannot be
+        written.
+    ValueError
+        If the query is not one statement, has no column of GlobalIds, or does not say the one
+        file that they are from.
+
+    Warns
+    -----
+    FileWarning
+        If a GlobalId names several objects, which are all written, or if the model is damaged.
+
+    Examples
+    --------
+    >>> walls = "SELECT global_id FROM elements WHERE ifc_class = 'IfcWall'"
+    >>> spatialq.export_ifc(con, walls, "walls.ifc")  # doctest: +SKIP
+    19
+    """
+    if isinstance(query, str):
+        relation = con.sql(f"SELECT * FROM ({one_statement(EXPORTER, con, query)}\n)")
+    else:
+        relation = query
+    columns = id_columns(relation)
+    has_file = "file_name" in (name.lower() for name in relation.columns)
+    chosen = ", ".join(map(identifier, columns))
+    file_name = "file_name" if has_file else "NULL"
+    rows = (
+        relation.project(f"unnest([{chosen}]) AS global_id, {file_name} AS file_name")
+        .filter("global_id IS NOT NULL")
+        .distinct()
+        .fetchall()
+    )
+    global_ids = sorted({global_id for global_id, _ in rows})
+    files = {file for _, file in rows if file is not None}
+    if not files:
+        text = query if isinstance(query, str) else query.sql_query()
+        files = files_of(con, text, global_ids)
+    return write_part(one_file(files), global_ids, Path(path), seconds=seconds)
+
+
+def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
+    """Name the columns of GlobalIds.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not text.
+    """
+    names = relation.columns
+    found = [name for name in names if "globalid" in name.lower().replace("_", "")]
+    found = found or [name for name in names if name.lower() in PAIR]
+    types = dict(zip(names, map(str, relation.types), strict=True))
+    wrong = [f"{name} {types[name]}" for name in found if types[name] != "VARCHAR"]
+    if wrong or not found:
+        got = ", ".join(wrong or names)
+        message = f"{EXPORTER}: the query must give a column global_id of text, got {got}"
+        raise ValueError(message)
+    return found
+
+
+def files_of(con: "duckdb.DuckDBPyConnection", query: str, global_ids: Iterable[str]) -> set[str]:
+    """Find the files that GlobalIds are from by tables that have both.
+
+    These are the tables that the query reads; if none of them has both, those that models were
+    loaded into, unless the query reads a model itself.
+    """
+    loaded = models(con)
+    tables = {name for name in tables_read(con, query) if has_both(con, name)}
+    if not tables:
+        if any(word.lower().startswith("read_ifc") for word in words(query)):
+            return set()
+        tables = {model.table for model in loaded}
+    ids = literal(sorted(global_ids))
+    found = {
+        file
+        for table in sorted(tables)
+        for (file,) in con.execute(
+            f"SELECT DISTINCT file_name FROM {identifier(table)} "
+            f"WHERE file_name IS NOT NULL AND global_id IN (SELECT unnest({ids}::VARCHAR[]))"
+        ).fetchall()
+    }
+    return found or {model.path for model in loaded}
+
+
+def has_both(con: "duckdb.DuckDBPyConnection", table: str) -> bool:
+    """Whether a table has GlobalIds and the files that they are from."""
+    columns = con.execute(
+        "SELECT lower(column_name) FROM duckdb_columns() WHERE lower(table_name) = lower(?) "
+        "AND database_name = current_database() AND schema_name = current_schema()",
+        [table],
+    ).fetchall()
+    return {("global_id",), ("file_name",)} <= set(columns)
+
+
+def one_file(files: set[str]) -> Path:
+    """Give the file if it is one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or several.
+    """
+    if len(files) != 1:
+        got = ", ".join(f"'{name}'" for name in sorted(files)) or "none"
+        message = (
+            f"{EXPORTER}: the query must say in a column file_name which one file its GlobalIds "
+            f"are from, got {got}"
+        )
+        raise ValueError(message)
+    return Path(*files)
