@@ -36,7 +36,7 @@ def export_ifc(
         the tables that the query reads.
     path : path
         An `.ifc` or `.ifczip` file, which appears when it is complete.
-    seconds : float, > 0
+    seconds : float, > 0, <= 1,000,000
         How long the process that writes it may take.
 
     Returns
