@@ -81,7 +81,9 @@ class Meshes:
         """Append several groups of meshes."""
         sizes = [
             np.concatenate([[0], *(np.diff(starts) for starts in column)])
-            for column in zip(*((part.vertex_starts, part.face_starts) for part in parts), strict=True)
+            for column in zip(
+                *((part.vertex_starts, part.face_starts) for part in parts), strict=True
+            )
         ]
         return cls(
             np.concatenate([part.vertices for part in parts]),

@@ -330,9 +330,7 @@ def orient(meshes: Meshes, measures: Measures) -> tuple[Meshes, Measures, Boolea
     turned, is_closed, volume, has_boundary = zip(*parts, strict=True) if parts else 4 * [()]
     if not parts:
         return meshes, measures, measures.is_closed
-    measures = replace(
-        measures, is_closed=np.concatenate(is_closed), volume=np.concatenate(volume)
-    )
+    measures = replace(measures, is_closed=np.concatenate(is_closed), volume=np.concatenate(volume))
     return Meshes.joined(turned), measures, np.concatenate(has_boundary)
 
 

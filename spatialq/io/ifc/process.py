@@ -324,7 +324,9 @@ class Session:
             if self.cancel.is_set():
                 raise CancelledError
             if self.progress is not None:
-                self.progress(self._done, self._total, "making meshes" if self._total else "parsing")
+                self.progress(
+                    self._done, self._total, "making meshes" if self._total else "parsing"
+                )
             if not left or self._helpers + 1 >= self.workers:
                 continue
             if began is None:
