@@ -9,6 +9,9 @@ from typing import Any
 from spatialq.cli.rendering import note
 from spatialq.runtime.progress import observing
 
+MIN_SPEED = 50_000
+"""Rows a second of which the rate is shown; meshes of building models come more slowly."""
+
 
 @contextmanager
 def progress() -> Iterator[Any]:
@@ -47,7 +50,7 @@ def progress() -> Iterator[Any]:
             if file not in tasks:
                 tasks[file] = bar.add_task(file.name, total=total or None, rate="")
             speed = bar.tasks[tasks[file]].speed
-            rate = f"{speed / 1e6:.1f} M rows/s" if speed else ""
+            rate = f"{speed / 1e6:.1f} M rows/s" if speed and speed > MIN_SPEED else ""
             bar.update(tasks[file], completed=done, rate=rate)
 
         shown: Any = None

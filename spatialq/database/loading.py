@@ -99,7 +99,7 @@ def load(
     geometry : 'auto', 'exact' or 'none'
         Which library makes the meshes of building models; 'none' loads everything else only.
     progress : callable, optional
-        Called with file, rows so far and rows in all.
+        Called with file, rows so far and rows in all; of a building model with its meshes.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def load(
                 with _one_file, transaction(con):
                     _refuse_mixing(con, name, file, kind)
                     if kind == "ifc":
-                        record = _load_model(con, file, table, geometry, caught)
+                        record = _load_model(con, file, table, geometry, progress, caught)
                     else:
                         record = _load_rows(con, file, kind, name, given, columns, progress, caught)
                     sources.add(con, record)
@@ -230,12 +230,13 @@ def _load_model(
     file: Path,
     table: str | None,
     geometry: Geometry,
+    progress: Progress | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
     from spatialq.database.readers.ifc_models import failed_products, table_name
-    from spatialq.io.ifc.model import read_model
+    from spatialq.io.ifc.cache import read_models
 
-    model = read_model(file, geometry=geometry)
+    (model,) = read_models([file], geometry=geometry, progress=progress)
     for warning in (*model.warnings, *failed_products(model)):
         warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
     for name, rows in model.tables.items():

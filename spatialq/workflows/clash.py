@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from spatialq.io.ifc.columns import Geometry
     from spatialq.io.ifc.model import IfcModel
+    from spatialq.io.source import Progress
 
 COMMAND = "clash"
 MAX_GAP = 1000.0
@@ -67,6 +68,7 @@ def find_clashes(
     exclude_related: bool = False,
     geometry: "Geometry" = "auto",
     device: str = "auto",
+    progress: "Progress | None" = None,
     **options: Any,
 ) -> "duckdb.DuckDBPyConnection":
     """Find the pairs of elements that clash.
@@ -86,6 +88,8 @@ def find_clashes(
     geometry : 'auto' or 'exact'
         Which library makes the meshes, see `read_ifc`.
     device : 'auto', 'cpu' or 'gpu'
+    progress : callable, optional
+        Called with a model, its meshes so far and in all.
     **options
         Options of `intersects_with`: `tolerance` in metres, `method`, `broad_phase`.
 
@@ -119,7 +123,7 @@ def find_clashes(
     con = connect_quietly()
     for side, condition in (("a", a), ("b", b)):
         selection.require(con, COMMAND, side, condition)
-    _read(con, models, geometry)
+    _read(con, models, geometry, progress)
     for side, condition in (("a", a), ("b", b)):
         rows = selection.elements(COMMAND, side, condition)
         con.execute(SIDE.format(side=side, elements=rows))
@@ -143,6 +147,7 @@ def _read(
     con: "duckdb.DuckDBPyConnection",
     paths: Sequence[str | os.PathLike[str]],
     geometry: "Geometry",
+    progress: "Progress | None",
 ) -> None:
     """Make the tables of the models; `elements` with the number of each row."""
     import pyarrow as pa
@@ -155,7 +160,7 @@ def _read(
     found = (file for path in paths for file in find_files(COMMAND, path))
     # each once, however it is named
     files = list({file.resolve(): file for file in found}.values())
-    models = read_models(files, geometry=geometry)
+    models = read_models(files, geometry=geometry, progress=progress)
     for model in models:
         for warning in (*model.warnings, *failed_products(model)):
             warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)

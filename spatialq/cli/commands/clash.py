@@ -61,7 +61,7 @@ def clash(
 
     if output is not None:
         require_table(output)
-    with progress():
+    with progress() as update:
         con = find_clashes(
             models,
             a=a,
@@ -72,6 +72,7 @@ def clash(
             exclude_related=exclude_related,
             geometry=geometry,
             device=device,
+            progress=update,
             **options,
         )
     if output is not None:

@@ -3,10 +3,9 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ from spatialq.io.ifc import disk_cache
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
-
-
-FileProgress = Callable[[Path, int, int, str], object]
+from spatialq.io.source import Progress
 
 
 def read_models(
@@ -25,7 +22,7 @@ def read_models(
     *,
     geometry: Geometry,
     product_seconds: float = PRODUCT_SECONDS,
-    progress: FileProgress | None = None,
+    progress: Progress | None = None,
 ) -> list[IfcModel]:
     """Read several files at once, each as `read_model` does, from the caches where they have them.
 
@@ -35,8 +32,8 @@ def read_models(
     geometry, product_seconds
         See `read_model`.
     progress : callable, optional
-        Called with a file and what `read_model` says of it; from several threads if there are
-        several files.
+        Called with a file, the meshes that are done, and all (0 while that is not known); from
+        several threads if there are several files.
 
     Raises
     ------
@@ -49,13 +46,17 @@ def read_models(
     cancel = threading.Event()
 
     def one(path: Path) -> IfcModel:
+        def report(done: int, total: int, _: str) -> None:
+            if progress is not None:
+                progress(path, done, total)
+
         return CACHE.read(
             path,
             geometry=geometry,
             seconds=product_seconds,
             workers=share,
             cancel=cancel,
-            progress=None if progress is None else partial(progress, path),
+            progress=report,
         )
 
     if len(paths) == 1:
