@@ -1,9 +1,9 @@
 """Who answers a request, by what the function is a function of."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from spatialq.database.transport import elements, grid, points, points_and_elements
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
@@ -14,11 +14,12 @@ from spatialq.functions.declaration import (
 )
 
 MODULES = {
-    PointsInput: points,
-    GridInput: grid,
-    ElementsInput: elements,
-    PointsAndElementsInput: points_and_elements,
+    PointsInput: "points",
+    GridInput: "grid",
+    ElementsInput: "elements",
+    PointsAndElementsInput: "points_and_elements",
 }
+"""Modules beside this one; each is imported when it is needed, since some import readers."""
 
 
 def answers(
@@ -33,4 +34,5 @@ def answers(
     parts : sequence of mapping of str to Arrow array
         The columns of the tables that the function gets.
     """
-    yield from MODULES[type(function.inputs)].answers(function, request, parts, road="native")
+    module = import_module(f"spatialq.database.transport.{MODULES[type(function.inputs)]}")
+    yield from module.answers(function, request, parts, road="native")
