@@ -64,12 +64,18 @@ def relationships(path: Path) -> int:
     return len(ifcopenshell.open(str(path)).by_type("IfcRelationship"))
 
 
-def compare(name: str, source: Path, size: str, folder: Path | None, rounds: int) -> dict:
-    """Time both on one part of a model, print a line of the table and give its figures."""
+def selections(source: Path, sizes: list[str]) -> list[list[str]]:
+    """Choose elements of a model at random, as many as each size says and there are."""
     model = ifcopenshell.open(str(source))
     everything = sorted({each.GlobalId for each in model.by_type("IfcElement")})
-    count = len(everything) if size == "all" else min(int(size), len(everything))
-    chosen = random.Random(count).sample(everything, count)
+    most = len(everything)
+    counts = sorted({most if size == "all" else min(int(size), most) for size in sizes})
+    return [random.Random(count).sample(everything, count) for count in counts]
+
+
+def compare(name: str, source: Path, chosen: list[str], folder: Path | None, rounds: int) -> dict:
+    """Time both on one part of a model, print a line of the table and give its figures."""
+    count = len(chosen)
     with tempfile.TemporaryDirectory() as parts:
         targets = {each: Path(parts) / f"{each}.ifc" for each in ("spatialq", "ifcpatch")}
         works = {"spatialq": lambda: write_part(source, chosen, targets["spatialq"])}
@@ -90,8 +96,7 @@ def compare(name: str, source: Path, size: str, folder: Path | None, rounds: int
     line = f"{name:<40} {count:>6}"
     for each in figures.values():
         line += f" {each['seconds']:>9.2f} {each['ms_an_element']:>8.2f} {each['relationships']:>8}"
-    result = {"model": name, "elements": count, "of": len(everything)}
-    result |= {"opened_seconds": round(floor, 3), **figures}
+    result = {"model": name, "elements": count, "opened_seconds": round(floor, 3), **figures}
     if folder is not None:
         result["ratio"] = round(timed["ifcpatch"].best / timed["spatialq"].best, 1)
         line += f" {result['ratio']:>6}"
@@ -121,8 +126,8 @@ def main() -> None:
         for path in options.models or [made_model(Path(made) / "400 walls.ifc")]:
             with checked(path) as step:
                 results += [
-                    compare(path.name, step.path, size, folder, options.rounds)
-                    for size in options.sizes
+                    compare(path.name, step.path, chosen, folder, options.rounds)
+                    for chosen in selections(step.path, options.sizes)
                 ]
     report = {
         "commit": options.commit,
