@@ -60,6 +60,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/sql_road.py --lists
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py
+	$(BIN)/python benchmarks/export_ifc.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/interrupt.py
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from spatialq.io.ifc import disk_cache
 from spatialq.demo import World, write_world
 from spatialq.planner import devices
 from spatialq.runtime import cuda
@@ -24,7 +25,11 @@ hypothesis.settings.load_profile("full")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep builds of CUDA sources for the host between runs; `--cache-clear` forgets them."""
+    """Keep builds of CUDA sources for the host between runs; `--cache-clear` forgets them.
+
+    Models are read each time, and the user's own cache of them is left alone.
+    """
+    os.environ[disk_cache.OFF] = "off"
     if config.pluginmanager.has_plugin("cacheprovider"):
         os.environ[BUILDS] = str(config.cache.mkdir("host_builds"))
 

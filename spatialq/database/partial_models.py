@@ -32,11 +32,11 @@ def export_ifc(
     query : str or relation of `con`
         Its GlobalIds are in the columns `global_id`, also as a part of the name such as
         `wall_global_id`, or, if there is none, in `a` and `b`, as pairs of elements have them.
-        NULL is ignored. The file that they are from is in `file_name`, or else in tables with
-        `global_id` and `file_name` that the query reads.
+        NULL is ignored. The file that they are from is in `file_name`, or else in that column of
+        the tables that the query reads.
     path : path
         An `.ifc` or `.ifczip` file, which appears when it is complete.
-    seconds : float, > 0
+    seconds : float, > 0, <= 1,000,000
         How long the process that writes it may take.
 
     Returns
@@ -83,7 +83,7 @@ def export_ifc(
     if not files:
         text = query if isinstance(query, str) else query.sql_query()
         files = files_of(con, text, global_ids)
-    return write_part(one_file(files), global_ids, Path(path), seconds=seconds)
+    return write_part(one_file(con, files), global_ids, Path(path), seconds=seconds)
 
 
 def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
@@ -107,41 +107,49 @@ def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
 
 
 def files_of(con: "duckdb.DuckDBPyConnection", query: str, global_ids: Iterable[str]) -> set[str]:
-    """Find the files that GlobalIds are from by tables that have both.
+    """Find the files that GlobalIds are from, in the column `file_name` of tables.
 
-    These are the tables that the query reads; if none of them has both, those that models were
-    loaded into, unless the query reads a model itself.
+    These are the tables that the query reads; if none of them has the column, those that models
+    were loaded into, unless the query reads a model itself. If none of them has the GlobalIds, as
+    those of storeys are not in a table of elements, all files in them come into question.
     """
-    loaded = models(con)
-    tables = {name for name in tables_read(con, query) if has_both(con, name)}
+    tables = {name for name in tables_read(con, query) if has_column(con, name, "file_name")}
     if not tables:
         if any(word.lower().startswith("read_ifc") for word in words(query)):
             return set()
-        tables = {model.table for model in loaded}
+        tables = {model.table for model in models(con)}
     ids = literal(sorted(global_ids))
-    found = {
+    rows = f"global_id IN (SELECT unnest({ids}::VARCHAR[]))"
+    with_ids = {name for name in tables if has_column(con, name, "global_id")}
+    return files_in(con, with_ids, rows) or files_in(con, tables, "true")
+
+
+def files_in(con: "duckdb.DuckDBPyConnection", tables: Iterable[str], condition: str) -> set[str]:
+    """Give the files that rows of tables are from."""
+    return {
         file
-        for table in sorted(tables)
+        for table in tables
         for (file,) in con.execute(
             f"SELECT DISTINCT file_name FROM {identifier(table)} "
-            f"WHERE file_name IS NOT NULL AND global_id IN (SELECT unnest({ids}::VARCHAR[]))"
+            f"WHERE file_name IS NOT NULL AND {condition}"
         ).fetchall()
     }
-    return found or {model.path for model in loaded}
 
 
-def has_both(con: "duckdb.DuckDBPyConnection", table: str) -> bool:
-    """Whether a table has GlobalIds and the files that they are from."""
-    columns = con.execute(
+def has_column(con: "duckdb.DuckDBPyConnection", table: str, name: str) -> bool:
+    """Whether a table of the current schema has a column."""
+    found = con.execute(
         "SELECT lower(column_name) FROM duckdb_columns() WHERE lower(table_name) = lower(?) "
         "AND database_name = current_database() AND schema_name = current_schema()",
         [table],
     ).fetchall()
-    return {("global_id",), ("file_name",)} <= set(columns)
+    return (name,) in found
 
 
-def one_file(files: set[str]) -> Path:
+def one_file(con: "duckdb.DuckDBPyConnection", files: set[str]) -> Path:
     """Give the file if it is one.
+
+    A relative name that is not of a file in this folder means the model that was loaded by it.
 
     Raises
     ------
@@ -155,4 +163,7 @@ def one_file(files: set[str]) -> Path:
             f"are from, got {got}"
         )
         raise ValueError(message)
-    return Path(*files)
+    path = Path(*files)
+    loaded = {Path(model.path) for model in models(con)}
+    same = [each for each in loaded if each.parts[-len(path.parts) :] == path.parts]
+    return same[0] if len(same) == 1 and not path.exists() else path

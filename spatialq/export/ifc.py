@@ -18,6 +18,9 @@ ENDINGS = (".ifc", ".ifczip")
 SECONDS = 600.0
 """How long the process may take: as long as parsing may in `spatialq.io.ifc.model`."""
 
+MAX_SECONDS = 1_000_000
+"""A timer cannot be set to any number."""
+
 NAMED = 3
 """GlobalIds that a message names."""
 
@@ -36,7 +39,8 @@ def write_part(
         the roots of its spatial structure.
     target : Path
         An `.ifc` or `.ifczip` file, which appears when it is complete.
-    seconds : float, > 0
+    seconds : float, > 0, <= 1,000,000
+        How long the process that writes it may take.
 
     Returns
     -------
@@ -49,15 +53,15 @@ def write_part(
         If the source cannot be read, a GlobalId is not of an object in it, the process takes
         longer than `seconds` or crashes, or the target cannot be written or is the source.
     ValueError
-        If the target has another ending, or `seconds` is not positive.
+        If the target has another ending, or `seconds` is out of range.
 
     Warns
     -----
     FileWarning
         If a GlobalId names several objects, or entities of the source could not be parsed.
     """
-    if not seconds > 0:
-        message = f"{EXPORTER}: seconds must be > 0, got {seconds}"
+    if not 0 < seconds <= MAX_SECONDS:
+        message = f"{EXPORTER}: seconds must be > 0 and <= {MAX_SECONDS:,}, got {seconds}"
         raise ValueError(message)
     require_outputs(EXPORTER, source, [target], ENDINGS)
     wanted = sorted(set(global_ids))

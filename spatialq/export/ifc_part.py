@@ -33,7 +33,7 @@ from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from spatialq.io.ifc.frames import private_stdout
-from spatialq.io.ifc.worker import complaints
+from spatialq.io.ifc.worker import SPARE_SECONDS, complaints
 
 Entity: TypeAlias = Any
 """`ifcopenshell.entity_instance`, which has no types."""
@@ -88,9 +88,6 @@ ATTACHED = {
 LISTS = {
     "IfcPresentationLayerAssignment": "AssignedItems",
     "IfcResourceLevelRelationship": "RelatedResourceObjects",
-    "IfcExternalReferenceRelationship": "RelatedResourceObjects",
-    "IfcResourceApprovalRelationship": "RelatedResourceObjects",
-    "IfcResourceConstraintRelationship": "RelatedResourceObjects",
     "IfcDocumentInformation": "DocumentReferences",
 }
 """Classes that say something about many entities: the attribute that names them, which is cut."""
@@ -254,8 +251,8 @@ class Part:
     def add_attached(self) -> None:
         """Add what is attached to entities of the part, and to what this brings along."""
         attached = [
-            (entity, [about.id() for about in entities(getattr(entity, attribute))])
-            for entity, attribute in self.of_classes(ATTACHED)
+            (entity, [each.id() for each in entities(value)])
+            for entity, _, value in self.of_classes(ATTACHED)
         ]
         size = -1
         while size < len(self.lines):
@@ -265,20 +262,25 @@ class Part:
     def add_lists(self) -> None:
         """Add what is said about many entities, cut to those of the part."""
         ids = self.lines.keys()
-        for entity, attribute in list(self.of_classes(LISTS)):
-            named = getattr(entity, attribute) or ()
-            if entity.id() not in ids and (left := tuple(e for e in named if e.id() in ids)):
+        for entity, attribute, value in self.of_classes(LISTS):
+            named = list(entities(value))
+            left = [each for each in named if each.id() in ids]
+            if left and entity.id() not in ids:
                 if len(left) < len(named):
                     setattr(entity, attribute, left)
                 self.add([entity])
 
-    def of_classes(self, table: dict[str, str]) -> Iterator[tuple[Entity, str]]:
-        """Give the entities of classes and their attribute, as far as the schema has both."""
-        for ifc_class, attribute in table.items():
-            if self.schema.lineage(ifc_class):
-                for entity in self.model.by_type(ifc_class):
-                    if attribute in dict(self.schema.attributes(entity.is_a())):
-                        yield entity, attribute
+    def of_classes(self, table: dict[str, str]) -> list[tuple[Entity, str, Any]]:
+        """Give the entities of some classes with the name and the value of their attribute.
+
+        Not each schema has all classes, nor their attributes.
+        """
+        return [
+            (entity, attribute, getattr(entity, attribute, None))
+            for ifc_class, attribute in table.items()
+            if self.schema.lineage(ifc_class)
+            for entity in self.model.by_type(ifc_class)
+        ]
 
 
 def hosts(product: Entity) -> Iterator[Entity]:
@@ -288,11 +290,12 @@ def hosts(product: Entity) -> Iterator[Entity]:
     while placement and placement.id() not in seen:
         seen.add(placement.id())
         for location in entities(getattr(placement, "PlacementLocation", None)):
-            for axis in location.IntersectingAxes:
-                yield from (*axis.PartOfU, *axis.PartOfV, *axis.PartOfW)
+            for axis in entities(tuple(location)):
+                if axis.is_a("IfcGridAxis"):
+                    yield from (*axis.PartOfU, *axis.PartOfV, *axis.PartOfW)
         placement = getattr(placement, "PlacementRelTo", None)
-        if placement and placement.PlacesObject:
-            yield placement.PlacesObject[0]
+        if placed := getattr(placement, "PlacesObject", None):
+            yield placed[0]
             return
 
 
@@ -364,7 +367,7 @@ def main(source: str, target: str, seconds: str) -> None:
     # of time for a process whose parent is gone.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "alarm"):
-        signal.alarm(int(float(seconds)) + 30)
+        signal.alarm(int(float(seconds)) + SPARE_SECONDS)
     out = private_stdout()
     try:
         answer = write(source, target, json.load(sys.stdin))

@@ -102,6 +102,15 @@ def test_the_table_that_is_read_tells_the_file(con, files, tmp_path):
     assert names(tmp_path / "part.ifc") == {"New 1"}
 
 
+def test_a_model_that_was_loaded_in_another_folder(con, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(files)
+    spatialq.load(con, "two.ifc", "two")
+    query = "SELECT global_id FROM two WHERE name LIKE 'Wall _'"
+    assert con.sql("SELECT DISTINCT file_name FROM two").fetchall() == [("two.ifc",)]
+    monkeypatch.chdir(tmp_path)
+    assert spatialq.export_ifc(con, query, tmp_path / "part.ifc") == 2
+
+
 def test_of_several_models_the_global_ids_tell_the_file(con, files, tmp_path):
     spatialq.load(con, [files / "two.ifc"])
     query = f"{WALLS} AND file_name LIKE '%two.ifc'"

@@ -27,6 +27,7 @@ MODELS = (
     "SampleHouse4.ifczip",  # IFC4: classification, mapped geometry
     "Schependomlaan_V_L_Constructief.ifczip",  # IFC2X3: classification, path connections
     "bsi43_linear-placement-of-signal.ifc",  # IFC4X3: alignment, map conversion
+    "bsi43_grid-placement.ifc",  # IFC4X3: placements at the axes of a grid
 )
 SIZES = (20, 200, None)
 COMPARED, MESHES = 200, 12
@@ -94,10 +95,16 @@ def facts(element):
         "styles": said(util.get_styles(element)),
         "layers": sorted(layer.Name for layer in util.get_layers(element.file, element)),
         "classifications": said(ifcopenshell.util.classification.get_references(element)),
-        "placement": ifcopenshell.util.placement.get_local_placement(
-            inverse(element, "ObjectPlacement")
-        ).tolist(),
+        "placement": placement(element),
     }
+
+
+def placement(element):
+    """Where an element is; IfcOpenShell does not understand placements at grids."""
+    at = getattr(element, "ObjectPlacement", None)
+    if at is None or at.is_a("IfcGridPlacement"):
+        return None
+    return ifcopenshell.util.placement.get_local_placement(at).tolist()
 
 
 def inverse(element, name):

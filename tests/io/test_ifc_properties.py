@@ -433,6 +433,8 @@ def test_an_entity_of_the_wrong_class_is_no_property_set():
         text.replace("IFCREAL(1.)", wall),
         text.replace("IFCREAL(1.)", "'text'"),
         text.replace("'x'", "17"),
+        text.replace(f",(#{pset[4][0].id()}));", ",(#9999));"),
+        text.replace(f",({wall}),#{pset.id()});", f",({wall},#9998),#9999);"),
     ]
     for each in damaged:
         assert each != text

@@ -1,24 +1,42 @@
-"""Reads several IFC files at once, and remembers the models read last."""
+"""Reads several IFC files at once, and remembers the models read last, in memory and on disk."""
 
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spatialq.io.files import require_file
+from spatialq.io.ifc import disk_cache
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 
 
+FileProgress = Callable[[Path, int, int, str], object]
+
+
 def read_models(
-    paths: Sequence[Path], *, geometry: Geometry, product_seconds: float = PRODUCT_SECONDS
+    paths: Sequence[Path],
+    *,
+    geometry: Geometry,
+    product_seconds: float = PRODUCT_SECONDS,
+    progress: FileProgress | None = None,
 ) -> list[IfcModel]:
-    """Read several files at once, each as `read_model` does, from the cache where it has them.
+    """Read several files at once, each as `read_model` does, from the caches where they have them.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    geometry, product_seconds
+        See `read_model`.
+    progress : callable, optional
+        Called with a file and what `read_model` says of it; from several threads if there are
+        several files.
 
     Raises
     ------
@@ -32,7 +50,12 @@ def read_models(
 
     def one(path: Path) -> IfcModel:
         return CACHE.read(
-            path, geometry=geometry, seconds=product_seconds, workers=share, cancel=cancel
+            path,
+            geometry=geometry,
+            seconds=product_seconds,
+            workers=share,
+            cancel=cancel,
+            progress=None if progress is None else partial(progress, path),
         )
 
     if len(paths) == 1:
@@ -61,7 +84,10 @@ class Cache:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, path: Path, *, geometry: Geometry, seconds: float, **options: Any) -> IfcModel:
-        """Give the model of a file; a file that has changed is read again."""
+        """Give the model of a file; a file that has changed is read again.
+
+        In memory a file is known by its path, size and date, on disk by its content.
+        """
         require_file(READER, path)
         state = path.stat()
         key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
@@ -73,7 +99,11 @@ class Cache:
                 if model is not None and geometry in (model.geometry, "none"):
                     self._models.move_to_end(key)
                     return model
-            model = read_model(path, geometry=geometry, product_seconds=seconds, **options)
+            model = disk_cache.get(path, geometry)
+            if model is None:
+                model = read_model(path, geometry=geometry, product_seconds=seconds, **options)
+                if unchanged(path, state):
+                    disk_cache.put(path, model)
             self._keep(key, model)
             return model
 
@@ -92,6 +122,12 @@ class Cache:
         with self._guard:
             self._models.clear()
             self._locks.clear()
+
+
+def unchanged(path: Path, state: os.stat_result) -> bool:
+    """Whether a file is as it was."""
+    now = path.stat()
+    return (now.st_mtime_ns, now.st_size) == (state.st_mtime_ns, state.st_size)
 
 
 CACHE = Cache()

@@ -1,13 +1,17 @@
 """Triangle meshes as flat arrays: many meshes are cleaned and measured at once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes
+from spatialq.runtime.threads import n_threads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -88,7 +92,8 @@ class Edges:
         faces = meshes.global_faces
         tails, heads = faces.T.reshape(-1), faces[:, [1, 2, 0]].T.reshape(-1)
         keys = np.minimum(tails, heads) * len(meshes.vertices) + np.maximum(tails, heads)
-        order = np.argsort(keys)
+        # Neighbouring faces mostly follow each other: such keys are sorted best by merging.
+        order = np.argsort(keys, kind="stable")
         keys = keys[order]
         return cls(tails, heads, order, np.flatnonzero(np.diff(keys, prepend=-1)))
 
@@ -141,20 +146,21 @@ def clean(meshes: Meshes, *, weld: float = WELD, fill: bool = False) -> tuple[Me
     Volumes are sums of signed tetrahedra seen from a vertex of the mesh itself, so coordinates far
     from the origin lose nothing.
     """
-    bounds = np.searchsorted(meshes.face_starts, np.arange(0, meshes.face_starts[-1], FACES))
-    parts = []
-    for start, stop in pairwise([*np.unique(bounds).tolist(), len(meshes)]):
-        part = drop_repeated_corners(meshes.take(np.arange(start, stop)))
-        edges = Edges.of(part)
-        if len(edges.open()):
-            part = drop_repeated_corners(weld_open_edges(part, edges, weld))
-            if fill:
-                part = fill_holes(part)
-            edges = Edges.of(part)
-        parts.append(measure(part, edges))
+    parts = in_parts(meshes, partial(_clean, weld=weld, fill=fill))
     if not parts:
         return measure(meshes, Edges.of(meshes))
     return Meshes.joined([part for part, _ in parts]), Measures.joined([m for _, m in parts])
+
+
+def _clean(meshes: Meshes, weld: float, *, fill: bool) -> tuple[Meshes, Measures]:
+    meshes = drop_repeated_corners(meshes)
+    edges = Edges.of(meshes)
+    if len(edges.open()):
+        meshes = drop_repeated_corners(weld_open_edges(meshes, edges, weld))
+        if fill:
+            meshes = fill_holes(meshes)
+        edges = Edges.of(meshes)
+    return measure(meshes, edges)
 
 
 def measure(meshes: Meshes, edges: Edges) -> tuple[Meshes, Measures]:
@@ -302,45 +308,91 @@ def fill_holes(meshes: Meshes) -> Meshes:
     return Meshes(meshes.vertices, every[order].astype(np.int32), meshes.vertex_starts, starts)
 
 
-def orient(meshes: Meshes) -> Meshes:
+def orient(meshes: Meshes, measures: Measures) -> tuple[Meshes, Measures, Booleans]:
     """Make neighbours agree on what is outside, and turn each closed part outside out.
 
     A part is connected over edges of just two faces.
+
+    Parameters
+    ----------
+    meshes : Meshes
+    measures : Measures
+        Of these meshes.
+
+    Returns
+    -------
+    meshes : Meshes
+    measures : Measures
+    has_boundary : bool[k]
+        Whether an edge has an odd number of faces, so that no orientation makes the mesh closed.
     """
-    m = len(meshes.faces)
+    parts = in_parts(meshes, _orient)
+    turned, is_closed, volume, has_boundary = zip(*parts, strict=True) if parts else 4 * [()]
+    if not parts:
+        return meshes, measures, measures.is_closed
+    measures = replace(measures, is_closed=np.concatenate(is_closed), volume=np.concatenate(volume))
+    return Meshes.joined(turned), measures, np.concatenate(has_boundary)
+
+
+def _orient(meshes: Meshes) -> tuple[Meshes, Booleans, Floats, Booleans]:
+    k, m = len(meshes), len(meshes.faces)
     edges = Edges.of(meshes)
+    faces = edges.faces
     one, other = edges.sides()
     against = edges.tails[one] == edges.tails[other]
-    one, other = edges.faces[one], edges.faces[other]
     # Each face twice: as it is, 2 f, and turned, 2 f + 1. Sides that fit together are connected.
-    fits = np.concatenate([2 * other + against, 2 * other + 1 - against])
-    root = connected(2 * m, np.concatenate([2 * one, 2 * one + 1]), fits)[::2]
-    meshes = turned(meshes, root % 2 == 1)
+    one, other = 2 * faces[one], 2 * faces[other]
+    root = connected(
+        2 * m,
+        np.concatenate([one, one + 1]),
+        np.concatenate([other + against, other + 1 - against]),
+    )[::2]
+    part, flip = root // 2, root % 2 == 1
 
-    part = root // 2
-    edges = Edges.of(meshes)
-    ways = np.where(edges.tails < edges.heads, 1, -1)[edges.order]
-    between = np.repeat(np.arange(len(edges.starts)), edges.counts)
-    of_part = part[edges.faces[edges.order]]
-    order = np.lexsort((of_part, between))
-    is_new = np.diff(between[order], prepend=-1) | np.diff(of_part[order], prepend=-1)
-    starts = np.flatnonzero(is_new)
-    is_closed = np.ones(m, bool)
-    if m:
-        open_in_part = np.add.reduceat(ways[order], starts) != 0
-        is_closed[of_part[order][starts[open_in_part]]] = False
+    # A part is open where an edge is, or where it meets others and is not balanced in itself.
+    ways = np.where((edges.tails < edges.heads) ^ flip[faces], 1, -1)
+    is_open = np.zeros(m, bool)
+    is_open[part[faces[edges.all_between(edges.counts == 1)]]] = True
+    first, second = edges.sides()
+    is_open[part[faces[first[ways[first] == ways[second]]]]] = True
+    crowded = edges.all_between(edges.counts > 2)
+    between = np.repeat(np.arange(len(edges.starts)), np.where(edges.counts > 2, edges.counts, 0))
+    if len(crowded):
+        of_part = part[faces[crowded]]
+        order = np.lexsort((of_part, between))
+        starts = np.flatnonzero(
+            np.diff(between[order], prepend=-1) | np.diff(of_part[order], prepend=-1)
+        )
+        balance = np.add.reduceat(ways[crowded[order]], starts)
+        is_open[of_part[order[starts[balance != 0]]]] = True
+
     at = corners(meshes)
-    at -= at[part, 0][:, None]
-    volume = np.bincount(part, signed_volumes(at), minlength=m)
-    return turned(meshes, (is_closed & (volume < 0))[part])
+    at -= at[meshes.face_starts[meshes.face_mesh], 0][:, None]
+    volumes = np.where(flip, -1, 1) * signed_volumes(at)
+    inverted = (np.bincount(part, volumes, minlength=m) < 0) & ~is_open
+    flip ^= inverted[part]
+    volumes[inverted[part]] *= -1
+
+    ways[inverted[part[faces]]] *= -1
+    is_closed = np.ones(k, bool)
+    has_boundary = np.zeros(k, bool)
+    if m:
+        balance = np.add.reduceat(ways[edges.order], edges.starts)
+        is_closed[meshes.face_mesh[faces[edges.all_between(balance != 0)]]] = False
+        has_boundary[meshes.face_mesh[faces[edges.all_between(edges.counts % 2 == 1)]]] = True
+    volume = np.bincount(meshes.face_mesh, volumes, minlength=k)
+    return turned(meshes, flip), is_closed, np.where(is_closed, volume, np.nan), has_boundary
 
 
-def has_boundary(meshes: Meshes) -> Booleans:
-    """Tell which meshes have an edge of an odd number of faces: they cannot be closed."""
-    edges = Edges.of(meshes)
-    found = np.zeros(len(meshes), bool)
-    found[meshes.face_mesh[edges.faces[edges.all_between(edges.counts % 2 == 1)]]] = True
-    return found
+def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
+    """Do some work for all meshes, in threads for groups of them of about `FACES` faces."""
+    bounds = np.searchsorted(meshes.face_starts, np.arange(0, meshes.face_starts[-1], FACES))
+    spans = pairwise([*np.unique(bounds).tolist(), len(meshes)])
+    parts = [np.arange(start, stop) for start, stop in spans]
+    if len(parts) <= 1:
+        return [work(meshes)] if parts else []
+    with ThreadPoolExecutor(n_threads(), thread_name_prefix="spatialq-ifc-mesh") as pool:
+        return list(pool.map(lambda rows: work(meshes.take(rows)), parts))
 
 
 def count_components(meshes: Meshes, edges: Edges) -> Integers:

@@ -2,11 +2,12 @@
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spatialq.errors import FileError
 from spatialq.io.ifc import columns, shapes
@@ -50,6 +51,9 @@ class IfcModel:
         How many products have only curves, points or a bounding box, so no mesh and no row.
     warnings : tuple of str
         What is odd about the file, a sentence each.
+    is_repeatable : bool
+        Whether the file would give the same again: no process was lost, which may depend on how
+        busy the machine was.
     """
 
     path: Path
@@ -61,6 +65,14 @@ class IfcModel:
     tables: dict[str, pa.Table]
     curve_only: int
     warnings: tuple[str, ...]
+    is_repeatable: bool
+
+    def without_meshes(self) -> "IfcModel":
+        """Leave out the elements and the errors of their meshes."""
+        tables = {name: table for name, table in self.tables.items() if name != "elements"}
+        errors = tables["load_errors"]
+        tables["load_errors"] = errors.filter(pc.not_equal(errors["stage"], "geometry"))
+        return replace(self, geometry="none", tables=tables)
 
     @property
     def nbytes(self) -> int:
@@ -177,6 +189,7 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
         tables=tables,
         curve_only=len(run.curve_only),
         warnings=tuple(notes),
+        is_repeatable=run.is_repeatable,
     )
 
 

@@ -108,6 +108,8 @@ class Run:
         Products that have curves or points only.
     notes : list of str
         What is odd about the reading.
+    is_repeatable : bool
+        Whether no process was lost.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class Run:
     failures: dict[int, str] = field(default_factory=dict)
     curve_only: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_repeatable: bool = True
 
 
 @dataclass(frozen=True)
@@ -371,6 +374,7 @@ class Session:
             if answer is None and not self._stopped:
                 reason = f"ifclite-geom {process.ending()}: IfcOpenShell makes all meshes"
                 self.run.notes.append(reason)
+                self.run.is_repeatable = False
                 meshes = {}
             elif answer is not None:
                 self.run.origin = ORIGIN.unpack(answer[1])
@@ -494,6 +498,7 @@ class Session:
             reason = process.ending()
         with self._lock:
             self._lost += 1
+            self.run.is_repeatable = False
             if command == "shapes":
                 blamed = waiting.pop(0)
                 self.run.failures[blamed] = f"IfcOpenShell {reason} on this product"

@@ -113,7 +113,6 @@ def trusted(shapes: Shapes, kinds: dict[int, str], origin: Sequence[float]) -> S
 
 def oriented(shapes: Shapes) -> Shapes:
     """Orient the parts of surfaces, and pick those that are closed or cannot be."""
-    meshes = mesh.orient(shapes.meshes)
-    _, measures = mesh.measure(meshes, mesh.Edges.of(meshes))
+    meshes, measures, has_boundary = mesh.orient(shapes.meshes, shapes.measures)
     each = Shapes(shapes.step_ids, meshes, measures, shapes.sources)
-    return each.take(np.flatnonzero(measures.is_closed | mesh.has_boundary(meshes)))
+    return each.take(np.flatnonzero(measures.is_closed | has_boundary))
