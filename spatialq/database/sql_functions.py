@@ -191,6 +191,7 @@ ENGINE = (
         ("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[]"),
         "BOOLEAN",
         f"{SELECTORS}:unknown_property",
+        volatile=False,
     ),
     SqlFunction(
         "spatialq_objects_beside",
