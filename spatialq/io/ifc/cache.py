@@ -16,7 +16,6 @@ from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER
 from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
 
-
 FileProgress = Callable[[Path, int, int, str], object]
 
 

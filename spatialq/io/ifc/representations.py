@@ -34,13 +34,11 @@ CURVES_AND_POINTS = (
 )  # fmt: skip
 """Classes of items that rightly give no triangle, over all schemas; subclasses count too."""
 
-SURFACES = frozenset(
-    {"IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel", "IfcFaceSurface", "IfcOpenShell"}
-)
+SURFACES = frozenset({"IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"})
 SOLIDS = frozenset(
     {
-        "IfcFacetedBrep", "IfcFacetedBrepWithVoids", "IfcTriangulatedFaceSet", "IfcPolygonalFaceSet",
-        "IfcBlock", "IfcHalfSpaceSolid", "IfcBoxedHalfSpace",
+        "IfcFacetedBrep", "IfcFacetedBrepWithVoids", "IfcTriangulatedFaceSet",
+        "IfcPolygonalFaceSet", "IfcHalfSpaceSolid", "IfcBoxedHalfSpace",
     }
 )  # fmt: skip
 """Flat faces, whatever their attributes are."""
