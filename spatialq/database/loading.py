@@ -233,9 +233,9 @@ def _load_model(
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
     from spatialq.database.readers.ifc_models import failed_products, table_name
-    from spatialq.io.ifc.model import read_model
+    from spatialq.io.ifc.cache import read_models
 
-    model = read_model(file, geometry=geometry)
+    (model,) = read_models([file], geometry=geometry)
     for warning in (*model.warnings, *failed_products(model)):
         warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
     for name, rows in model.tables.items():

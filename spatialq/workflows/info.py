@@ -23,9 +23,9 @@ def describe(path: Path) -> dict[str, Any]:
     """
     kind = kind_of("info", path)
     if kind == "ifc":
-        from spatialq.database.readers.ifc_models import read_model
+        from spatialq.io.ifc.cache import read_models
 
-        model = read_model(path, geometry="none")
+        (model,) = read_models([path], geometry="none")
         return {
             "path": str(path),
             "kind": kind,
