@@ -8,8 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from spatialq.io.ifc import disk_cache
 from spatialq.demo import World, write_world
+from spatialq.io.ifc import disk_cache
 from spatialq.planner import devices
 from spatialq.runtime import cuda
 

@@ -51,3 +51,24 @@ def worker_that(monkeypatch, tmp_path):
         )
 
     return use
+
+
+@pytest.fixture
+def fast_process_that(monkeypatch, tmp_path):
+    """Replace the process of `ifclite-geom` by one that runs some Python code before its `main`."""
+
+    def use(code: str) -> None:
+        script = tmp_path / "odd_fast_process.py"
+        script.write_text(
+            "import os, signal, sys, time\n"
+            "import ifclite_geom\n"
+            "import spatialq.io.ifc.ifclite as ifclite\n"
+            f"{code}\n"
+            "ifclite.main(sys.argv[1], float(sys.argv[2]))\n"
+        )
+        monkeypatch.setattr(
+            "spatialq.io.ifc.process.fast_command",
+            lambda path, seconds: [sys.executable, str(script), str(path), str(seconds)],
+        )
+
+    return use

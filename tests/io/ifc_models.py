@@ -134,3 +134,31 @@ class Builder:
     def write(self, path: Path) -> Path:
         self.model.write(str(path))
         return path
+
+
+def mapped_boxes(builder, count, scale=(1.0, 1.0, 1.0)):
+    """Furniture that is one box, mapped several times a metre apart."""
+    model = builder.model
+    origin = model.create_entity("IfcAxis2Placement3D", Location=builder.point(0, 0, 0))
+    source = model.create_entity(
+        "IfcRepresentationMap",
+        MappingOrigin=origin,
+        MappedRepresentation=builder.shape([builder.box((0, 0, 0), (0.5, 0.25, 1))]),
+    )
+    target = model.create_entity(
+        "IfcCartesianTransformationOperator3DnonUniform",
+        LocalOrigin=builder.point(0, 0, 0),
+        Scale=scale[0],
+        Scale2=scale[1],
+        Scale3=scale[2],
+    )
+    return [
+        builder.add(
+            "IfcFurniture",
+            f"Box {i}",
+            [model.create_entity("IfcMappedItem", MappingSource=source, MappingTarget=target)],
+            kind="MappedRepresentation",
+            at=(i, 0, 0),
+        )
+        for i in range(count)
+    ]

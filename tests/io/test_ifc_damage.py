@@ -13,7 +13,7 @@ from spatialq.errors import FileError
 from spatialq.io.ifc import cache as ifc_cache
 from spatialq.io.ifc import process as ifc_process
 
-from .ifc_models import Builder
+from .ifc_models import Builder, mapped_boxes
 
 pytestmark = pytest.mark.slow
 
@@ -225,6 +225,108 @@ def test_ctrl_c_of_the_caller_ends_the_workers(walls, worker_that, monkeypatch, 
     for pid in (tmp_path / "pids").read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+ODD_FAST_SHAPES = """
+find = ifclite_geom.geometry_data_buffers
+def odd(text):
+    {action}
+ifclite_geom.geometry_data_buffers = odd
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed (SIGSEGV)"),
+        ("os.abort()", "crashed (SIGABRT)"),
+        ("raise MemoryError", "ended (exit code 1)"),
+        ("return bytearray(1 << 40)", "ended (exit code 1)"),
+        ("os._exit(0)", "ended (exit code 0)"),
+        ("time.sleep(600)", "took longer than 2.01 s"),
+    ],
+)
+def test_without_the_fast_process_ifcopenshell_makes_all_meshes(
+    walls, fast_process_that, action, reason, no_leftovers
+):
+    fast_process_that(ODD_FAST_SHAPES.format(action=action))
+    model = read_model(walls, product_seconds=2)
+    assert model.tables["elements"]["mesh_source"].to_pylist() == ["IfcOpenShell"] * 10
+    assert model.warnings == (f"ifclite-geom {reason}: IfcOpenShell makes all meshes",)
+    assert not model.is_repeatable
+
+
+BROKEN_MESHES = {
+    "a mesh is missing": "elements.popitem()",
+    "a mesh is open": "last['faces'] = last['faces'][:-12]",
+    "a mesh is empty": "last['faces'] = last['vertices'] = b''",
+    "a coordinate is no number": "last['vertices'] = b'\\xff' * len(last['vertices'])",
+    "a mesh is far away": "last['vertices'] = struct.pack('<3d', 1e6, 0, 0) * 8",
+    "a product is unknown": "elements[123456789] = elements.popitem()[1]",
+}
+
+
+@pytest.mark.parametrize("what", BROKEN_MESHES)
+def test_a_mesh_that_is_not_whole_is_made_by_ifcopenshell(walls, fast_process_that, what):
+    fast_process_that(
+        "import struct\nfind = ifclite_geom.geometry_data_buffers\ndef odd(text):\n"
+        "    found = find(text)\n    elements = found['elements']\n"
+        "    last = elements[max(elements)]\n"
+        f"    {BROKEN_MESHES[what]}\n    return found\n"
+        "ifclite_geom.geometry_data_buffers = odd\n"
+    )
+    model = read_model(walls)
+    sources = model.tables["elements"]["mesh_source"].to_pylist()
+    assert sorted(sources) == ["IfcOpenShell"] + 9 * ["ifclite-geom"]
+    assert model.tables["elements"]["volume"].to_pylist() == pytest.approx([0.125] * 10)
+    assert model.tables["load_errors"].num_rows == 0
+
+
+def test_what_the_fast_process_prints_is_not_seen(walls, fast_process_that, capfd):
+    noise = "os.write(1, b'noise' * 10000); os.write(2, b'noise'); print('more', flush=True)"
+    fast_process_that(ODD_FAST_SHAPES.format(action=f"{noise}; return find(text)"))
+    model = read_model(walls)
+    assert set(model.tables["elements"]["mesh_source"].to_pylist()) == {"ifclite-geom"}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_error_of_the_fast_process_kills_no_worker(walls, fast_process_that, worker_that):
+    """A file that cannot be opened ends both processes at once."""
+    fast_process_that(ODD_FAST_SHAPES.format(action="time.sleep(600)"))
+    worker_that("worker.Worker.__init__ = lambda *_: (_ for _ in ()).throw(ValueError('no'))\n")
+    began = time.monotonic()
+    with pytest.raises(FileError, match="no"):
+        read_model(walls)
+    assert time.monotonic() - began < 30
+
+
+ODD_COPIES = """
+copies = worker.Worker.shape_copies
+def odd(self, step_ids):
+    {action}
+worker.Worker.shape_copies = odd
+"""
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "os.kill(os.getpid(), signal.SIGSEGV)",
+        "time.sleep(600)",
+        "raise MemoryError",
+        "self.model = None; copies(self, step_ids)",
+        "worker.send(self.out, b'E')",
+        "copies(self, step_ids[:2])",
+    ],
+)
+def test_copies_that_fail_together_are_shaped_singly(tmp_path, worker_that, action):
+    builder = Builder()
+    mapped_boxes(builder, 5)
+    path = builder.write(tmp_path / "copies.ifc")
+    worker_that(ODD_COPIES.format(action=action))
+    model = read_model(path, geometry="exact", product_seconds=2)
+    assert model.tables["elements"]["volume"].to_pylist() == pytest.approx([0.125] * 5)
+    assert geometry_errors(model) == []
 
 
 def test_a_script_without_a_main_guard_reads_a_model(walls, tmp_path):

@@ -1,5 +1,6 @@
 """Where meshes come from: `geometry := 'auto'` against `'exact'`, and copies of mapped geometry."""
 
+import zipfile
 from collections import Counter
 
 import ifcopenshell
@@ -14,7 +15,7 @@ from spatialq.io.ifc.columns import BOX
 from spatialq.io.ifc.representations import COARSE, NONE, OTHER, SOLID, SURFACE, Representations
 from tests.conftest import SHARED, real_file
 
-from .ifc_models import Builder
+from .ifc_models import Builder, mapped_boxes
 from .test_ifc_real import MODELS
 
 EXCEPTIONS = {
@@ -90,16 +91,15 @@ def test_columns_in_a_grid_stand_where_its_axes_cross():
     "name", ["data/ifc/Duplex_Electrical.ifczip", "data/ifc/Heizung_080729.ifczip"]
 )
 def test_copies_of_mapped_geometry_are_what_each_product_alone_is(name, tmp_path):
-    import zipfile
-
     with zipfile.ZipFile(real_file(name)) as archive:
         (member,) = archive.namelist()
         path = archive.extract(member, tmp_path)
     read = read_model(path, geometry="exact")
     settings = worker.geometry_settings(worker.SETTINGS)
+    model = ifcopenshell.open(path)  # the iterator does not keep it
     expected = {
         shape.id: np.array(shape.geometry.verts).reshape(-1, 3)
-        for shape in ifcopenshell.geom.iterator(settings, ifcopenshell.open(path), 1)
+        for shape in ifcopenshell.geom.iterator(settings, model, 1)
     }
     table = read.tables["elements"]
     for step_id, each in zip(table["step_id"].to_pylist(), table["mesh"].to_pylist(), strict=True):
@@ -108,34 +108,6 @@ def test_copies_of_mapped_geometry_are_what_each_product_alone_is(name, tmp_path
         if len(found) == len(there):  # else cleaning welded some
             assert np.abs(found - there).max() <= 2e-14
         assert found.min(axis=0) == pytest.approx(there.min(axis=0), abs=1e-12)
-
-
-def mapped_boxes(builder, count, scale=(1.0, 1.0, 1.0)):
-    """Furniture that is one box, mapped several times a metre apart."""
-    model = builder.model
-    origin = model.create_entity("IfcAxis2Placement3D", Location=builder.point(0, 0, 0))
-    source = model.create_entity(
-        "IfcRepresentationMap",
-        MappingOrigin=origin,
-        MappedRepresentation=builder.shape([builder.box((0, 0, 0), (0.5, 0.25, 1))]),
-    )
-    target = model.create_entity(
-        "IfcCartesianTransformationOperator3DnonUniform",
-        LocalOrigin=builder.point(0, 0, 0),
-        Scale=scale[0],
-        Scale2=scale[1],
-        Scale3=scale[2],
-    )
-    return [
-        builder.add(
-            "IfcFurniture",
-            f"Box {i}",
-            [model.create_entity("IfcMappedItem", MappingSource=source, MappingTarget=target)],
-            kind="MappedRepresentation",
-            at=(i, 0, 0),
-        )
-        for i in range(count)
-    ]
 
 
 @pytest.mark.parametrize("scale", [(1, 1, 1), (2, 1, 1), (-1, 1, 1)])
@@ -249,7 +221,7 @@ def cube(shift=0.0):
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     faces = [face for a, b, c, d in quads for face in ((a, b, c), (a, c, d))]
-    return corners + [shift, 0, 0], np.array(faces, np.int32)
+    return corners + np.array([shift, 0, 0]), np.array(faces, np.int32)
 
 
 def test_faces_that_disagree_are_turned_outside_out():

@@ -99,7 +99,7 @@ class Cache:
                 model = self._models.get(key)
                 if model is not None and geometry in (model.geometry, "none"):
                     self._models.move_to_end(key)
-                    return model
+                    return model if geometry == model.geometry else model.without_meshes()
             model = disk_cache.get(path, geometry)
             if model is None:
                 model = read_model(path, geometry=geometry, product_seconds=seconds, **options)

@@ -117,7 +117,7 @@ def _packed(model: IfcModel) -> list[bytes]:
         kept = table.drop_columns([PATH])
         with pa.ipc.new_stream(out, kept.schema) as stream:
             stream.write_table(kept)
-    content = out.getbuffer()
+    content = out.getvalue()
     return [hashlib.blake2b(content, digest_size=DIGEST).digest(), content]
 
 

@@ -7,7 +7,6 @@ body is where the library has its origin, see `spatialq.io.ifc.frames`; one that
 without ``E`` has failed.
 """
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -39,10 +38,11 @@ def main(path: str, seconds: float) -> None:
     out = private_stdout()
     if hasattr(signal, "alarm"):
         signal.alarm(int(seconds) + 1)  # for when the parent is gone
-    limit_memory(os.stat(path).st_size)
+    text = Path(path).read_bytes()
+    limit_memory(len(text))
     import ifclite_geom
 
-    found = ifclite_geom.geometry_data_buffers(Path(path).read_bytes())
+    found = ifclite_geom.geometry_data_buffers(text)
     elements = found["elements"]
     while elements:
         step_id, element = elements.popitem()

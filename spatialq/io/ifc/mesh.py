@@ -280,12 +280,11 @@ def fill_holes(meshes: Meshes) -> Meshes:
     following[edges.heads[alone]] = edges.tails[alone]
     forks = np.bincount(edges.heads[alone], minlength=len(following)) > 1
     following[forks] = -1
-    starts = np.flatnonzero(following >= 0)
-    loop = [starts]
-    added, owners = [], []
+    loop = [np.flatnonzero(following >= 0)]
+    added = []
     for _ in range(MAX_SIDES):
         ahead = np.where(loop[-1] >= 0, following[loop[-1]], -1)
-        is_round = ahead == starts
+        is_round = ahead == loop[0]
         if len(loop) > 2 and is_round.any():
             corner = np.column_stack([column[is_round] for column in loop])
             corner = corner[corner[:, 0] == corner.min(axis=1)]  # each hole once
@@ -296,7 +295,6 @@ def fill_holes(meshes: Meshes) -> Meshes:
             faces = fans[sizes.sum(axis=1) <= HOLE].reshape(-1, 3)
             added.append(faces)
         loop = [column[~is_round] for column in (*loop, ahead)]
-        starts = loop[0]
     faces = np.concatenate([np.empty((0, 3), np.int64), *added])
     if not len(faces):
         return meshes

@@ -432,7 +432,8 @@ class Session:
         step_ids = facts["products"]["step_id"]
         kinds = dict(zip(step_ids, facts["kinds"], strict=True))
         self.run.curve_only = [step_id for step_id in step_ids if kinds[step_id] == NONE]
-        self.run.shapes = shapes.trusted(self.run.shapes, kinds, self.run.origin)
+        places = dict(zip(step_ids, facts["places"], strict=True))
+        self.run.shapes = shapes.trusted(self.run.shapes, kinds, places, self.run.origin)
         made = set(self.run.shapes.step_ids.tolist())
         sources = zip(step_ids, facts["sources"], strict=True)
         left = {

@@ -7,6 +7,7 @@ circle with 36 segments, and thins out outlines of more than 32 points. Holes ma
 IfcOpenShell takes a second to cut one of many segments.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,13 +34,11 @@ CURVES_AND_POINTS = (
 )  # fmt: skip
 """Classes of items that rightly give no triangle, over all schemas; subclasses count too."""
 
-SURFACES = frozenset(
-    {"IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel", "IfcFaceSurface", "IfcOpenShell"}
-)
+SURFACES = frozenset({"IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"})
 SOLIDS = frozenset(
     {
-        "IfcFacetedBrep", "IfcFacetedBrepWithVoids", "IfcTriangulatedFaceSet", "IfcPolygonalFaceSet",
-        "IfcBlock", "IfcHalfSpaceSolid", "IfcBoxedHalfSpace",
+        "IfcFacetedBrep", "IfcFacetedBrepWithVoids", "IfcTriangulatedFaceSet",
+        "IfcPolygonalFaceSet", "IfcHalfSpaceSolid", "IfcBoxedHalfSpace",
     }
 )  # fmt: skip
 """Flat faces, whatever their attributes are."""
@@ -58,6 +57,12 @@ MAX_POINTS = 32
 MAX_RADIUS = 0.25
 COARSE_RADIUS = 1.3
 """Metres up to which a circle of 36 segments is within 1 mm and 5 mm of the true one."""
+
+NEAR = 256.0
+"""Metres: coordinates that are moved so far lose nothing in `ifclite-geom`."""
+
+MAX_DEPTH = 100
+"""Placements that one may be relative to."""
 
 
 class Representations:
@@ -124,6 +129,27 @@ class Representations:
         for representation in (shape.Representations or ()) if shape else ():
             yield self._of_items(representation.Items or ())
 
+    def place(self, product: Any) -> list[float]:
+        """Give the place in metres that a product's coordinates are relative to.
+
+        Anything within `NEAR` of the origin counts as the origin.
+        """
+        try:
+            chain, steps = product.ObjectPlacement, 0.0
+            for _ in range(MAX_DEPTH):
+                if chain is None or not chain.is_a("IfcLocalPlacement"):
+                    break
+                steps += math.hypot(*chain.RelativePlacement.Location.Coordinates)
+                chain = chain.PlacementRelTo
+            if steps * self._metres <= NEAR:
+                return [0.0, 0.0, 0.0]
+            from ifcopenshell.util.placement import get_local_placement
+
+            matrix = get_local_placement(product.ObjectPlacement)
+            return [float(matrix[axis, 3]) * self._metres for axis in range(3)]
+        except Exception:  # damaged entities: nothing is near this place
+            return [math.inf] * 3
+
     def _has_local_placement(self, placement: Any) -> bool:
         """Whether no IfcLinearPlacement leads to a place: `ifclite-geom` is metres off there."""
         chain = []
@@ -150,6 +176,9 @@ class Representations:
     def _find(self, item: Any) -> str:
         name = item.is_a()
         if name == "IfcMappedItem":
+            moves = item.MappingTarget.LocalOrigin, item.MappingSource.MappingOrigin.Location
+            if any(math.hypot(*to.Coordinates) * self._metres > NEAR for to in moves):
+                return OTHER
             return self._of_items(item.MappingSource.MappedRepresentation.Items or ())
         if name == "IfcExtrudedAreaSolid":
             return self._of_profile(item.SweptArea)

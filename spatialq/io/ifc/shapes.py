@@ -90,7 +90,12 @@ def measured(meshes: dict[int, RawMesh], source: str) -> tuple[Shapes, dict[int,
     return shapes if filled.all() else shapes.take(np.flatnonzero(filled)), unusable
 
 
-def trusted(shapes: Shapes, kinds: dict[int, str], origin: Sequence[float]) -> Shapes:
+def trusted(
+    shapes: Shapes,
+    kinds: dict[int, str],
+    places: dict[int, list[float]],
+    origin: Sequence[float],
+) -> Shapes:
     """Pick the meshes by `ifclite-geom` that are as good as those by IfcOpenShell.
 
     Parameters
@@ -98,13 +103,21 @@ def trusted(shapes: Shapes, kinds: dict[int, str], origin: Sequence[float]) -> S
     shapes : Shapes
     kinds : dict from int to str
         Of each product by step id, see `spatialq.io.ifc.representations`.
+    places : dict from int to three floats
+        What each product's coordinates are relative to.
     origin : three floats
         Where the library's coordinates have their origin.
     """
-    kind = np.array([kinds.get(step_id, "") for step_id in shapes.step_ids.tolist()], object)
+    known = np.array([step_id in kinds for step_id in shapes.step_ids.tolist()], bool)
+    shapes = shapes.take(np.flatnonzero(known))
+    step_ids = shapes.step_ids.tolist()
+    kind = np.array([kinds[step_id] for step_id in step_ids], object)
+    place = np.array([places[step_id] for step_id in step_ids]).reshape(-1, 3)
     measures = shapes.measures
-    reach = np.maximum(np.array(origin) - measures.low, measures.high - np.array(origin))
-    near = (reach <= MAX_COORDINATE).all(axis=1)
+    near = np.ones(len(kind), bool)
+    for centre in (place, np.array(origin)):
+        reach = np.maximum(centre - measures.low, measures.high - centre)
+        near &= (reach <= MAX_COORDINATE).all(axis=1)
     is_whole = measures.is_closed & ((kind == SOLID) | (measures.component_count == 1))
     good = shapes.take(np.flatnonzero(near & is_whole & ((kind == SOLID) | (kind == SURFACE))))
     rest = np.flatnonzero(near & ~is_whole & (kind == SURFACE))

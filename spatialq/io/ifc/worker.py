@@ -72,6 +72,7 @@ class Worker:
             step_ids = facts["tables"]["objects"]["step_id"]
             products = [self.model.by_id(step_ids[row]) for row in facts["products"]]
             facts["kinds"] = [representations.kind(product) for product in products]
+            facts["places"] = [representations.place(product) for product in products]
             facts["sources"] = [representations.source(product) for product in products]
         text = json.dumps(facts, ensure_ascii=False)
         # Broken files give strings that are not Unicode: their bad characters become "?".
@@ -136,7 +137,7 @@ def geometry_settings(values: dict[str, Any]) -> Any:
 
 
 def is_no_mirror(matrix: list[float]) -> bool:
-    """Whether a matrix, by rows, leaves left and right as they are: the faces keep their outside."""
+    """Whether a matrix, by rows, keeps left and right, and so the outside of faces."""
     a, b, c, _, d, e, f, _, g, h, i, *_ = matrix
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
 
