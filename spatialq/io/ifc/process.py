@@ -28,7 +28,7 @@ from spatialq.io.ifc.tables import products
 BATCH = 8
 """Products a command: few, so that the last worker is not left with a long rest."""
 
-COPIES = 64
+COPIES = 200
 """The same for products that share geometry: each command has a fixed cost."""
 
 MAX_LOST = 12
