@@ -7,6 +7,8 @@ import ifcopenshell
 import ifcopenshell.geom
 import numpy as np
 import pytest
+from ifcopenshell.util.placement import get_local_placement
+from ifcopenshell.util.unit import calculate_unit_scale
 
 from spatialq.data.meshes import Meshes
 from spatialq.database.readers.ifc_models import read_model
@@ -71,6 +73,7 @@ def test_columns_in_a_grid_stand_where_its_axes_cross():
     path = real_file("data/ifc/bsi43_grid-placement.ifc")
     elements = rows(read_model(path))
     model = ifcopenshell.open(str(path))
+    unit = calculate_unit_scale(model)
     checked = 0
     for step_id, row in elements.items():
         placement = model.by_id(step_id).ObjectPlacement
@@ -80,8 +83,10 @@ def test_columns_in_a_grid_stand_where_its_axes_cross():
                 [np.array(point.Coordinates[:2]) for point in points] for points in ends
             )
             along = np.linalg.solve(np.column_stack([b - a, c - d]), c - a)[0]
+            crossing = [*(a + along * (b - a)), 0, 1]
+            grid = get_local_placement(placement.PlacementRelTo)
             middle = [(row["xmin"] + row["xmax"]) / 2, (row["ymin"] + row["ymax"]) / 2]
-            assert middle == pytest.approx((a + along * (b - a)).tolist(), abs=1e-5)
+            assert middle == pytest.approx((unit * (grid @ crossing)[:2]).tolist(), abs=1e-5)
             checked += 1
     assert checked == 25
 
