@@ -15,7 +15,10 @@ import pytest
 import spatialq
 from spatialq.database import sources
 from spatialq.errors import CrsError, FileError
+from spatialq.io.ifc.columns import TABLES
 from spatialq.workflows.info import describe
+
+from .io.ifc_models import Builder
 
 
 def write_las(path, n=1000, *, point_format=3, crs="EPSG:25832", first=0.0):
@@ -73,6 +76,24 @@ def test_a_file_is_loaded_once(con, tmp_path):
     with pytest.raises(FileError, match="is in table 't' already; drop the table first"):
         spatialq.load(con, path, "t")
     assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+
+
+def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
+    builder = Builder()
+    builder.boxes(1)
+    path = builder.write(tmp_path / "house.ifc")
+    spatialq.load(con, path)
+    with pytest.raises(FileError, match="is in tables 'elements', .*'objects'.* already; drop the"):
+        spatialq.load(con, path)
+    con.execute("DROP TABLE elements")
+    with pytest.raises(FileError, match="'objects'"):
+        spatialq.load(con, path)
+    assert con.sql("SELECT count(*) FROM objects WHERE ifc_class = 'IfcWall'").fetchall() == [(1,)]
+    spatialq.load(con, path, "again")
+    for table in (set(TABLES) - {"elements", "load_errors"}) | {"again"}:
+        con.execute(f"DROP TABLE {table}")
+    spatialq.load(con, path)
+    assert con.sql("SELECT count(*) FROM elements").fetchall() == [(1,)]
 
 
 def test_another_crs_is_refused_and_nothing_is_left(con, tmp_path):

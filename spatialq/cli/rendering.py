@@ -34,7 +34,8 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) ->
     else:
         for name, value in rows[0].items():
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            table.add_column(name, justify="right" if is_number else "left")
+            # folded, not cut: a GlobalId that lost its end is of no use
+            table.add_column(name, justify="right" if is_number else "left", overflow="fold")
         for row in rows:
             table.add_row(*map(_cell, row.values()))
     console = Console()

@@ -233,12 +233,12 @@ def _load_model(
     progress: Progress | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
-    from spatialq.database.readers.ifc_models import failed_products, table_name
+    from spatialq.database.readers.ifc_models import table_name
+    from spatialq.database.readers.ifc_models import warn_about as warn_about_model
     from spatialq.io.ifc.cache import read_models
 
     (model,) = read_models([file], geometry=geometry, progress=progress)
-    for warning in (*model.warnings, *failed_products(model)):
-        warnings.warn(f"{READER}: '{file}': {warning}", FileWarning, stacklevel=2)
+    warn_about_model(READER, model)
     for name, rows in model.tables.items():
         con.register(INCOMING, rows)
         if table is None or name == "load_errors":
@@ -324,5 +324,33 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
     if others := {other.kind for other in before} - {kind}:
         reason = f"is of kind {kind}, table '{table}' of kind {others.pop()}; choose another table"
         raise FileError.of(READER, file, reason)
-    if str(file.resolve()) in {other.path for other in before}:
-        raise FileError.of(READER, file, f"is in table '{table}' already; drop the table first")
+    loaded = [table] if str(file.resolve()) in {other.path for other in before} else []
+    if kind == "ifc":
+        loaded += _tables_with_rows_of(con, file, table)
+    if loaded:
+        names = ", ".join(f"'{name}'" for name in dict.fromkeys(loaded))
+        which = "table" if len(loaded) == 1 else "tables"
+        reason = f"is in {which} {names} already; drop the {which} first"
+        raise FileError.of(READER, file, reason)
+
+
+def _tables_with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, elements: str) -> list[str]:
+    """Name the tables with rows of a model: when its elements are dropped, the others stay."""
+    names = [
+        name if elements == DEFAULT_TABLES["ifc"] else f"{elements}_{name}"
+        for name in TABLES
+        if name not in ("elements", "load_errors")
+    ]
+    here = con.execute(
+        "SELECT table_name FROM duckdb_columns() WHERE column_name = 'file_name' "
+        "AND table_name IN (SELECT unnest(?)) AND database_name = current_database() "
+        "AND schema_name = current_schema()",
+        [[elements, *names]],
+    ).fetchall()
+    return [
+        name
+        for (name,) in here
+        if con.execute(
+            f"SELECT 1 FROM {identifier(name)} WHERE file_name = ? LIMIT 1", [str(file)]
+        ).fetchall()
+    ]

@@ -1,12 +1,14 @@
 """Parts of a building model: the objects whose GlobalIds a query gives, as an IFC file again."""
 
 import os
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.database.sources import models, tables_read, words
 from spatialq.database.statements import one_statement
+from spatialq.errors import FileWarning
 from spatialq.export.ifc import EXPORTER, SECONDS, write_part
 from spatialq.functions.sql_text import identifier, literal
 
@@ -83,7 +85,7 @@ def export_ifc(
     if not files:
         text = query if isinstance(query, str) else query.sql_query()
         files = files_of(con, text, global_ids)
-    return write_part(one_file(con, files), global_ids, Path(path), seconds=seconds)
+    return write_part(one_file(con, files, global_ids), global_ids, Path(path), seconds=seconds)
 
 
 def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
@@ -146,24 +148,40 @@ def has_column(con: "duckdb.DuckDBPyConnection", table: str, name: str) -> bool:
     return (name,) in found
 
 
-def one_file(con: "duckdb.DuckDBPyConnection", files: set[str]) -> Path:
+def one_file(con: "duckdb.DuckDBPyConnection", files: set[str], global_ids: Sequence[str]) -> Path:
     """Give the file if it is one.
 
-    A relative name that is not of a file in this folder means the model that was loaded by it.
+    A relative name means the model that was loaded by it, else a file in this folder.
 
     Raises
     ------
     ValueError
         If there is none, or several.
+
+    Warns
+    -----
+    FileWarning
+        If the file has changed since it was loaded.
     """
     if len(files) != 1:
         got = ", ".join(f"'{name}'" for name in sorted(files)) or "none"
+        if not global_ids:
+            got = "no rows"
         message = (
             f"{EXPORTER}: the query must say in a column file_name which one file its GlobalIds "
             f"are from, got {got}"
         )
         raise ValueError(message)
     path = Path(*files)
-    loaded = {Path(model.path) for model in models(con)}
+    loaded = {Path(model.path): model for model in models(con)}
     same = [each for each in loaded if each.parts[-len(path.parts) :] == path.parts]
-    return same[0] if len(same) == 1 and not path.exists() else path
+    if len(same) != 1 or not same[0].exists():
+        return path
+    (path,) = same
+    if path.stat().st_mtime > loaded[path].loaded_at.timestamp():
+        message = (
+            f"{EXPORTER}: '{path}' has changed since it was loaded: the part is of the file as it "
+            "is now"
+        )
+        warnings.warn(message, FileWarning, stacklevel=3)
+    return path

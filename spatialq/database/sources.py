@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spatialq.io import crs as crs_text
@@ -75,6 +76,7 @@ class Loaded(NamedTuple):
     kind: str
     crs: str | None
     georeference: str | None
+    loaded_at: datetime
 
 
 def of_table(con: "duckdb.DuckDBPyConnection", table: str) -> list[Loaded]:
@@ -125,7 +127,7 @@ def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
     if not exists:
         return []
     rows = con.execute(
-        "SELECT table_name, path, kind, crs, georeference FROM spatialq_sources "
+        "SELECT table_name, path, kind, crs, georeference, loaded_at FROM spatialq_sources "
         "WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
         "WHERE database_name = current_database() AND schema_name = current_schema())"
     ).fetchall()

@@ -23,6 +23,8 @@ def describe(path: Path) -> dict[str, Any]:
     """
     kind = kind_of("info", path)
     if kind == "ifc":
+        import pyarrow.compute as pc
+
         from spatialq.io.ifc.cache import read_models
 
         (model,) = read_models([path], geometry="none")
@@ -32,6 +34,8 @@ def describe(path: Path) -> dict[str, Any]:
             "schema": model.schema,
             "length unit": model.length_unit,
             "georeference": model.georeference,
+            "objects": model.tables["objects"].num_rows,
+            "products with geometry": pc.sum(model.tables["objects"]["has_geometry"]).as_py() or 0,
             "relations": model.tables["relations"].num_rows,
             "properties": model.tables["properties"].num_rows,
             "warnings": "; ".join(model.warnings) or None,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from spatialq.database.readers.ifc_models import warn_about
 from spatialq.io.files import find_files
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.guard import READER
@@ -70,4 +71,7 @@ def read_ifc_table(
         together = [file for *_, file in group]
         models = read_models(together, geometry=geometry, product_seconds=limit)
         tables += [model.tables[name] for model in models]
+        if name == "elements":  # once, not again for each of the other tables
+            for model in models:
+                warn_about(READER, model)
     return lists(tables, SCHEMAS[name])

@@ -64,8 +64,7 @@ def read_ifc(
         find_files(READER, path), geometry=geometry, product_seconds=product_seconds
     )
     for model in models:
-        for warning in (*model.warnings, *failed_products(model)):
-            warnings.warn(f"{READER}: '{model.path}': {warning}", FileWarning, stacklevel=2)
+        warn_about(READER, model)
     if name is None:
         return con.from_arrow(pa.concat_tables(model.tables["elements"] for model in models))
     with nullcontext() if is_open(con) else transaction(con):
@@ -80,7 +79,9 @@ def table_name(elements: str, table: str) -> str:
     return elements if table == "elements" else f"{elements}_{table}"
 
 
-def failed_products(model: IfcModel) -> list[str]:
-    """Say how many products have no mesh though they should."""
+def warn_about(reader: str, model: IfcModel) -> None:
+    """Issue the warnings of a model that was read, and one if products have no mesh."""
     failed = model.tables["load_errors"].num_rows - len(model.warnings)
-    return [f"{failed} products have no mesh, see the table of errors"] if failed else []
+    lost = f"{failed:,} products have no mesh, see read_ifc_errors or the table load_errors"
+    for warning in (*model.warnings, *([lost] if failed else [])):
+        warnings.warn(f"{reader}: '{model.path}': {warning}", FileWarning, stacklevel=3)
