@@ -1,8 +1,10 @@
 """The command line: `spatialq info | load | sql | ground | planes | lod | clash | ...`."""
 
+import os
 import re
 import signal
 import sys
+import threading
 import warnings
 from typing import Any, NoReturn
 
@@ -21,6 +23,9 @@ from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
 from spatialq.cli.rendering import note
 from spatialq.errors import FileWarning, SpatialqError
+
+EXIT_SECONDS = 5.0
+"""How long Python may take to end after an interruption."""
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -58,7 +63,13 @@ def main() -> None:
 
     def interrupted() -> NoReturn:
         note("interrupted: nothing was half written")
-        sys.exit(128 + (stopped_by or signal.SIGINT))
+        status = 128 + (stopped_by or signal.SIGINT)
+        # Python waits for its threads, also for one of a pool that was interrupted while it started
+        # the thread, and so does not know that it must end it.
+        last_resort = threading.Timer(EXIT_SECONDS, os._exit, [status])
+        last_resort.daemon = True
+        last_resort.start()
+        sys.exit(status)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
