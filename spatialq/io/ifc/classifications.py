@@ -12,13 +12,13 @@ IDENTIFICATIONS = "ItemReference", "Identification"
 """What IFC2x3 and the later schemas call the key of a reference."""
 
 
-def read_classifications(model: Any, types: dict[int, Any]) -> dict[str, list[Any]]:
+def read_classifications(model: Any, types: dict[int, int]) -> dict[str, list[Any]]:
     """Give the classification references of objects and types, as columns.
 
     Parameters
     ----------
     model : ifcopenshell.file
-    types : dict from int to entity
+    types : dict from int to int
         The type of each typed object, by step id. An object has the references of its type, but
         not those of a system in which it has one of its own.
     """
@@ -29,13 +29,9 @@ def read_classifications(model: Any, types: dict[int, Any]) -> dict[str, list[An
         return columns
     for owner in model.by_type("IfcObjectDefinition"):
         own = references.get(owner.id(), [])
-        kind = types.get(owner.id())
         systems = {system for system, _ in own}
-        inherited = [
-            reference
-            for reference in (references.get(kind.id(), ()) if kind is not None else ())
-            if reference[0] not in systems
-        ]
+        of_type = references.get(types.get(owner.id(), 0), [])
+        inherited = [reference for reference in of_type if reference[0] not in systems]
         for source, found in (("instance", own), ("type", inherited)):
             for _, reference in found:
                 row = reference | {"global_id": text(owner.get_argument(0)), "source": source}

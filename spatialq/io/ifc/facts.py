@@ -35,8 +35,7 @@ def describe(model: Any) -> dict[str, Any]:
     """
     layouts = Layouts(model.schema_identifier)
     relations = read_relations(model, layouts)
-    types = {step_id: model.by_id(kind) for step_id, kind in relations.types.items()}
-    reader = PropertyReader(model, types)
+    reader = PropertyReader(model, relations.types)
     length = reader.units.get("LENGTHUNIT")
     objects = read_objects(
         model,
@@ -56,8 +55,8 @@ def describe(model: Any) -> dict[str, Any]:
         "tables": {
             "objects": objects,
             "relations": relations.columns,
-            "materials": material_table(model, types, metres(length)),
-            "classifications": read_classifications(model, types),
+            "materials": material_table(model, relations.types, metres(length)),
+            "classifications": read_classifications(model, relations.types),
             "models": project(model, reader),
         },
     }

@@ -42,14 +42,14 @@ def read_materials(model: Any) -> dict[int, str]:
 
 
 def material_table(
-    model: Any, types: dict[int, Any], length_unit_metres: float | None
+    model: Any, types: dict[int, int], length_unit_metres: float | None
 ) -> dict[str, list[Any]]:
     """Give the parts that objects and types are made of, as columns.
 
     Parameters
     ----------
     model : ifcopenshell.file
-    types : dict from int to entity
+    types : dict from int to int
         The type of each typed object, by step id; its materials count for the objects that have
         none of their own.
     length_unit_metres : float or None
@@ -62,7 +62,7 @@ def material_table(
     for owner in model.by_type("IfcObjectDefinition"):
         found, source = materials.get(owner.id()), "instance"
         if found is None and owner.id() in types:
-            found, source = materials.get(types[owner.id()].id()), "type"
+            found, source = materials.get(types[owner.id()]), "type"
         rows = []
         for material in found or ():
             if material.id() not in parts:
