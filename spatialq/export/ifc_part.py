@@ -32,6 +32,7 @@ from io import TextIOWrapper
 from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from spatialq.io.ifc.entities import entities
 from spatialq.io.ifc.frames import private_stdout
 from spatialq.io.ifc.worker import SPARE_SECONDS, complaints
 
@@ -106,18 +107,6 @@ def spread(start: Iterable[Entity], reached: Callable[[Entity], Iterable[Entity]
                 found[other.id()] = other
                 pending.append(other)
     return list(found.values())
-
-
-def entities(value: Any) -> Iterator[Entity]:
-    """Give the entities in the value of an attribute, through lists and typed values."""
-    if isinstance(value, tuple):
-        for each in value:
-            yield from entities(each)
-    elif hasattr(value, "is_a"):
-        if value.id():
-            yield value
-        else:  # a value with a type, such as IfcPropertySetDefinitionSet
-            yield from entities(value[0])
 
 
 def roots(value: Any) -> list[Entity]:
@@ -263,7 +252,7 @@ class Part:
         """Add what is said about many entities, cut to those of the part."""
         ids = self.lines.keys()
         for entity, attribute, value in self.of_classes(LISTS):
-            named = list(entities(value))
+            named = entities(value)
             left = [each for each in named if each.id() in ids]
             if left and entity.id() not in ids:
                 if len(left) < len(named):

@@ -18,10 +18,18 @@ def attribute(entity: Any, name: str) -> Any:
     return entity.get_argument(entity.get_argument_index(name))
 
 
-def entities(value: Any) -> tuple[Any, ...]:
-    """List the entities that an attribute holds: one, several or none; damaged ones hold others."""
-    parts = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(part for part in parts if hasattr(part, "is_a") and part.id())
+def entities(value: Any) -> list[Any]:
+    """List the entities in the value of an attribute, through lists and typed values."""
+    found = []
+    for part in value if isinstance(value, tuple) else (value,):
+        if isinstance(part, tuple):
+            found += entities(part)
+        elif hasattr(part, "is_a"):
+            if part.id():
+                found.append(part)
+            else:  # a typed value, such as IfcPropertySetDefinitionSet
+                found += entities(part.get_argument(0))
+    return found
 
 
 def text(value: Any) -> str | None:
@@ -45,7 +53,7 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, tuple):
         return [plain(part) for part in value]
     if hasattr(value, "is_a"):
         if value.id() == 0:  # a typed value, such as IfcLabel('A')

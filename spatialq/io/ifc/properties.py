@@ -136,9 +136,7 @@ class PropertyReader:
         return len(self._sets["pset"]) - 1
 
     def _read_sets(self, definitions: Any) -> list[int]:
-        """Read one set, several, or what IFC4 wraps: an IfcPropertySetDefinitionSet."""
-        if hasattr(definitions, "is_a") and not definitions.id():
-            definitions = definitions.get_argument(0)
+        """Read one set or several."""
         sets = (self._read_set(each) for each in entities(definitions))
         return [at for at in sets if at is not None]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from spatialq.io.ifc.attributes import Layouts, text
 from spatialq.io.ifc.columns import RELATIONS as COLUMNS
+from spatialq.io.ifc.entities import entities
 
 Columns = dict[str, list[Any]]
 
@@ -222,15 +223,10 @@ class Labels(dict[int, Label]):
         self.layouts = layouts
 
     def add(self, value: Any) -> list[int]:
-        """Add the entities in an attribute: one, several, none, or some in a typed value."""
+        """Add the entities in the value of an attribute, and give their step ids."""
         found = []
-        for entity in value if isinstance(value, tuple) else (value,):
-            if not hasattr(entity, "is_a"):
-                continue
+        for entity in entities(value):
             step_id = entity.id()
-            if not step_id:  # IFC4 allows a set of property sets where one is expected
-                found += self.add(entity.get_argument(0))
-                continue
             if step_id not in self:
                 self[step_id] = self._label(entity)
             found.append(step_id)
