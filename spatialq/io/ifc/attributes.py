@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from spatialq.io.ifc.entities import text
+
 MAX_VALUES = 4096
 MAX_DEPTH = 16
 """What the entities that one object holds may amount to. Circles of broken files end here, too."""
@@ -80,13 +82,6 @@ class Layouts(dict[str, Layout]):
             entity = entity.supertype()
         layout = self[ifc_class] = Layout(at, frozenset(lineage))
         return layout
-
-
-def text(value: Any) -> str | None:
-    """Give an attribute that is text; damaged files have numbers or entities in its place."""
-    if value is None or type(value) is str:
-        return value
-    return str(value) if isinstance(value, (int, float)) else None
 
 
 class TooLargeError(Exception):

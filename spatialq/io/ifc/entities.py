@@ -33,8 +33,10 @@ def entities(value: Any) -> list[Any]:
 
 
 def text(value: Any) -> str | None:
-    """Give an attribute that should be text as text."""
-    return value if value is None or isinstance(value, str) else str(value)
+    """Give an attribute that is text; damaged files have numbers or entities in its place."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, (int, float)) else None
 
 
 def number(value: Any) -> float | None:
@@ -58,5 +60,5 @@ def plain(value: Any) -> Any:
     if hasattr(value, "is_a"):
         if value.id() == 0:  # a typed value, such as IfcLabel('A')
             return plain(value.get_argument(0))
-        return attribute(value, "Name") or value.is_a()
+        return text(attribute(value, "Name")) or value.is_a()
     return str(value)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.io.ifc.attributes import AttributeReader, Layouts, text
+from spatialq.io.ifc.attributes import AttributeReader, Layouts
 from spatialq.io.ifc.columns import OBJECTS
+from spatialq.io.ifc.entities import text
 from spatialq.io.ifc.relations import Columns, Relations
 
 DERIVED = ("properties", "file_name")

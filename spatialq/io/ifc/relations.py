@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spatialq.io.ifc.attributes import Layouts, text
+from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.columns import RELATIONS as COLUMNS
-from spatialq.io.ifc.entities import entities
+from spatialq.io.ifc.entities import entities, text
 
 Columns = dict[str, list[Any]]
 
