@@ -1,6 +1,7 @@
 """The tables of an IFC model: column -> SQL type."""
 
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 Geometry = Literal["auto", "exact", "none"]
 GEOMETRIES = get_args(Geometry)
@@ -135,3 +136,14 @@ TABLES = {
     "load_errors": ERRORS,
 }
 """All tables by name, in the order in which they are documented."""
+
+Columns = dict[str, list[Any]]
+
+ADDED = ("properties", "file_name")
+"""Columns that are filled in the parent process."""
+
+
+def by_column(table: str, rows: Iterable[dict[str, Any]]) -> Columns:
+    """Turn the rows of a table into its columns, without those of `ADDED`."""
+    rows = list(rows)
+    return {name: [row[name] for row in rows] for name in TABLES[table] if name not in ADDED}

@@ -8,7 +8,7 @@ from typing import Any
 
 from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.classifications import read_classifications
-from spatialq.io.ifc.materials import material_table, read_materials
+from spatialq.io.ifc.materials import material_names, read_materials
 from spatialq.io.ifc.objects import read_objects
 from spatialq.io.ifc.project import georeference, project
 from spatialq.io.ifc.properties import PropertyReader
@@ -37,25 +37,26 @@ def describe(model: Any) -> dict[str, Any]:
     relations = read_relations(model, layouts)
     reader = PropertyReader(model, relations.types)
     length = reader.units.get("LENGTHUNIT")
+    length_metres = metres(length)
     objects = read_objects(
         model,
         layouts,
         relations,
-        materials=read_materials(model),
-        metres=metres(length) or 1.0,
+        materials=material_names(model),
+        metres=length_metres or 1.0,
     )
     return {
         "schema": model.schema_identifier,
         "entities": len(model.entity_names()),
         "length_unit": unit_name(length) if length is not None else None,
-        "length_unit_metres": metres(length),
+        "length_unit_metres": length_metres,
         "georeference": georeference(model, reader),
         "products": [row for row, drawn in enumerate(objects["has_geometry"]) if drawn],
         "properties": reader.packed(),
         "tables": {
             "objects": objects,
             "relations": relations.columns,
-            "materials": material_table(model, relations.types, metres(length)),
+            "materials": read_materials(model, relations.types, length_metres or 1.0),
             "classifications": read_classifications(model, relations.types),
             "models": project(model, reader),
         },

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spatialq.io.ifc.attributes import Layouts
+from spatialq.io.ifc.columns import ADDED, Columns
 from spatialq.io.ifc.columns import RELATIONS as COLUMNS
 from spatialq.io.ifc.entities import entities, text
-
-Columns = dict[str, list[Any]]
 
 RELATIONS: tuple[tuple[str, str, str | None, str], ...] = (
     ("IfcRelContainedInSpatialStructure", "RelatedElements", "RelatingStructure", "contained_in"),
@@ -162,7 +161,7 @@ def read_relations(model: Any, layouts: Layouts) -> Relations:
         if kind in above and child is not None and parent is not None:
             # Broken files give several: the first one counts.
             above[kind].setdefault(child, parent)
-    names = [name for name in COLUMNS if name != "file_name"]
+    names = [name for name in COLUMNS if name not in ADDED]
     lists = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
     return Relations(
         columns=dict(zip(names, lists, strict=True)),
