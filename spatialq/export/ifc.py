@@ -21,8 +21,8 @@ SECONDS = 600.0
 MAX_SECONDS = 1_000_000
 """A timer cannot be set to any number."""
 
-NAMED = 3
-"""GlobalIds that a message names."""
+SHOWN = 3
+"""GlobalIds that a message shows."""
 
 
 def write_part(
@@ -125,4 +125,4 @@ def notes(step: StepFile, answer: dict[str, Any]) -> list[str]:
 
 def some(global_ids: list[str]) -> str:
     """Quote the first GlobalIds."""
-    return ", ".join(f"'{each}'" for each in global_ids[:NAMED])
+    return ", ".join(f"'{each}'" for each in global_ids[:SHOWN])

@@ -33,18 +33,19 @@ from spatialq.database.selectors.grammar import (
 )
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
+from spatialq.io.ifc.attributes import ELSEWHERE
 
 PRODUCTS = ("IfcProduct", "IfcTypeProduct")
-UNREADABLE = ("OwnerHistory", "ObjectPlacement", "Representation", "RepresentationMaps")
-"""Attributes that the table of objects does not have: they lead into the geometry of the file."""
+UNREADABLE = ELSEWHERE - {"GlobalId"}
+"""Attributes that the table of objects does not have: owners, and what leads into the geometry."""
 
 OF_GROUPS = "is_a(r.relation_class, 'IfcRelAssignsToGroup')"
-DEEPEST = 100
+MAX_DEPTH = 100
 """How far up a storey is looked for, since damaged files have circles."""
 SHOWN = 5
 """Names that an error shows where none is near."""
-# the kinds of relations that lead from a whole to its parts
 DECOMPOSES = ("contained_in", "aggregates", "nests", "voids", "fills")
+"""The kinds of relations that lead from a part to its whole, as `parent` understands them."""
 COLUMNS = (
     "file_name", "step_id", "global_id", "ifc_class", "name", "predefined_type", "type_id",
     "type_name", "container_id", "parent_id",
@@ -212,8 +213,7 @@ class Writer:
         if name in UNREADABLE:
             message = f"{self.caller}: the attribute {name} has no value to compare with"
         elif name not in known:
-            near = schemas.near_names(name, known)
-            hint = f"near names are {', '.join(near)}" if near else "such as Name or Tag"
+            hint = schemas.near_names(name, known, "such as Name or Tag")
             message = f"{self.caller}: no class of objects has an attribute {name!r}; {hint}"
         else:
             return
@@ -397,7 +397,7 @@ class Writer:
             f"{step}, 1 AS steps FROM o UNION ALL "
             f"SELECT a.file_name, a.global_id, {place}, a.steps + 1 FROM above AS a "
             "JOIN o ON o.file_name = a.file_name AND o.global_id = a.place "
-            f"WHERE a.steps < {DEEPEST}",
+            f"WHERE a.steps < {MAX_DEPTH}",
         )
         return self._use(
             f"led_to_{key}",
@@ -481,9 +481,6 @@ def unknown_property(*columns: Any) -> pa.Array:
     else:
         what, name, known = "property set", pset, psets or []
     known = sorted(set(known) - {None})
-    near = schemas.near_names(name, known)
-    names, shown = ("near names are", near) if near else ("it has", known[:SHOWN] or ["none"])
-    message = (
-        f"{caller}: no object of the model has a {what} named {name!r}; {names} {', '.join(shown)}"
-    )
+    hint = schemas.near_names(name, known, f"it has {', '.join(known[:SHOWN]) or 'none'}")
+    message = f"{caller}: no object of the model has a {what} named {name!r}; {hint}"
     raise ValueError(message)

@@ -42,7 +42,6 @@ def read_models(
     """
     cores = os.cpu_count() or 1
     share = max(1, cores // len(paths)) if paths else 1
-
     cancel = threading.Event()
 
     def one(path: Path) -> IfcModel:
@@ -53,7 +52,7 @@ def read_models(
         return CACHE.read(
             path,
             geometry=geometry,
-            seconds=product_seconds,
+            product_seconds=product_seconds,
             workers=share,
             cancel=cancel,
             progress=report,
@@ -84,14 +83,17 @@ class Cache:
     _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, path: Path, *, geometry: Geometry, seconds: float, **options: Any) -> IfcModel:
+    def read(
+        self, path: Path, *, geometry: Geometry, product_seconds: float, **options: Any
+    ) -> IfcModel:
         """Give the model of a file; a file that has changed is read again.
 
         In memory a file is known by its path, size and date, on disk by its content.
         """
         require_file(READER, path)
         state = path.stat()
-        key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
+        of_file = str(path), str(path.absolute()), state.st_mtime_ns, state.st_size
+        key = (*of_file, product_seconds)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:  # a second caller for the same file waits and finds the result
@@ -102,7 +104,9 @@ class Cache:
                     return model if geometry == model.geometry else model.without_meshes()
             model = disk_cache.get(path, geometry)
             if model is None:
-                model = read_model(path, geometry=geometry, product_seconds=seconds, **options)
+                model = read_model(
+                    path, geometry=geometry, product_seconds=product_seconds, **options
+                )
                 if unchanged(path, state):
                     disk_cache.put(path, model)
             self._keep(key, model)

@@ -60,7 +60,7 @@ RELATIONS = dict.fromkeys(
     ),
     "VARCHAR",
 )  # fmt: skip
-"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.relations.RELATIONS`.
+"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.relations.RULES`.
 The attributes are those of the relationship that name the child and the parent."""
 
 PROPERTIES = {

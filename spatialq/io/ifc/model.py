@@ -18,7 +18,7 @@ from spatialq.io.ifc.process import Progress, Run, Session, WorkerError
 from spatialq.io.ifc.property_table import property_table, property_texts
 
 PRODUCT_SECONDS = 60.0
-MAX_LOST = 0.5
+MIN_PARSED = 0.5
 """A file of which a smaller share of the entities could be parsed is rejected."""
 
 DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
@@ -206,7 +206,7 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     parsed = facts["entities"]
     if parsed < step.entities:
         lost = f"{parsed:,} of {step.entities:,} entities could be parsed"
-        if parsed < MAX_LOST * step.entities:
+        if parsed < MIN_PARSED * step.entities:
             raise FileError.of(READER, path, f"only {lost}: the file is damaged")
         notes.append(f"only {lost}: the others are damaged or have the number of another one")
     if facts["parse_errors"]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from spatialq.io.ifc.attributes import Layouts
-from spatialq.io.ifc.columns import ADDED, Columns
-from spatialq.io.ifc.columns import RELATIONS as COLUMNS
+from spatialq.io.ifc.columns import ADDED, RELATIONS, Columns
 from spatialq.io.ifc.entities import entities, text
 
-RELATIONS: tuple[tuple[str, str, str | None, str], ...] = (
+RULES: tuple[tuple[str, str, str | None, str], ...] = (
     ("IfcRelContainedInSpatialStructure", "RelatedElements", "RelatingStructure", "contained_in"),
     ("IfcRelReferencedInSpatialStructure", "RelatedElements", "RelatingStructure", "referenced_in"),
     ("IfcRelAggregates", "RelatedObjects", "RelatingObject", "aggregates"),
@@ -161,7 +160,7 @@ def read_relations(model: Any, layouts: Layouts) -> Relations:
         if kind in above and child is not None and parent is not None:
             # Broken files give several: the first one counts.
             above[kind].setdefault(child, parent)
-    names = [name for name in COLUMNS if name not in ADDED]
+    names = [name for name in RELATIONS if name not in ADDED]
     lists = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
     return Relations(
         columns=dict(zip(names, lists, strict=True)),
@@ -184,7 +183,7 @@ def pairs(model: Any, labels: "Labels") -> Iterator[Pair]:
     """
     layouts = labels.layouts
     known = set()
-    for ifc_class, child_attribute, parent_attribute, rule_kind in RELATIONS:
+    for ifc_class, child_attribute, parent_attribute, rule_kind in RULES:
         if ifc_class not in layouts:
             continue
         at = layouts[ifc_class].at
