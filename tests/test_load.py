@@ -276,6 +276,24 @@ def test_a_building_model_fills_its_tables(con, world):
         assert con.sql(query).fetchall() == [(True,)], query
 
 
+@pytest.mark.parametrize("name", [None, "elements", "Elements", "house"])
+@pytest.mark.parametrize("load", [spatialq.load, spatialq.read_ifc])
+def test_the_tables_of_a_model_find_each_other(con, world, name, load):
+    if load is spatialq.load:
+        load(con, world.ifc, name)
+    else:
+        load(con, world.ifc, name=name or "elements")
+    table = name or "elements"
+    prefix = "" if table.lower() == "elements" else f"{table}_"
+    assert con.sql(f"SELECT count(*) > 50 FROM {prefix}objects").fetchall() == [(True,)]
+    for query in (
+        f"SELECT count(*) > 10 FROM elements_where('IfcWall, type!=x', '{table}')",
+        f"SELECT count(*) > 5 FROM objects_where('IfcWall, parent=/.*/', '{prefix}objects')",
+        f"SELECT count(*) > 0 FROM intersects_with('{table}', exclude_related := true)",
+    ):
+        assert con.sql(query).fetchall() == [(True,)], query
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_kill_in_the_middle_leaves_a_database_without_the_half_file(tmp_path):

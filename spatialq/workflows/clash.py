@@ -152,7 +152,7 @@ def _read(
     """Make the tables of the models; `elements` with the number of each row."""
     import pyarrow as pa
 
-    from spatialq.database.readers.ifc_models import failed_products
+    from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io import georeference
     from spatialq.io.files import find_files
     from spatialq.io.ifc.cache import read_models
@@ -162,8 +162,7 @@ def _read(
     files = list({file.resolve(): file for file in found}.values())
     models = read_models(files, geometry=geometry, progress=progress)
     for model in models:
-        for warning in (*model.warnings, *failed_products(model)):
-            warnings.warn(f"{COMMAND}: '{model.path}': {warning}", FileWarning, stacklevel=3)
+        warn_about_model(COMMAND, model, stacklevel=4)
     georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
     _warn_if_far_apart(models)
     rows = pa.concat_tables([model.tables["elements"] for model in models])

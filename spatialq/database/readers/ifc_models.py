@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from spatialq.database.model_tables import beside_elements
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileWarning
 from spatialq.io.files import find_files
@@ -64,23 +65,29 @@ def read_ifc(
         find_files(READER, path), geometry=geometry, product_seconds=product_seconds
     )
     for model in models:
-        for warning in (*model.warnings, *failed_products(model)):
-            warnings.warn(f"{READER}: '{model.path}': {warning}", FileWarning, stacklevel=2)
+        warn_about_model(READER, model, stacklevel=3)
     if name is None:
         return con.from_arrow(pa.concat_tables(model.tables["elements"] for model in models))
     with nullcontext() if is_open(con) else transaction(con):
         for table in TABLES:
             rows = pa.concat_tables(model.tables[table] for model in models)
-            con.from_arrow(rows).create(table_name(name, table))
+            con.from_arrow(rows).create(beside_elements(name, table))
     return con.table(name)
 
 
-def table_name(elements: str, table: str) -> str:
-    """Name a table of a model whose elements are in a table of another name than `elements`."""
-    return elements if table == "elements" else f"{elements}_{table}"
+def warn_about_model(reader: str, model: IfcModel, *, stacklevel: int) -> None:
+    """Issue the warnings about a model that was read, and about products without a mesh.
 
-
-def failed_products(model: IfcModel) -> list[str]:
-    """Say how many products have no mesh though they should."""
-    failed = model.tables["load_errors"].num_rows - len(model.warnings)
-    return [f"{failed} products have no mesh, see the table of errors"] if failed else []
+    Parameters
+    ----------
+    reader : str
+    model : IfcModel
+    stacklevel : int
+        As in `warnings.warn`: 2 is the line that calls this function.
+    """
+    found = list(model.warnings)
+    failed = model.tables["load_errors"]["stage"].to_pylist().count("geometry")
+    if failed:
+        found.append(f"{failed} products have no mesh, see the table of errors")
+    for warning in found:
+        warnings.warn(f"{reader}: '{model.path}': {warning}", FileWarning, stacklevel=stacklevel)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database.model_tables import beside_elements, beside_objects
 from spatialq.database.selectors.comparison import (
     json_compares,
     matches,
@@ -90,14 +91,9 @@ def write(caller: str, selector: str | None, objects: str | None) -> str:
 
 def objects_beside(elements: Any) -> pa.Array:
     """Name the tables of objects that `load` makes beside tables of elements."""
-    return pa.array([_objects_beside(name) for name in elements.to_pylist()], pa.string())
-
-
-def _objects_beside(elements: str | None) -> str | None:
-    if elements is None:
-        return None
-    schema, dot, name = elements.rpartition(".")
-    return f"{schema}{dot}{'objects' if name.lower() == 'elements' else f'{name}_objects'}"
+    names = elements.to_pylist()
+    found = [None if name is None else beside_elements(name, "objects") for name in names]
+    return pa.array(found, pa.string())
 
 
 class Writer:
@@ -136,10 +132,7 @@ class Writer:
         return f"{of}.{self.columns.setdefault(sql, f'value_{len(self.columns)}')}"
 
     def _beside(self, table: str) -> str:
-        schema, dot, name = self.objects.rpartition(".")
-        prefix = name[: -len("objects")] if name.lower().endswith("objects") else f"{name}_"
-        whole = self.objects if table == "objects" else f"{schema}{dot}{prefix}{table}"
-        return f"FROM query_table({literal(whole)})"
+        return f"FROM query_table({literal(beside_objects(self.objects, table))})"
 
     def _use(self, name: str, sql: str | None = None) -> str:
         """Give the name of a common table expression, by default a table beside the objects."""
