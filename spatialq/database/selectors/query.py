@@ -34,7 +34,7 @@ from spatialq.database.selectors.grammar import (
 )
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
-from spatialq.io.ifc.attributes import ELSEWHERE
+from spatialq.io.ifc.layouts import ELSEWHERE
 
 PRODUCTS = ("IfcProduct", "IfcTypeProduct")
 UNREADABLE = ELSEWHERE - {"GlobalId"}

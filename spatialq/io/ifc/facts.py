@@ -6,8 +6,8 @@ list a column, which travel as JSON.
 
 from typing import Any
 
-from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.classifications import read_classifications
+from spatialq.io.ifc.layouts import Layouts
 from spatialq.io.ifc.materials import material_names, read_materials
 from spatialq.io.ifc.objects import read_objects
 from spatialq.io.ifc.project import georeference, project

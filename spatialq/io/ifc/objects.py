@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.io.ifc.attributes import AttributeReader, Layouts
+from spatialq.io.ifc.attributes import AttributeReader
 from spatialq.io.ifc.columns import Columns, by_column
 from spatialq.io.ifc.entities import text
+from spatialq.io.ifc.layouts import Layouts
 from spatialq.io.ifc.relations import Relations
 
 USER_DEFINED = ("ObjectType", "ElementType", "ProcessType", "ResourceType")
@@ -133,9 +134,8 @@ def below(
     parts = defaultdict(list)
     for part, whole in (relations.parents | relations.containers).items():
         parts[whole].append(part)
-    tops = {
-        each.id() for each in objects if not layouts[each.is_a()].lineage.isdisjoint(ifc_classes)
-    }
+    wanted = set(ifc_classes)
+    tops = {each.id() for each in objects if not wanted.isdisjoint(layouts[each.is_a()].lineage)}
     found: dict[int, int] = {}
     pending = deque((top, top) for top in tops)
     while pending:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.columns import ADDED, RELATIONS, Columns
 from spatialq.io.ifc.entities import entities, text
+from spatialq.io.ifc.layouts import Layouts
 
 RULES: tuple[tuple[str, str, str | None, str], ...] = (
     ("IfcRelContainedInSpatialStructure", "RelatedElements", "RelatingStructure", "contained_in"),
