@@ -7,13 +7,13 @@ list a column, which travel as JSON.
 from typing import Any
 
 from spatialq.io.ifc.classifications import read_classifications
+from spatialq.io.ifc.columns import by_column
 from spatialq.io.ifc.layouts import Layouts
 from spatialq.io.ifc.materials import material_names, read_materials
 from spatialq.io.ifc.objects import read_objects
 from spatialq.io.ifc.project import georeference, project
 from spatialq.io.ifc.properties import PropertyReader
 from spatialq.io.ifc.relations import read_relations
-from spatialq.io.ifc.units import metres, unit_name
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -36,28 +36,29 @@ def describe(model: Any) -> dict[str, Any]:
     layouts = Layouts(model.schema_identifier)
     relations = read_relations(model, layouts)
     reader = PropertyReader(model, relations.types)
-    length = reader.units.get("LENGTHUNIT")
-    length_metres = metres(length)
+    place = georeference(model, reader)
+    about = project(model, reader.units.get("LENGTHUNIT"), place)
+    metres = about["length_unit_metres"] or 1.0
     objects = read_objects(
         model,
         layouts,
         relations,
         materials=material_names(model),
-        metres=length_metres or 1.0,
+        metres=metres,
     )
     return {
-        "schema": model.schema_identifier,
+        "schema": about["ifc_schema"],
         "entities": len(model.entity_names()),
-        "length_unit": unit_name(length) if length is not None else None,
-        "length_unit_metres": length_metres,
-        "georeference": georeference(model, reader),
+        "length_unit": about["length_unit"],
+        "length_unit_metres": about["length_unit_metres"],
+        "georeference": place,
         "products": [row for row, drawn in enumerate(objects["has_geometry"]) if drawn],
         "properties": reader.packed(),
         "tables": {
             "objects": objects,
             "relations": relations.columns,
-            "materials": read_materials(model, relations.types, length_metres or 1.0),
+            "materials": read_materials(model, relations.types, metres),
             "classifications": read_classifications(model, relations.types),
-            "models": project(model, reader),
+            "models": by_column("models", [about]),
         },
     }

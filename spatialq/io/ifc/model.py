@@ -166,15 +166,15 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
     texts = property_texts(facts["properties"])
     for products in (facts["products"], facts["tables"]["objects"]):
         products["properties"] = [texts.get(step_id, "{}") for step_id in products["step_id"]]
-    (true_north,) = facts["tables"]["models"]["true_north"]
-    facts["products"]["true_north"] = [true_north] * len(facts["products"]["step_id"])
     tables = {"properties": property_table(facts["properties"], name)}
     failures = dict(run.failures)
     if geometry != "none":
         exact, unusable = shapes.measured(run.meshes, shapes.EXACT)
         failures |= unusable
+        (true_north,) = facts["tables"]["models"]["true_north"]
+        of_model = {"true_north": true_north, "ifc_schema": facts["schema"], "file_name": name}
         tables["elements"] = ifc_tables.elements(
-            facts["products"], run.shapes.followed_by(exact), facts["schema"], name
+            facts["products"], run.shapes.followed_by(exact), of_model
         )
     for table, lists in facts["tables"].items():
         tables[table] = ifc_tables.table(table, lists, name)
