@@ -137,6 +137,15 @@ TABLES = {
 }
 """All tables by name, in the order in which they are documented."""
 
+LINEAGE = dict.fromkeys(("ifc_class", "supertype", "ifc_schema"), "VARCHAR")
+"""One row per class of a schema and each of its supertypes, itself included."""
+
+INVERSE_ATTRIBUTES = dict.fromkeys(
+    ("ifc_schema", "ifc_class", "inverse_attribute", "relation_class", "relation_attribute"),
+    "VARCHAR",
+)
+"""One row per inverse attribute, with the class that declares it."""
+
 Columns = dict[str, list[Any]]
 
 ADDED = ("properties", "file_name")

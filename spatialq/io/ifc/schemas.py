@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 RENAMED = {
     "IfcBuildingElement": "IfcBuiltElement",
@@ -77,38 +76,20 @@ def schemas() -> dict[str, Schema]:
     }
 
 
-class LineageRow(NamedTuple):
-    """A class, and itself or one of its supertypes."""
-
-    ifc_class: str
-    supertype: str
-    ifc_schema: str
-
-
-def lineage() -> list[LineageRow]:
-    """List every class with itself and all of its supertypes, by schema."""
+def lineage() -> list[tuple[str, ...]]:
+    """List every class with itself and all of its supertypes: the rows of `columns.LINEAGE`."""
     return [
-        LineageRow(ifc_class, supertype, name)
+        (ifc_class, supertype, name)
         for name, schema in schemas().items()
         for ifc_class in schema
         for supertype in schema.lineage(ifc_class)
     ]
 
 
-class InverseRow(NamedTuple):
-    """An inverse attribute, with the class that declares it."""
-
-    ifc_schema: str
-    ifc_class: str
-    inverse_attribute: str
-    relation_class: str
-    relation_attribute: str
-
-
-def inverse_attributes() -> list[InverseRow]:
-    """List the inverse attributes of all classes, each where it is declared."""
+def inverse_attributes() -> list[tuple[str, ...]]:
+    """List the inverse attributes of all classes: the rows of `columns.INVERSE_ATTRIBUTES`."""
     return [
-        InverseRow(name, ifc_class, attribute, *forward)
+        (name, ifc_class, attribute, *forward)
         for name, schema in schemas().items()
         for ifc_class, declared in schema.items()
         for attribute, forward in declared.inverse.items()
