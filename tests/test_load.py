@@ -83,7 +83,9 @@ def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
     builder.boxes(1)
     path = builder.write(tmp_path / "house.ifc")
     spatialq.load(con, path)
-    with pytest.raises(FileError, match="is in tables 'elements', .*'objects'.* already; drop the"):
+    with pytest.raises(
+        FileError, match=r"is in tables 'elements', .*'objects'.* already; drop the"
+    ):
         spatialq.load(con, path)
     con.execute("DROP TABLE elements")
     with pytest.raises(FileError, match="'objects'"):
@@ -293,6 +295,24 @@ def test_a_building_model_fills_its_tables(con, world):
         "SELECT count(*) > 50 FROM house_properties",
         "SELECT count(*) = 0 FROM load_errors",
         "SELECT count(*) = 2 FROM spatialq_sources WHERE georeference LIKE '%EPSG:25832%'",
+    ):
+        assert con.sql(query).fetchall() == [(True,)], query
+
+
+@pytest.mark.parametrize("name", [None, "elements", "Elements", "house"])
+@pytest.mark.parametrize("load", [spatialq.load, spatialq.read_ifc])
+def test_the_tables_of_a_model_find_each_other(con, world, name, load):
+    if load is spatialq.load:
+        load(con, world.ifc, name)
+    else:
+        load(con, world.ifc, name=name or "elements")
+    table = name or "elements"
+    prefix = "" if table.lower() == "elements" else f"{table}_"
+    assert con.sql(f"SELECT count(*) > 50 FROM {prefix}objects").fetchall() == [(True,)]
+    for query in (
+        f"SELECT count(*) > 10 FROM elements_where('IfcWall, type!=x', '{table}')",
+        f"SELECT count(*) > 5 FROM objects_where('IfcWall, parent=/.*/', '{prefix}objects')",
+        f"SELECT count(*) > 0 FROM intersects_with('{table}', exclude_related := true)",
     ):
         assert con.sql(query).fetchall() == [(True,)], query
 

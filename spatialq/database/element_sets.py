@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database.model_tables import beside_elements
 from spatialq.functions.sql_text import literal
 
 NO_PAIRS = "SELECT NULL::VARCHAR AS a, NULL::VARCHAR AS b WHERE false"
@@ -18,8 +19,6 @@ def related_sql(excludes: Any, firsts: Any, relations: Any) -> pa.Array:
 def _related(exclude: bool | None, a: str, relations: str | None) -> str:  # noqa: FBT001
     if not exclude:
         return NO_PAIRS
-    if relations is None:  # as `load` names them
-        schema, dot, name = a.rpartition(".")
-        name = "relations" if name.lower() == "elements" else f"{name}_relations"
-        relations = f"{schema}{dot}{name}"
+    if relations is None:
+        relations = beside_elements(a, "relations")
     return f"FROM related_elements({literal(relations)})"

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from spatialq.database import sources
+from spatialq.database.model_tables import beside_elements
 from spatialq.database.sources import SourceRecord
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileError, FileWarning
@@ -140,7 +141,7 @@ def load(
                 with _one_file, transaction(con):
                     _refuse_mixing(con, name, file, kind)
                     if kind == "ifc":
-                        record = _load_model(con, file, table, geometry, progress, caught)
+                        record = _load_model(con, file, name, geometry, progress, caught)
                     else:
                         record = _load_rows(con, file, kind, name, given, columns, progress, caught)
                     sources.add(con, record)
@@ -228,25 +229,25 @@ def _load_rows(
 def _load_model(
     con: duckdb.DuckDBPyConnection,
     file: Path,
-    table: str | None,
+    table: str,
     geometry: Geometry,
     progress: Progress | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
-    from spatialq.database.readers.ifc_models import table_name
-    from spatialq.database.readers.ifc_models import warn_about as warn_about_model
+    from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io.ifc.cache import read_models
+    from spatialq.io.ifc.tables import SCHEMAS
 
     (model,) = read_models([file], geometry=geometry, progress=progress)
-    warn_about_model(READER, model)
-    for name, rows in model.tables.items():
+    warn_about_model(READER, model, stacklevel=3)
+    # Without meshes the table of elements is empty: by its name the model is known.
+    for name, rows in {"elements": SCHEMAS["elements"].empty_table(), **model.tables}.items():
         con.register(INCOMING, rows)
-        if table is None or name == "load_errors":
-            _insert(con, name, grows=False)
-        else:
-            _insert(con, table_name(table, name), grows=False)
+        # All models share one table of errors.
+        kept_in = name if name == "load_errors" else beside_elements(table, name)
+        _insert(con, kept_in, grows=False)
     return SourceRecord(
-        table=table or DEFAULT_TABLES["ifc"],
+        table=table,
         path=str(file.resolve()),
         kind="ifc",
         rows=model.tables["elements"].num_rows if geometry != "none" else 0,
@@ -336,16 +337,12 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
 
 def _tables_with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, elements: str) -> list[str]:
     """Name the tables with rows of a model: when its elements are dropped, the others stay."""
-    names = [
-        name if elements == DEFAULT_TABLES["ifc"] else f"{elements}_{name}"
-        for name in TABLES
-        if name not in ("elements", "load_errors")
-    ]
+    names = [beside_elements(elements, name) for name in TABLES if name != "load_errors"]
     here = con.execute(
         "SELECT table_name FROM duckdb_columns() WHERE column_name = 'file_name' "
         "AND table_name IN (SELECT unnest(?)) AND database_name = current_database() "
         "AND schema_name = current_schema()",
-        [[elements, *names]],
+        [names],
     ).fetchall()
     return [
         name

@@ -74,11 +74,6 @@ LOG = {
     "road": "VARCHAR",
     "road_seconds": "DOUBLE",
 }
-LINEAGE = dict.fromkeys(("ifc_class", "supertype", "ifc_schema"), "VARCHAR")
-INVERSE_ATTRIBUTES = dict.fromkeys(
-    ("ifc_schema", "ifc_class", "inverse_attribute", "relation_class", "relation_attribute"),
-    "VARCHAR",
-)
 PLAN = {
     "device": "VARCHAR",
     "chosen": "BOOLEAN",
@@ -175,8 +170,8 @@ ENGINE = (
             f"{READERS}.ifc_classes:{name}_table",
         )
         for name, columns in (
-            ("lineage", LINEAGE),
-            ("inverse_attributes", INVERSE_ATTRIBUTES),
+            ("lineage", ifc.LINEAGE),
+            ("inverse_attributes", ifc.INVERSE_ATTRIBUTES),
         )
     ),
     SqlFunction(

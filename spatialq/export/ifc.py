@@ -11,18 +11,15 @@ from typing import Any
 from spatialq.errors import FileError, FileWarning
 from spatialq.export.atomic import require_outputs, whole
 from spatialq.io.ifc.guard import StepFile, checked
-from spatialq.io.ifc.process import ending, environment
+from spatialq.io.ifc.process import MAX_SECONDS, ending, environment
 
 EXPORTER = "export_ifc"
 ENDINGS = (".ifc", ".ifczip")
 SECONDS = 600.0
 """How long the process may take: as long as parsing may in `spatialq.io.ifc.model`."""
 
-MAX_SECONDS = 1_000_000
-"""A timer cannot be set to any number."""
-
-NAMED = 3
-"""GlobalIds that a message names."""
+SHOWN = 3
+"""GlobalIds that a message shows."""
 
 
 def write_part(
@@ -125,4 +122,4 @@ def notes(step: StepFile, answer: dict[str, Any]) -> list[str]:
 
 def some(global_ids: list[str]) -> str:
     """Quote the first GlobalIds."""
-    return ", ".join(f"'{each}'" for each in global_ids[:NAMED])
+    return ", ".join(f"'{each}'" for each in global_ids[:SHOWN])

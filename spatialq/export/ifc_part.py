@@ -32,7 +32,9 @@ from io import TextIOWrapper
 from typing import Any, TypeAlias
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from spatialq.io.ifc.entities import entities
 from spatialq.io.ifc.frames import private_stdout
+from spatialq.io.ifc.layouts import Layouts
 from spatialq.io.ifc.worker import SPARE_SECONDS, complaints
 
 Entity: TypeAlias = Any
@@ -108,53 +110,9 @@ def spread(start: Iterable[Entity], reached: Callable[[Entity], Iterable[Entity]
     return list(found.values())
 
 
-def entities(value: Any) -> Iterator[Entity]:
-    """Give the entities in the value of an attribute, through lists and typed values."""
-    if isinstance(value, tuple):
-        for each in value:
-            yield from entities(each)
-    elif hasattr(value, "is_a"):
-        if value.id():
-            yield value
-        else:  # a value with a type, such as IfcPropertySetDefinitionSet
-            yield from entities(value[0])
-
-
 def roots(value: Any) -> list[Entity]:
     """Give the entities with a GlobalId in the value of an attribute."""
     return [entity for entity in entities(value) if entity.is_a("IfcRoot")]
-
-
-class Schema:
-    """What the model's schema says of its classes."""
-
-    def __init__(self, name: str) -> None:
-        from ifcopenshell import ifcopenshell_wrapper
-
-        self._declarations = ifcopenshell_wrapper.schema_by_name(name)
-        self.attributes = cache(self._attributes)
-        self.lineage = cache(self._lineage)
-
-    def _attributes(self, ifc_class: str) -> list[tuple[str, bool]]:
-        """Name the attributes of a class, and say which are optional."""
-        declaration: Any = self._declarations.declaration_by_name(ifc_class).as_entity()
-        return [(each.name(), each.optional()) for each in declaration.all_attributes()]
-
-    def _lineage(self, ifc_class: str) -> list[str]:
-        """Name a class and its supertypes, upwards; none if the schema does not know it."""
-        try:
-            declaration = self._declarations.declaration_by_name(ifc_class).as_entity()
-        except RuntimeError:
-            return []
-        names = []
-        while declaration:
-            names.append(declaration.name())
-            declaration = declaration.supertype()
-        return names
-
-    def ends(self, table: dict[str, Ends], relationship: Entity) -> Ends | None:
-        """Look up the row for a relationship or for a supertype of it."""
-        return next((table[n] for n in self.lineage(relationship.is_a()) if n in table), None)
 
 
 class Part:
@@ -176,7 +134,7 @@ class Part:
 
     def __init__(self, model: Any, selected: Sequence[Entity]) -> None:
         self.model = model
-        self.schema = Schema(model.schema_identifier)
+        self.layouts = Layouts(model.schema_identifier)
         self.relationships = cache(self._relationships)
         self.lines: dict[int, str] = {}
 
@@ -192,10 +150,15 @@ class Part:
         inverse = self.model.get_inverse(entity)
         return [each for each in inverse if each.is_a("IfcRelationship")]
 
+    def ends(self, table: dict[str, Ends], relationship: Entity) -> Ends | None:
+        """Look up the row for a relationship or for a supertype of it."""
+        lineage = self.layouts[relationship.is_a()].lineage
+        return next((table[name] for name in lineage if name in table), None)
+
     def related(self, whole: Entity, table: dict[str, Ends]) -> Iterator[Entity]:
         """Give the parts of an object by the relationships of a table."""
         for relationship in self.relationships(whole):
-            ends = self.schema.ends(table, relationship)
+            ends = self.ends(table, relationship)
             if ends and whole in roots(getattr(relationship, ends[0])):
                 yield from roots(getattr(relationship, ends[1]))
 
@@ -206,7 +169,7 @@ class Part:
     def above(self, entity: Entity) -> Iterator[Entity]:
         """Give what an object cannot be without."""
         for relationship in self.relationships(entity):
-            if ends := self.schema.ends(PARTS | ABOVE, relationship):
+            if ends := self.ends(PARTS | ABOVE, relationship):
                 yield from roots(getattr(relationship, ends[0]))
         yield from self.related(entity, FEATURES)
         yield from roots(tuple(entity))  # property sets of a type, loads of an analysis
@@ -230,10 +193,10 @@ class Part:
 
     def holds(self, relationship: Entity, ids: set[int]) -> bool:
         """Whether a relationship still says something: all that it relates is there in part."""
-        attributes = self.schema.attributes(relationship.is_a())
-        for (name, optional), value in zip(attributes, relationship, strict=True):
+        layout = self.layouts[relationship.is_a()]
+        for name, value in zip(layout.at, relationship, strict=True):
             named = roots(value)
-            needed = not optional or name.startswith("Relat")
+            needed = name not in layout.optional or name.startswith("Relat")
             if named and needed and not any(root.id() in ids for root in named):
                 return False
         return True
@@ -263,7 +226,7 @@ class Part:
         """Add what is said about many entities, cut to those of the part."""
         ids = self.lines.keys()
         for entity, attribute, value in self.of_classes(LISTS):
-            named = list(entities(value))
+            named = entities(value)
             left = [each for each in named if each.id() in ids]
             if left and entity.id() not in ids:
                 if len(left) < len(named):
@@ -278,7 +241,7 @@ class Part:
         return [
             (entity, attribute, getattr(entity, attribute, None))
             for ifc_class, attribute in table.items()
-            if self.schema.lineage(ifc_class)
+            if ifc_class in self.layouts
             for entity in self.model.by_type(ifc_class)
         ]
 

@@ -152,17 +152,19 @@ def _read(
     """Make the tables of the models; `elements` with the number of each row."""
     import pyarrow as pa
 
-    from spatialq.database.readers.ifc_models import warn_about
+    from spatialq.database.readers.ifc_models import warn_about_model
     from spatialq.io import georeference
     from spatialq.io.files import find_files
     from spatialq.io.ifc.cache import read_models
+    from spatialq.io.ifc.model import require_meshes
 
     found = (file for path in paths for file in find_files(COMMAND, path))
     # each once, however it is named
     files = list({file.resolve(): file for file in found}.values())
+    require_meshes(COMMAND, geometry)
     models = read_models(files, geometry=geometry, progress=progress)
     for model in models:
-        warn_about(COMMAND, model)
+        warn_about_model(COMMAND, model, stacklevel=4)
     georeference.require_same(COMMAND, [(f"'{m.path}'", m.georeference) for m in models])
     _warn_if_far_apart(models)
     rows = pa.concat_tables([model.tables["elements"] for model in models])

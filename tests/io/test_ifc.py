@@ -350,5 +350,5 @@ def test_the_cache_forgets_the_oldest(tmp_path, monkeypatch):
         builder = Builder()
         builder.boxes(count)
         path = builder.write(tmp_path / f"m{count}.ifc")
-        CACHE.read(path, geometry="auto", seconds=60.0)
+        CACHE.read(path, geometry="auto", product_seconds=60.0)
     assert len(CACHE._models) == 1

@@ -20,7 +20,7 @@ import ifcopenshell.util.unit
 import pytest
 
 from spatialq.database.readers.ifc_models import read_model
-from spatialq.io.ifc.relations import RELATIONS
+from spatialq.io.ifc.relations import RULES
 from tests.conftest import real_file
 
 from .ifc_models import Builder
@@ -168,7 +168,7 @@ def relationships(schema, *, abstract=False):
 def test_every_relationship_class_has_a_rule_with_attributes_of_the_schema(schema):
     for each in relationships(schema):
         attributes = {attribute.name() for attribute in each.all_attributes()} | {None}
-        rules = [rule for rule in RELATIONS if rule[0] == each.name()]
+        rules = [rule for rule in RULES if rule[0] == each.name()]
         assert any({child, parent} <= attributes for _, child, parent, _ in rules), each.name()
 
 
@@ -179,7 +179,7 @@ def test_every_rule_is_of_a_class_and_attributes_that_exist():
         for each in relationships(schema)
         for attribute in each.all_attributes()
     }
-    for ifc_class, child, parent, _ in RELATIONS:
+    for ifc_class, child, parent, _ in RULES:
         assert (ifc_class, child) in known
         assert parent is None or (ifc_class, parent) in known
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from spatialq.database.readers.ifc_models import warn_about
+from spatialq.database.readers.ifc_models import warn_about_model
 from spatialq.io.files import find_files
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.guard import READER
+from spatialq.io.ifc.model import require_meshes
 from spatialq.io.ifc.tables import SCHEMAS
 
 
@@ -68,10 +69,12 @@ def read_ifc_table(
     # The macros give all rows the same options, so all files are one group.
     rows = zip(*options.values(), files, strict=True)
     for (limit, geometry), group in itertools.groupby(rows, key=lambda row: row[:2]):
+        if name in ("elements", "load_errors"):
+            require_meshes(READER, geometry)
         together = [file for *_, file in group]
         models = read_models(together, geometry=geometry, product_seconds=limit)
         tables += [model.tables[name] for model in models]
         if name == "elements":  # once, not again for each of the other tables
             for model in models:
-                warn_about(READER, model)
+                warn_about_model(READER, model, stacklevel=3)
     return lists(tables, SCHEMAS[name])

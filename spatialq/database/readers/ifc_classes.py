@@ -1,11 +1,12 @@
 """What the macros of `sql/ifc_classes.sql` call: the classes of the IFC schemas."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from spatialq.io.ifc import schemas
+from spatialq.io.ifc.columns import INVERSE_ATTRIBUTES, LINEAGE
 
 
 def subtypes(supertypes: Any, ifc_schemas: Any) -> pa.Array:
@@ -25,13 +26,13 @@ def _subtypes(supertype: str | None, ifc_schema: str | None) -> list[str | None]
 
 def lineage_table(calls: Any) -> pa.Array:
     """Give `ifc_lineage` as a list of structs."""
-    return _lists(len(calls), schemas.lineage())
+    return _lists(len(calls), LINEAGE, schemas.lineage())
 
 
 def inverse_attributes_table(calls: Any) -> pa.Array:
     """Give `ifc_inverse_attributes` as a list of structs."""
-    return _lists(len(calls), schemas.inverse_attributes())
+    return _lists(len(calls), INVERSE_ATTRIBUTES, schemas.inverse_attributes())
 
 
-def _lists(calls: int, rows: Sequence[NamedTuple]) -> pa.Array:
-    return pa.array([[row._asdict() for row in rows]] * calls)
+def _lists(calls: int, columns: Iterable[str], rows: Sequence[tuple[str, ...]]) -> pa.Array:
+    return pa.array([[dict(zip(columns, row, strict=True)) for row in rows]] * calls)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from spatialq.database.model_tables import beside_elements
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileWarning
 from spatialq.io.files import find_files
 from spatialq.io.ifc.cache import read_models
 from spatialq.io.ifc.columns import TABLES, Geometry
 from spatialq.io.ifc.guard import READER
-from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model
+from spatialq.io.ifc.model import PRODUCT_SECONDS, IfcModel, read_model, require_meshes
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,7 +43,7 @@ def read_ifc(
         created.
     geometry : 'auto' or 'exact'
         Which library makes the meshes, see `read_model`.
-    product_seconds : float, > 0
+    product_seconds : float, > 0, <= 1,000,000
         How long one product's mesh may take.
 
     Returns
@@ -60,28 +61,35 @@ def read_ifc(
     FileWarning
         For every file about which something is odd, and for products without a mesh.
     """
+    require_meshes(READER, geometry)
     models = read_models(
         find_files(READER, path), geometry=geometry, product_seconds=product_seconds
     )
     for model in models:
-        warn_about(READER, model)
+        warn_about_model(READER, model, stacklevel=3)
     if name is None:
         return con.from_arrow(pa.concat_tables(model.tables["elements"] for model in models))
     with nullcontext() if is_open(con) else transaction(con):
         for table in TABLES:
             rows = pa.concat_tables(model.tables[table] for model in models)
-            con.from_arrow(rows).create(table_name(name, table))
+            con.from_arrow(rows).create(beside_elements(name, table))
     return con.table(name)
 
 
-def table_name(elements: str, table: str) -> str:
-    """Name a table of a model whose elements are in a table of another name than `elements`."""
-    return elements if table == "elements" else f"{elements}_{table}"
+def warn_about_model(reader: str, model: IfcModel, *, stacklevel: int) -> None:
+    """Issue the warnings about a model that was read, and about products without a mesh.
 
-
-def warn_about(reader: str, model: IfcModel) -> None:
-    """Issue the warnings of a model that was read, and one if products have no mesh."""
-    failed = model.tables["load_errors"].num_rows - len(model.warnings)
-    lost = f"{failed:,} products have no mesh, see read_ifc_errors or the table load_errors"
-    for warning in (*model.warnings, *([lost] if failed else [])):
-        warnings.warn(f"{reader}: '{model.path}': {warning}", FileWarning, stacklevel=3)
+    Parameters
+    ----------
+    reader : str
+    model : IfcModel
+    stacklevel : int
+        As in `warnings.warn`: 2 is the line that calls this function.
+    """
+    found = list(model.warnings)
+    failed = model.tables["load_errors"]["stage"].to_pylist().count("geometry")
+    if failed:
+        where = "read_ifc_errors or the table load_errors"
+        found.append(f"{failed:,} products have no mesh, see {where}")
+    for warning in found:
+        warnings.warn(f"{reader}: '{model.path}': {warning}", FileWarning, stacklevel=stacklevel)

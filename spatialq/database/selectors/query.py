@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spatialq.database.model_tables import beside_elements, beside_objects
 from spatialq.database.selectors.comparison import (
     json_compares,
     matches,
@@ -33,18 +34,19 @@ from spatialq.database.selectors.grammar import (
 )
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
+from spatialq.io.ifc.layouts import ELSEWHERE
 
 PRODUCTS = ("IfcProduct", "IfcTypeProduct")
-UNREADABLE = ("OwnerHistory", "ObjectPlacement", "Representation", "RepresentationMaps")
-"""Attributes that the table of objects does not have: they lead into the geometry of the file."""
+UNREADABLE = ELSEWHERE - {"GlobalId"}
+"""Attributes that the table of objects does not have: owners, and what leads into the geometry."""
 
 OF_GROUPS = "is_a(r.relation_class, 'IfcRelAssignsToGroup')"
-DEEPEST = 100
+MAX_DEPTH = 100
 """How far up a storey is looked for, since damaged files have circles."""
 SHOWN = 5
 """Names that an error shows where none is near."""
-# the kinds of relations that lead from a whole to its parts
 DECOMPOSES = ("contained_in", "aggregates", "nests", "voids", "fills")
+"""The kinds of relations that lead from a part to its whole, as `parent` understands them."""
 COLUMNS = (
     "file_name", "step_id", "global_id", "ifc_class", "name", "predefined_type", "type_id",
     "type_name", "container_id", "parent_id",
@@ -89,14 +91,9 @@ def write(caller: str, selector: str | None, objects: str | None) -> str:
 
 def objects_beside(elements: Any) -> pa.Array:
     """Name the tables of objects that `load` makes beside tables of elements."""
-    return pa.array([_objects_beside(name) for name in elements.to_pylist()], pa.string())
-
-
-def _objects_beside(elements: str | None) -> str | None:
-    if elements is None:
-        return None
-    schema, dot, name = elements.rpartition(".")
-    return f"{schema}{dot}{'objects' if name.lower() == 'elements' else f'{name}_objects'}"
+    names = elements.to_pylist()
+    found = [None if name is None else beside_elements(name, "objects") for name in names]
+    return pa.array(found, pa.string())
 
 
 class Writer:
@@ -135,10 +132,7 @@ class Writer:
         return f"{of}.{self.columns.setdefault(sql, f'value_{len(self.columns)}')}"
 
     def _beside(self, table: str) -> str:
-        schema, dot, name = self.objects.rpartition(".")
-        prefix = name[: -len("objects")] if name.lower().endswith("objects") else f"{name}_"
-        whole = self.objects if table == "objects" else f"{schema}{dot}{prefix}{table}"
-        return f"FROM query_table({literal(whole)})"
+        return f"FROM query_table({literal(beside_objects(self.objects, table))})"
 
     def _use(self, name: str, sql: str | None = None) -> str:
         """Give the name of a common table expression, by default a table beside the objects."""
@@ -212,8 +206,7 @@ class Writer:
         if name in UNREADABLE:
             message = f"{self.caller}: the attribute {name} has no value to compare with"
         elif name not in known:
-            near = schemas.near_names(name, known)
-            hint = f"near names are {', '.join(near)}" if near else "such as Name or Tag"
+            hint = schemas.near_names(name, known, "such as Name or Tag")
             message = f"{self.caller}: no class of objects has an attribute {name!r}; {hint}"
         else:
             return
@@ -397,7 +390,7 @@ class Writer:
             f"{step}, 1 AS steps FROM o UNION ALL "
             f"SELECT a.file_name, a.global_id, {place}, a.steps + 1 FROM above AS a "
             "JOIN o ON o.file_name = a.file_name AND o.global_id = a.place "
-            f"WHERE a.steps < {DEEPEST}",
+            f"WHERE a.steps < {MAX_DEPTH}",
         )
         return self._use(
             f"led_to_{key}",
@@ -481,9 +474,6 @@ def unknown_property(*columns: Any) -> pa.Array:
     else:
         what, name, known = "property set", pset, psets or []
     known = sorted(set(known) - {None})
-    near = schemas.near_names(name, known)
-    names, shown = ("near names are", near) if near else ("it has", known[:SHOWN] or ["none"])
-    message = (
-        f"{caller}: no object of the model has a {what} named {name!r}; {names} {', '.join(shown)}"
-    )
+    hint = schemas.near_names(name, known, f"it has {', '.join(known[:SHOWN]) or 'none'}")
+    message = f"{caller}: no object of the model has a {what} named {name!r}; {hint}"
     raise ValueError(message)

@@ -1,92 +1,14 @@
 """The attributes of IFC entities as JSON values, by the names of the schema."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
+
+from spatialq.io.ifc.entities import text
+from spatialq.io.ifc.layouts import Layouts
 
 MAX_VALUES = 4096
 MAX_DEPTH = 16
 """What the entities that one object holds may amount to. Circles of broken files end here, too."""
-
-ELSEWHERE = {"GlobalId", "OwnerHistory", "ObjectPlacement", "Representation", "RepresentationMaps"}
-"""Attributes that are columns of their own, or geometry."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the entities of a class have their attributes.
-
-    Parameters
-    ----------
-    at : dict from str to int
-        The position of each attribute, in the order of the schema.
-    lineage : frozenset of str
-        The class and all its supertypes.
-    """
-
-    at: dict[str, int]
-    lineage: frozenset[str]
-
-    @cached_property
-    def is_root(self) -> bool:
-        """Whether the entities have a GlobalId."""
-        return "IfcRoot" in self.lineage
-
-    @cached_property
-    def name_at(self) -> int | None:
-        """The position of the name, if there is one."""
-        return self.at.get("Name", self.at.get("LayerSetName"))
-
-    @cached_property
-    def listed(self) -> tuple[tuple[str, int], ...]:
-        """The attributes that the JSON of an object has, with their positions."""
-        return tuple((name, at) for name, at in self.at.items() if name not in ELSEWHERE)
-
-
-class Layouts(dict[str, Layout]):
-    """The layout of each class of a schema, looked up once: much faster than names on entities.
-
-    Parameters
-    ----------
-    schema : str
-        IFC2X3, IFC4 or IFC4X3_ADD2.
-
-    Raises
-    ------
-    KeyError
-        For a class that the schema lacks.
-    """
-
-    def __init__(self, schema: str) -> None:
-        import ifcopenshell.ifcopenshell_wrapper as wrapper
-
-        super().__init__()
-        self._declarations = {
-            each.name(): each for each in wrapper.schema_by_name(schema).entities()
-        }
-
-    def __contains__(self, ifc_class: object) -> bool:
-        """Whether the schema has a class."""
-        return ifc_class in self._declarations
-
-    def __missing__(self, ifc_class: str) -> Layout:
-        """Look a class up."""
-        entity: Any = self._declarations[ifc_class]
-        at = {attribute.name(): i for i, attribute in enumerate(entity.all_attributes())}
-        lineage = set()
-        while entity is not None:
-            lineage.add(entity.name())
-            entity = entity.supertype()
-        layout = self[ifc_class] = Layout(at, frozenset(lineage))
-        return layout
-
-
-def text(value: Any) -> str | None:
-    """Give an attribute that is text; damaged files have numbers or entities in its place."""
-    if value is None or type(value) is str:
-        return value
-    return str(value) if isinstance(value, (int, float)) else None
 
 
 class TooLargeError(Exception):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spatialq.errors import FileError
 from spatialq.io.files import require_file
 from spatialq.io.ifc import disk_cache
 from spatialq.io.ifc.columns import Geometry
@@ -42,7 +43,6 @@ def read_models(
     """
     cores = os.cpu_count() or 1
     share = max(1, cores // len(paths)) if paths else 1
-
     cancel = threading.Event()
 
     def one(path: Path) -> IfcModel:
@@ -53,7 +53,7 @@ def read_models(
         return CACHE.read(
             path,
             geometry=geometry,
-            seconds=product_seconds,
+            product_seconds=product_seconds,
             workers=share,
             cancel=cancel,
             progress=report,
@@ -84,14 +84,21 @@ class Cache:
     _locks: dict[tuple[Any, ...], threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, path: Path, *, geometry: Geometry, seconds: float, **options: Any) -> IfcModel:
+    def read(
+        self, path: Path, *, geometry: Geometry, product_seconds: float, **options: Any
+    ) -> IfcModel:
         """Give the model of a file; a file that has changed is read again.
 
         In memory a file is known by its path, size and date, on disk by its content.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read, or changes meanwhile.
         """
         require_file(READER, path)
-        state = path.stat()
-        key = (str(path), str(path.absolute()), state.st_mtime_ns, state.st_size, seconds)
+        state = state_of(path)
+        key = (str(path), str(path.absolute()), state, product_seconds)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:  # a second caller for the same file waits and finds the result
@@ -100,11 +107,17 @@ class Cache:
                 if model is not None and geometry in (model.geometry, "none"):
                     self._models.move_to_end(key)
                     return model if geometry == model.geometry else model.without_meshes()
-            model = disk_cache.get(path, geometry)
+            digest = disk_cache.digest_of(path)
+            model = None if digest is None else disk_cache.get(digest, path, geometry)
             if model is None:
-                model = read_model(path, geometry=geometry, product_seconds=seconds, **options)
-                if unchanged(path, state):
-                    disk_cache.put(path, model)
+                model = read_model(
+                    path, geometry=geometry, product_seconds=product_seconds, **options
+                )
+                # Several processes read the file: what they saw may not be the same.
+                if state_of(path) != state:
+                    raise FileError.of(READER, path, "it changed while it was read; read it again")
+                if digest is not None:
+                    disk_cache.put(digest, model)
             self._keep(key, model)
             return model
 
@@ -125,10 +138,13 @@ class Cache:
             self._locks.clear()
 
 
-def unchanged(path: Path, state: os.stat_result) -> bool:
-    """Whether a file is as it was."""
-    now = path.stat()
-    return (now.st_mtime_ns, now.st_size) == (state.st_mtime_ns, state.st_size)
+def state_of(path: Path) -> tuple[int, ...] | None:
+    """Give what is different when a file has changed; None if it is gone."""
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_ino, now.st_mtime_ns, now.st_size
 
 
 CACHE = Cache()

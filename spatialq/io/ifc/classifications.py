@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spatialq.io.ifc.columns import CLASSIFICATIONS
+from spatialq.io.ifc.columns import CLASSIFICATIONS, Columns, by_column
 from spatialq.io.ifc.entities import attribute, entities, text
 
 Reference = tuple[int, dict[str, Any]]
@@ -12,36 +12,27 @@ IDENTIFICATIONS = "ItemReference", "Identification"
 """What IFC2x3 and the later schemas call the key of a reference."""
 
 
-def read_classifications(model: Any, types: dict[int, Any]) -> dict[str, list[Any]]:
+def read_classifications(model: Any, types: dict[int, int]) -> Columns:
     """Give the classification references of objects and types, as columns.
 
     Parameters
     ----------
     model : ifcopenshell.file
-    types : dict from int to entity
+    types : dict from int to int
         The type of each typed object, by step id. An object has the references of its type, but
         not those of a system in which it has one of its own.
     """
-    names = [name for name in CLASSIFICATIONS if name != "file_name"]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows = []
     references = associated(model)
-    if not references:
-        return columns
     for owner in model.by_type("IfcObjectDefinition"):
         own = references.get(owner.id(), [])
-        kind = types.get(owner.id())
         systems = {system for system, _ in own}
-        inherited = [
-            reference
-            for reference in (references.get(kind.id(), ()) if kind is not None else ())
-            if reference[0] not in systems
-        ]
+        of_type = references.get(types.get(owner.id(), 0), [])
+        inherited = [reference for reference in of_type if reference[0] not in systems]
         for source, found in (("instance", own), ("type", inherited)):
-            for _, reference in found:
-                row = reference | {"global_id": text(owner.get_argument(0)), "source": source}
-                for name in names:
-                    columns[name].append(row[name])
-    return columns
+            whose = {"global_id": text(owner.get_argument(0)), "source": source}
+            rows += [reference | whose for _, reference in found]
+    return by_column("classifications", rows)
 
 
 def associated(model: Any) -> dict[int, list[Reference]]:

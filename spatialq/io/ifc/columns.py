@@ -1,6 +1,7 @@
 """The tables of an IFC model: column -> SQL type."""
 
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 Geometry = Literal["auto", "exact", "none"]
 GEOMETRIES = get_args(Geometry)
@@ -59,7 +60,7 @@ RELATIONS = dict.fromkeys(
     ),
     "VARCHAR",
 )  # fmt: skip
-"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.relations.RELATIONS`.
+"""One row per pair of related objects, by GlobalId; kinds: `spatialq.io.ifc.relations.RULES`.
 The attributes are those of the relationship that name the child and the parent."""
 
 PROPERTIES = {
@@ -135,3 +136,23 @@ TABLES = {
     "load_errors": ERRORS,
 }
 """All tables by name, in the order in which they are documented."""
+
+LINEAGE = dict.fromkeys(("ifc_class", "supertype", "ifc_schema"), "VARCHAR")
+"""One row per class of a schema and each of its supertypes, itself included."""
+
+INVERSE_ATTRIBUTES = dict.fromkeys(
+    ("ifc_schema", "ifc_class", "inverse_attribute", "relation_class", "relation_attribute"),
+    "VARCHAR",
+)
+"""One row per inverse attribute, with the class that declares it."""
+
+Columns = dict[str, list[Any]]
+
+ADDED = ("properties", "file_name")
+"""Columns that are filled in the parent process."""
+
+
+def by_column(table: str, rows: Iterable[dict[str, Any]]) -> Columns:
+    """Turn the rows of a table into its columns, without those of `ADDED`."""
+    rows = list(rows)
+    return {name: [row[name] for row in rows] for name in TABLES[table] if name not in ADDED}

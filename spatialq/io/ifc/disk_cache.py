@@ -37,7 +37,23 @@ PATH = "file_name"
 """The column that depends on where the model is: not kept."""
 
 
-def get(path: Path, geometry: Geometry) -> IfcModel | None:
+def digest_of(path: Path) -> str | None:
+    """Give the digest of a model's content, and of what decides how it is read.
+
+    None if there is no cache, or the file cannot be read.
+    """
+    if _folder() is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "blake2b")
+    except OSError:
+        return None
+    content.update(_reader())
+    return content.hexdigest()[: 2 * DIGEST]
+
+
+def get(digest: str, path: Path, geometry: Geometry) -> IfcModel | None:
     """Give the model of a file if it is in the cache.
 
     'none' is answered by a model with meshes, too.
@@ -45,7 +61,6 @@ def get(path: Path, geometry: Geometry) -> IfcModel | None:
     folder = _folder()
     if folder is None:
         return None
-    digest = _digest(path)
     for kept in (geometry,) if geometry != "none" else reversed(GEOMETRIES):
         file = folder / f"{digest}-{kept}{SUFFIX}"
         with contextlib.suppress(OSError, ValueError, KeyError, pa.ArrowException):
@@ -55,15 +70,18 @@ def get(path: Path, geometry: Geometry) -> IfcModel | None:
     return None
 
 
-def put(path: Path, model: IfcModel) -> None:
-    """Keep a model, unless it depends on how busy the machine was."""
+def put(digest: str, model: IfcModel) -> None:
+    """Keep a model, unless it depends on how busy the machine was.
+
+    The digest is of the file before it was read, and the file must not have changed since.
+    """
     folder = _folder()
     if folder is None or not model.is_repeatable:
         return
     # A full or broken disk only costs the cache.
     with contextlib.suppress(OSError):
         packed = _packed(model)
-        target = folder / f"{_digest(path)}-{model.geometry}{SUFFIX}"
+        target = folder / f"{digest}-{model.geometry}{SUFFIX}"
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as partial:
             try:
                 for part in packed:
@@ -89,14 +107,6 @@ def _folder() -> Path | None:
     except OSError:
         return None
     return folder
-
-
-def _digest(path: Path) -> str:
-    """Give the digest of a model's content, and of what decides how it is read."""
-    with path.open("rb") as file:
-        content = hashlib.file_digest(file, "blake2b")
-    content.update(_reader())
-    return content.hexdigest()[: 2 * DIGEST]
 
 
 @cache

@@ -18,15 +18,25 @@ def attribute(entity: Any, name: str) -> Any:
     return entity.get_argument(entity.get_argument_index(name))
 
 
-def entities(value: Any) -> tuple[Any, ...]:
-    """List the entities that an attribute holds: one, several or none; damaged ones hold others."""
-    parts = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(part for part in parts if hasattr(part, "is_a") and part.id())
+def entities(value: Any) -> list[Any]:
+    """List the entities in the value of an attribute, through lists and typed values."""
+    found = []
+    for part in value if isinstance(value, tuple) else (value,):
+        if isinstance(part, tuple):
+            found += entities(part)
+        elif hasattr(part, "is_a"):
+            if part.id():
+                found.append(part)
+            else:  # a typed value, such as IfcPropertySetDefinitionSet
+                found += entities(part.get_argument(0))
+    return found
 
 
 def text(value: Any) -> str | None:
-    """Give an attribute that should be text as text."""
-    return value if value is None or isinstance(value, str) else str(value)
+    """Give an attribute that is text; damaged files have numbers or entities in its place."""
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, (int, float)) else None
 
 
 def number(value: Any) -> float | None:
@@ -45,10 +55,10 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, tuple):
         return [plain(part) for part in value]
     if hasattr(value, "is_a"):
         if value.id() == 0:  # a typed value, such as IfcLabel('A')
             return plain(value.get_argument(0))
-        return attribute(value, "Name") or value.is_a()
+        return text(attribute(value, "Name")) or value.is_a()
     return str(value)

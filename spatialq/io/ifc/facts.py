@@ -6,14 +6,14 @@ list a column, which travel as JSON.
 
 from typing import Any
 
-from spatialq.io.ifc.attributes import Layouts
 from spatialq.io.ifc.classifications import read_classifications
-from spatialq.io.ifc.materials import material_table, read_materials
+from spatialq.io.ifc.columns import by_column
+from spatialq.io.ifc.layouts import Layouts
+from spatialq.io.ifc.materials import material_names, read_materials
 from spatialq.io.ifc.objects import read_objects
 from spatialq.io.ifc.project import georeference, project
 from spatialq.io.ifc.properties import PropertyReader
 from spatialq.io.ifc.relations import read_relations
-from spatialq.io.ifc.units import metres, unit_name
 
 
 def describe(model: Any) -> dict[str, Any]:
@@ -35,29 +35,30 @@ def describe(model: Any) -> dict[str, Any]:
     """
     layouts = Layouts(model.schema_identifier)
     relations = read_relations(model, layouts)
-    types = {step_id: model.by_id(kind) for step_id, kind in relations.types.items()}
-    reader = PropertyReader(model, types)
-    length = reader.units.get("LENGTHUNIT")
+    reader = PropertyReader(model, relations.types)
+    place = georeference(model, reader)
+    about = project(model, reader.units.get("LENGTHUNIT"), place)
+    metres = about["length_unit_metres"] or 1.0
     objects = read_objects(
         model,
         layouts,
         relations,
-        materials=read_materials(model),
-        metres=metres(length) or 1.0,
+        materials=material_names(model),
+        metres=metres,
     )
     return {
-        "schema": model.schema_identifier,
+        "schema": about["ifc_schema"],
         "entities": len(model.entity_names()),
-        "length_unit": unit_name(length) if length is not None else None,
-        "length_unit_metres": metres(length),
-        "georeference": georeference(model, reader),
+        "length_unit": about["length_unit"],
+        "length_unit_metres": about["length_unit_metres"],
+        "georeference": place,
         "products": [row for row, drawn in enumerate(objects["has_geometry"]) if drawn],
         "properties": reader.packed(),
         "tables": {
             "objects": objects,
             "relations": relations.columns,
-            "materials": material_table(model, types, metres(length)),
-            "classifications": read_classifications(model, types),
-            "models": project(model, reader),
+            "materials": read_materials(model, relations.types, metres),
+            "classifications": read_classifications(model, relations.types),
+            "models": by_column("models", [about]),
         },
     }

@@ -23,6 +23,7 @@ MAX_RATIO = 400
 """STEP text shrinks to a tenth, very regular text to a fiftieth; a bomb to a thousandth."""
 
 END_MARK = re.compile(rb"END-ISO-10303-21\s*;")
+NOT_ASCII = re.compile(rb"[\x80-\xff]")
 ENTITY = re.compile(rb"^[ \t]*#\d+[ \t]*=", re.MULTILINE)
 
 
@@ -69,7 +70,7 @@ def checked(path: Path) -> Iterator[StepFile]:
             copy.write_bytes(path.read_bytes().removeprefix(BYTE_ORDER_MARK))
             step = check_step(copy, path)
             warning = "the file begins with a UTF-8 byte order mark, which STEP forbids; ignored"
-            yield StepFile(step.path, step.entities, (warning,))
+            yield StepFile(step.path, step.entities, (*step.warnings, warning))
     else:
         yield check_step(path, path)
 
@@ -136,4 +137,9 @@ def check_step(step: Path, path: Path) -> StepFile:
                 f"cut off: the end mark END-ISO-10303-21; is missing after {entities:,} entities"
             )
             raise FileError.of(READER, path, reason)
-    return StepFile(step, entities)
+        is_ascii = NOT_ASCII.search(text) is None
+    warning = (
+        "texts have characters that STEP demands to be encoded, as \\X2\\00FC\\X0\\; IfcOpenShell "
+        "leaves them out"
+    )
+    return StepFile(step, entities, () if is_ascii else (warning,))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from spatialq.io.ifc.columns import MATERIALS
+from spatialq.io.ifc.columns import MATERIALS, Columns, by_column
 from spatialq.io.ifc.entities import attribute, entities, number, plain, text
 
 Part = dict[str, Any]
@@ -25,7 +25,7 @@ SINGLE = {
 }
 
 
-def read_materials(model: Any) -> dict[int, str]:
+def material_names(model: Any) -> dict[int, str]:
     """Name the materials of each object and type: layers, profiles, constituents by comma."""
     found: dict[int, str] = {}
     names: dict[int, str] = {}
@@ -41,39 +41,33 @@ def read_materials(model: Any) -> dict[int, str]:
     return found
 
 
-def material_table(
-    model: Any, types: dict[int, Any], length_unit_metres: float | None
-) -> dict[str, list[Any]]:
+def read_materials(model: Any, types: dict[int, int], metres: float) -> Columns:
     """Give the parts that objects and types are made of, as columns.
 
     Parameters
     ----------
     model : ifcopenshell.file
-    types : dict from int to entity
+    types : dict from int to int
         The type of each typed object, by step id; its materials count for the objects that have
         none of their own.
-    length_unit_metres : float or None
-        The file's unit of length; metres are assumed without one.
+    metres : float
+        The unit of length.
     """
-    names = [name for name in MATERIALS if name != "file_name"]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows = []
     materials = associated(model)
     parts: dict[int, list[Part]] = {}
     for owner in model.by_type("IfcObjectDefinition"):
         found, source = materials.get(owner.id()), "instance"
         if found is None and owner.id() in types:
-            found, source = materials.get(types[owner.id()].id()), "type"
-        rows = []
+            found, source = materials.get(types[owner.id()]), "type"
+        consists_of = []
         for material in found or ():
             if material.id() not in parts:
-                parts[material.id()] = list(parts_of(material, length_unit_metres or 1.0))
-            rows += parts[material.id()]
+                parts[material.id()] = list(parts_of(material, metres))
+            consists_of += parts[material.id()]
         whose = {"global_id": text(owner.get_argument(0)), "source": source}
-        for position, part in enumerate(rows, 1):
-            row = whose | part | {"position": position}
-            for name in names:
-                columns[name].append(row.get(name))
-    return columns
+        rows += [part | whose | {"position": n} for n, part in enumerate(consists_of, 1)]
+    return by_column("materials", rows)
 
 
 def associated(model: Any) -> dict[int, list[Any]]:
@@ -86,44 +80,44 @@ def associated(model: Any) -> dict[int, list[Any]]:
     return found
 
 
-def parts_of(definition: Any, unit: float) -> Iterator[Part]:
+def parts_of(definition: Any, metres: float) -> Iterator[Part]:
     """List the parts that a material definition of any class consists of.
 
     Parameters
     ----------
     definition : entity
         An IfcMaterialSelect.
-    unit : float
-        The unit of length in metres.
+    metres : float
+        The unit of length.
     """
     if definition.is_a("IfcMaterialLayerSetUsage"):
         usage = {
             "layer_direction": plain(attribute(definition, "LayerSetDirection")),
             "sense": plain(attribute(definition, "DirectionSense")),
-            "offset": length(attribute(definition, "OffsetFromReferenceLine"), unit),
+            "offset": length(attribute(definition, "OffsetFromReferenceLine"), metres),
         }
         for layers in entities(attribute(definition, "ForLayerSet")):
-            yield from (part | usage for part in _parts_of_set(layers, unit))
+            yield from (part | usage for part in _parts_of_set(layers, metres))
     elif definition.is_a().startswith("IfcMaterialProfileSetUsage"):
         for name in ("ForProfileSet", "ForProfileEndSet"):  # a tapering one has both
             for profiles in entities(attribute(definition, name)):
-                yield from _parts_of_set(profiles, unit)
+                yield from _parts_of_set(profiles, metres)
     else:
-        yield from _parts_of_set(definition, unit)
+        yield from _parts_of_set(definition, metres)
 
 
-def _parts_of_set(definition: Any, unit: float) -> Iterator[Part]:
+def _parts_of_set(definition: Any, metres: float) -> Iterator[Part]:
     for ifc_class, (kind, name, members) in SETS.items():
         if definition.is_a(ifc_class):
             set_name = text(attribute(definition, name))
             for member in entities(attribute(definition, members)):
-                yield _part(member, kind, unit) | {"set_name": set_name}
+                yield _part(member, kind, metres) | {"set_name": set_name}
     for ifc_class, kind in SINGLE.items():
         if definition.is_a(ifc_class):
-            yield _part(definition, kind, unit)
+            yield _part(definition, kind, metres)
 
 
-def _part(member: Any, kind: str, unit: float) -> Part:
+def _part(member: Any, kind: str, metres: float) -> Part:
     """Describe a layer, profile, constituent or material."""
     if member.is_a("IfcMaterial"):
         name, material, profile = None, member, None
@@ -133,18 +127,18 @@ def _part(member: Any, kind: str, unit: float) -> Part:
             next(iter(entities(attribute(member, each))), None) for each in ("Material", "Profile")
         )
     categories = (text(attribute(each, "Category")) for each in (member, material) if each)
-    return {
+    return dict.fromkeys(MATERIALS) | {
         "kind": kind,
         "name": name,
         "material": text(attribute(material, "Name")) if material else None,
         "category": next(filter(None, categories), None),
-        "thickness": length(attribute(member, "LayerThickness"), unit),
+        "thickness": length(attribute(member, "LayerThickness"), metres),
         "fraction": number(attribute(member, "Fraction")),
         "profile": text(attribute(profile, "ProfileName")) if profile else None,
     }
 
 
-def length(value: Any, unit: float) -> float | None:
+def length(value: Any, metres: float) -> float | None:
     """Give a length of the file in metres."""
     found = number(value)
-    return None if found is None else found * unit
+    return None if found is None else found * metres

@@ -14,11 +14,11 @@ from spatialq.io.ifc import columns, shapes
 from spatialq.io.ifc import tables as ifc_tables
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.ifc.guard import READER, StepFile, checked
-from spatialq.io.ifc.process import Progress, Run, Session, WorkerError
+from spatialq.io.ifc.process import MAX_SECONDS, Progress, Run, Session, WorkerError
 from spatialq.io.ifc.property_table import property_table, property_texts
 
 PRODUCT_SECONDS = 60.0
-MAX_LOST = 0.5
+MIN_PARSED = 0.5
 """A file of which a smaller share of the entities could be parsed is rejected."""
 
 DRAWN = ("IfcAnnotation", "IfcGrid", "IfcAlignment", "IfcReferent", "IfcVirtual", "IfcPort")
@@ -101,7 +101,7 @@ def read_model(
         'auto' takes the meshes of `ifclite-geom` where they are as good as those of IfcOpenShell,
         10 to 100 times faster; 'exact' takes IfcOpenShell for all; 'none' reads no meshes, and
         there is no table `elements`.
-    product_seconds : float, > 0
+    product_seconds : float, > 0, <= 1,000,000
         How long one product's mesh may take; parsing may take ten times as long.
     workers : int, optional
         How many processes may share the work; the number of cores when left out.
@@ -130,8 +130,10 @@ def read_model(
     if geometry not in columns.GEOMETRIES:
         message = f"{READER}: geometry must be 'auto', 'exact' or 'none', got {geometry!r}"
         raise ValueError(message)
-    if not product_seconds > 0:
-        message = f"{READER}: product_seconds must be > 0, got {product_seconds}"
+    if not 0 < product_seconds <= MAX_SECONDS:
+        message = (
+            f"{READER}: product_seconds must be > 0 and <= {MAX_SECONDS:,}, got {product_seconds}"
+        )
         raise ValueError(message)
     if workers is not None and workers < 1:
         message = f"{READER}: workers must be at least 1, got {workers}"
@@ -152,6 +154,19 @@ def read_model(
     return assemble(path, step, run, geometry=geometry)
 
 
+def require_meshes(reader: str, geometry: Geometry) -> None:
+    """Reject a reading without meshes where they are what is read for.
+
+    Raises
+    ------
+    ValueError
+        If `geometry` is 'none'.
+    """
+    if geometry == "none":
+        message = f"{reader}: geometry must be 'auto' or 'exact', got 'none'"
+        raise ValueError(message)
+
+
 def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> IfcModel:
     """Make the tables of what the workers gave.
 
@@ -166,15 +181,15 @@ def assemble(path: Path, step: StepFile, run: Run, *, geometry: Geometry) -> Ifc
     texts = property_texts(facts["properties"])
     for products in (facts["products"], facts["tables"]["objects"]):
         products["properties"] = [texts.get(step_id, "{}") for step_id in products["step_id"]]
-    (true_north,) = facts["tables"]["models"]["true_north"]
-    facts["products"]["true_north"] = [true_north] * len(facts["products"]["step_id"])
     tables = {"properties": property_table(facts["properties"], name)}
     failures = dict(run.failures)
     if geometry != "none":
         exact, unusable = shapes.measured(run.meshes, shapes.EXACT)
         failures |= unusable
+        (true_north,) = facts["tables"]["models"]["true_north"]
+        of_model = {"true_north": true_north, "ifc_schema": facts["schema"], "file_name": name}
         tables["elements"] = ifc_tables.elements(
-            facts["products"], run.shapes.followed_by(exact), facts["schema"], name
+            facts["products"], run.shapes.followed_by(exact), of_model
         )
     for table, lists in facts["tables"].items():
         tables[table] = ifc_tables.table(table, lists, name)
@@ -206,7 +221,7 @@ def file_warnings(path: Path, step: StepFile, run: Run) -> list[str]:
     parsed = facts["entities"]
     if parsed < step.entities:
         lost = f"{parsed:,} of {step.entities:,} entities could be parsed"
-        if parsed < MAX_LOST * step.entities:
+        if parsed < MIN_PARSED * step.entities:
             raise FileError.of(READER, path, f"only {lost}: the file is damaged")
         notes.append(f"only {lost}: the others are damaged or have the number of another one")
     if facts["parse_errors"]:

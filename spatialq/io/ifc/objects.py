@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from spatialq.io.ifc.attributes import AttributeReader, Layouts, text
-from spatialq.io.ifc.columns import OBJECTS
-from spatialq.io.ifc.relations import Columns, Relations
-
-DERIVED = ("properties", "file_name")
-"""Columns of the table of objects that are filled in the parent process."""
+from spatialq.io.ifc.attributes import AttributeReader
+from spatialq.io.ifc.columns import Columns, by_column
+from spatialq.io.ifc.entities import text
+from spatialq.io.ifc.layouts import Layouts
+from spatialq.io.ifc.relations import Relations
 
 USER_DEFINED = ("ObjectType", "ElementType", "ProcessType", "ResourceType")
 """What says the type of a USERDEFINED object or type; each class has one of them at most."""
@@ -43,7 +42,7 @@ def read_objects(
     Returns
     -------
     dict of lists
-        The columns of the table of objects, without `DERIVED`.
+        The columns of the table of objects, without `spatialq.io.ifc.columns.ADDED`.
     """
     objects = model.by_type("IfcObjectDefinition")
     storeys = below(objects, ("IfcBuildingStorey",), layouts, relations)
@@ -85,7 +84,7 @@ def read_objects(
                 "step_id": step_id,
             }
         )
-    return {name: [row[name] for row in rows] for name in OBJECTS if name not in DERIVED}
+    return by_column("objects", rows)
 
 
 class PredefinedTypes:
@@ -135,9 +134,8 @@ def below(
     parts = defaultdict(list)
     for part, whole in (relations.parents | relations.containers).items():
         parts[whole].append(part)
-    tops = {
-        each.id() for each in objects if not layouts[each.is_a()].lineage.isdisjoint(ifc_classes)
-    }
+    wanted = set(ifc_classes)
+    tops = {each.id() for each in objects if not wanted.isdisjoint(layouts[each.is_a()].lineage)}
     found: dict[int, int] = {}
     pending = deque((top, top) for top in tops)
     while pending:

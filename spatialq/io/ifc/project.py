@@ -9,18 +9,25 @@ from spatialq.io.ifc.properties import PropertyReader
 from spatialq.io.ifc.units import metres, unit_name
 
 
-def project(model: Any, reader: PropertyReader) -> dict[str, list[Any]]:
-    """Describe the model itself: the one row of the table of models, as columns."""
-    length = reader.units.get("LENGTHUNIT")
-    row = {
-        "name": next((text(project.Name) for project in model.by_type("IfcProject")), None),
+def project(model: Any, length: Any, place: dict[str, Any] | None) -> dict[str, Any]:
+    """Describe the model itself: the one row of the table of models.
+
+    Parameters
+    ----------
+    model : ifcopenshell.file
+    length : entity or None
+        The project's unit of length.
+    place : dict or None
+        See `georeference`.
+    """
+    return {
+        "name": next((text(each.Name) for each in model.by_type("IfcProject")), None),
         "ifc_schema": model.schema_identifier,
         "length_unit": unit_name(length) if length is not None else None,
         "length_unit_metres": metres(length),
         "true_north": true_north(model),
-        **(georeference(model, reader) or dict.fromkeys(GEOREFERENCE)),
+        **(place or dict.fromkeys(GEOREFERENCE)),
     }
-    return {name: [value] for name, value in row.items()}
 
 
 def true_north(model: Any) -> float | None:

@@ -34,11 +34,11 @@ class PropertyReader:
     Parameters
     ----------
     model : ifcopenshell.file
-    types : dict from int to entity
+    types : dict from int to int
         The type of each typed object, by step id.
     """
 
-    def __init__(self, model: Any, types: dict[int, Any]) -> None:
+    def __init__(self, model: Any, types: dict[int, int]) -> None:
         self.model = model
         self.types = types
         self.units = project_units(model)
@@ -99,8 +99,7 @@ class PropertyReader:
     def _group(self, step_id: int) -> int:
         """Find the sets that hold for an object, its own and those of its type."""
         own = tuple(self._attached.get(step_id, ()))
-        kind = self.types.get(step_id)
-        inherited = () if kind is None else tuple(self._attached.get(kind.id(), ()))
+        inherited = tuple(self._attached.get(self.types.get(step_id, 0), ()))
         key = own, inherited
         if key not in self._group_at:
             by_name, of_type = self._by_name(own), self._by_name(inherited)
@@ -137,9 +136,7 @@ class PropertyReader:
         return len(self._sets["pset"]) - 1
 
     def _read_sets(self, definitions: Any) -> list[int]:
-        """Read one set, several, or what IFC4 wraps: an IfcPropertySetDefinitionSet."""
-        if hasattr(definitions, "is_a") and not definitions.id():
-            definitions = definitions.get_argument(0)
+        """Read one set or several."""
         sets = (self._read_set(each) for each in entities(definitions))
         return [at for at in sets if at is not None]
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spatialq.io.ifc.attributes import Layouts, text
-from spatialq.io.ifc.columns import RELATIONS as COLUMNS
+from spatialq.io.ifc.columns import ADDED, RELATIONS, Columns
+from spatialq.io.ifc.entities import entities, text
+from spatialq.io.ifc.layouts import Layouts
 
-Columns = dict[str, list[Any]]
-
-RELATIONS: tuple[tuple[str, str, str | None, str], ...] = (
+RULES: tuple[tuple[str, str, str | None, str], ...] = (
     ("IfcRelContainedInSpatialStructure", "RelatedElements", "RelatingStructure", "contained_in"),
     ("IfcRelReferencedInSpatialStructure", "RelatedElements", "RelatingStructure", "referenced_in"),
     ("IfcRelAggregates", "RelatedObjects", "RelatingObject", "aggregates"),
@@ -161,7 +160,7 @@ def read_relations(model: Any, layouts: Layouts) -> Relations:
         if kind in above and child is not None and parent is not None:
             # Broken files give several: the first one counts.
             above[kind].setdefault(child, parent)
-    names = [name for name in COLUMNS if name != "file_name"]
+    names = [name for name in RELATIONS if name not in ADDED]
     lists = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
     return Relations(
         columns=dict(zip(names, lists, strict=True)),
@@ -184,7 +183,7 @@ def pairs(model: Any, labels: "Labels") -> Iterator[Pair]:
     """
     layouts = labels.layouts
     known = set()
-    for ifc_class, child_attribute, parent_attribute, rule_kind in RELATIONS:
+    for ifc_class, child_attribute, parent_attribute, rule_kind in RULES:
         if ifc_class not in layouts:
             continue
         at = layouts[ifc_class].at
@@ -222,15 +221,10 @@ class Labels(dict[int, Label]):
         self.layouts = layouts
 
     def add(self, value: Any) -> list[int]:
-        """Add the entities in an attribute: one, several, none, or some in a typed value."""
+        """Add the entities in the value of an attribute, and give their step ids."""
         found = []
-        for entity in value if isinstance(value, tuple) else (value,):
-            if not hasattr(entity, "is_a"):
-                continue
+        for entity in entities(value):
             step_id = entity.id()
-            if not step_id:  # IFC4 allows a set of property sets where one is expected
-                found += self.add(entity.get_argument(0))
-                continue
             if step_id not in self:
                 self[step_id] = self._label(entity)
             found.append(step_id)

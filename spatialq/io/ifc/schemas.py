@@ -4,19 +4,19 @@ From `schemas.json`, without IfcOpenShell, which takes a third of a second to im
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 RENAMED = {
     "IfcBuildingElement": "IfcBuiltElement",
     "IfcBuildingElementType": "IfcBuiltElementType",
 }
 """Classes that IFC4X3 has under another name."""
-TWINS = {**RENAMED, **{new: old for old, new in RENAMED.items()}}
+
+OTHER_NAMES = RENAMED | {new: old for old, new in RENAMED.items()}
 
 
 @dataclass(frozen=True)
@@ -76,38 +76,20 @@ def schemas() -> dict[str, Schema]:
     }
 
 
-class LineageRow(NamedTuple):
-    """A class, and itself or one of its supertypes."""
-
-    ifc_class: str
-    supertype: str
-    ifc_schema: str
-
-
-def lineage() -> list[LineageRow]:
-    """List every class with itself and all of its supertypes, by schema."""
+def lineage() -> list[tuple[str, ...]]:
+    """List every class with itself and all of its supertypes: the rows of `columns.LINEAGE`."""
     return [
-        LineageRow(ifc_class, supertype, name)
+        (ifc_class, supertype, name)
         for name, schema in schemas().items()
         for ifc_class in schema
         for supertype in schema.lineage(ifc_class)
     ]
 
 
-class InverseRow(NamedTuple):
-    """An inverse attribute, with the class that declares it."""
-
-    ifc_schema: str
-    ifc_class: str
-    inverse_attribute: str
-    relation_class: str
-    relation_attribute: str
-
-
-def inverse_attributes() -> list[InverseRow]:
-    """List the inverse attributes of all classes, each where it is declared."""
+def inverse_attributes() -> list[tuple[str, ...]]:
+    """List the inverse attributes of all classes: the rows of `columns.INVERSE_ATTRIBUTES`."""
     return [
-        InverseRow(name, ifc_class, attribute, *forward)
+        (name, ifc_class, attribute, *forward)
         for name, schema in schemas().items()
         for ifc_class, declared in schema.items()
         for attribute, forward in declared.inverse.items()
@@ -134,7 +116,7 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
         If no schema has such a class, or there is no such schema; with the near names.
     """
     top = known_class("is_a", "supertype", supertype)
-    names = {top, TWINS.get(top, top)}
+    names = {top, OTHER_NAMES.get(top, top)}
     anywhere = frozenset[str]().union(
         *(schema.subtypes[name] for schema in schemas().values() for name in names & schema.keys())
     )
@@ -175,8 +157,7 @@ def known_class(caller: str, argument: str, name: str) -> str:
     """
     known = class_names()
     if name.lower() not in known:
-        near = [known[each] for each in near_names(name.lower(), known)]
-        hint = f"near names are {', '.join(near)}" if near else "such as 'IfcWall'"
+        hint = near_names(name.lower(), known, "such as 'IfcWall'")
         message = (
             f"{caller}: {argument} must be a class of {', '.join(schemas())}, got {name!r}; {hint}"
         )
@@ -199,6 +180,18 @@ def known_schema(caller: str, name: str) -> str:
     return found[0]
 
 
-def near_names(name: str, known: Collection[str]) -> list[str]:
-    """Give those of the known names that someone who wrote `name` may have meant."""
-    return get_close_matches(name, known, n=3)
+def near_names(name: str, known: Mapping[str, str] | Collection[str], otherwise: str) -> str:
+    """Say which known names someone who wrote `name` may have meant, else something else.
+
+    Parameters
+    ----------
+    name : str
+    known : collection of str, or mapping from str to str
+        What is compared, and how each is written where that differs.
+    otherwise : str
+        What to say where no name is near.
+    """
+    near = get_close_matches(name, known)
+    if isinstance(known, Mapping):
+        near = [known[each] for each in near]
+    return f"near names are {', '.join(near)}" if near else otherwise

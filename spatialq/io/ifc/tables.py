@@ -32,9 +32,7 @@ def products(objects: dict[str, list[Any]], rows: list[int]) -> dict[str, list[A
     return {name: [objects[name][row] for row in rows] for name in names}
 
 
-def elements(
-    products: dict[str, list[Any]], shapes: Shapes, ifc_schema: str, file_name: str
-) -> pa.Table:
+def elements(products: dict[str, list[Any]], shapes: Shapes, of_model: dict[str, Any]) -> pa.Table:
     """Make the table of elements.
 
     Parameters
@@ -43,7 +41,8 @@ def elements(
         The attributes of all products with a representation.
     shapes : Shapes
         Those of some of them, in any order.
-    ifc_schema, file_name : str
+    of_model : dict
+        The columns that are the same for all elements: `true_north`, `ifc_schema`, `file_name`.
 
     Returns
     -------
@@ -56,10 +55,8 @@ def elements(
     shapes = shapes.take(order)
     measures = shapes.measures
     found = {
-        **{
-            name: [products[name][row] for row in rows[order].tolist()]
-            for name in (*TEXT, "true_north")
-        },
+        **{name: [products[name][row] for row in rows[order].tolist()] for name in TEXT},
+        **{name: [value] * len(rows) for name, value in of_model.items()},
         **dict(zip(BOX, (*measures.low.T, *measures.high.T), strict=True)),
         "mesh": mesh_array(shapes.meshes),
         "mesh_source": shapes.sources,
@@ -67,9 +64,7 @@ def elements(
         "component_count": measures.component_count.astype(np.int32),
         "volume": pa.array(measures.volume, mask=~measures.is_closed),
         "area": measures.area,
-        "ifc_schema": [ifc_schema] * len(rows),
         "step_id": shapes.step_ids,
-        "file_name": [file_name] * len(rows),
     }
     arrays = [pa.array(found[name], ELEMENTS.field(name).type) for name in ELEMENTS.names]
     return pa.table(arrays, schema=ELEMENTS)
