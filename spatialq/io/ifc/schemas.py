@@ -1,6 +1,7 @@
 """The classes of the IFC schemas: what is a subtype of what, and what classes declare.
 
-From `schemas.json`, without IfcOpenShell, which takes a third of a second to import.
+From `schemas.json`, and `schemas_property_sets.json` for the standard property sets, without
+IfcOpenShell, which takes a third of a second to import.
 """
 
 import json
@@ -74,6 +75,17 @@ def schemas() -> dict[str, Schema]:
         )
         for name, classes in json.loads(text).items()
     }
+
+
+@cache
+def property_sets() -> dict[str, list[str]]:
+    """Read the names of buildingSMART's property and quantity sets, and of their properties.
+
+    The sets of all schemas together: a rule for models of one schema is no error in another one.
+    """
+    path = Path(__file__).with_name("schemas_property_sets.json")
+    found: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 class LineageRow(NamedTuple):
@@ -163,6 +175,18 @@ def object_attributes() -> frozenset[str]:
         for above in schema.lineage(ifc_class)
         for attribute in schema[above].attributes
     )
+
+
+@cache
+def inverse_of_objects() -> dict[str, list[str]]:
+    """Give the inverse attributes of objects and types, each with its classes of relationships."""
+    found: dict[str, set[str]] = {}
+    for schema in schemas().values():
+        objects = subtypes("IfcObjectDefinition") & schema.keys()
+        for ifc_class in {above for name in objects for above in schema.lineage(name)}:
+            for attribute, (relation, _) in schema[ifc_class].inverse.items():
+                found.setdefault(attribute, set()).add(relation)
+    return {attribute: sorted(relations) for attribute, relations in found.items()}
 
 
 def known_class(caller: str, argument: str, name: str) -> str:
