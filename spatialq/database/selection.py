@@ -9,9 +9,7 @@ if TYPE_CHECKING:
 SELECTOR = re.compile(r"\s*!?\s*(?:(?i:ifc[a-z])\w*|[0-3][A-Za-z0-9_$]{21}(?![\w$]))")
 """How a selector begins: with a class or a GlobalId, perhaps after `!`. No column is called so.
 
-A class in any case: the error then says how it is written."""
-
-
+A class in any case is meant as one: the error of the selector says how it is written."""
 KIND = re.compile(r"^[\w ]+ Error: (?:Python exception .*? UDF: \w+: )?")
 """How the text of an error of DuckDB begins."""
 

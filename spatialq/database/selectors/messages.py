@@ -51,8 +51,8 @@ def unreadable(grammar: Any, text: str, error: Any) -> str:
         if signs == {"."} or (is_class and not word.startswith("Ifc")):
             at = _at(before[: found.start(1)])
             return f"{at} {word!r} is no class, attribute or filter; {_hint(word)}"
-        if is_class:  # it might be the name of a property set as well, which nobody means
-            names = [name for name in names if patterns[name] in "+,"]
+        if is_class:  # it might be the name of an attribute or a set as well, which nobody means
+            names = [name for name in names if patterns[name] in ("+", ",")]
     ends = f"it goes on with {rest[:SHOWN]!r}" if rest else "it ends"
     if before[-1:].isdigit() and rest[:1].isalpha():
         ends += "; a number is in the unit of the file and is written without a unit"
