@@ -255,6 +255,7 @@ def test_selectors_and_conditions_mean_the_same(world):
     [
         ("IfcWal", "clash: a: a class of the selector must be a class of "),
         ("IfcWall, Nme=x", "clash: a: no class of objects has an attribute 'Nme'; near names are "),
+        ("ifcwall", "clash: a: at line 1, column 1 of the selector 'ifcwall' is no class, attribu"),
         ("! IfcWall,", "clash: a: at line 1, column 11 of the selector "),
         ("ifc_clas = 'IfcWall'", 'not found in FROM clause! Candidate bindings: "ifc_class"'),
         ("is_a(ifc_class, 'IfcWal')", "is_a: supertype must be a class of "),
@@ -280,7 +281,7 @@ def test_what_is_not_understood_fails_before_a_model_is_read(tmp_path, monkeypat
 
 
 def test_unknown_properties_are_refused(tmp_path):
-    result = spatialq_command("clash", crossing(tmp_path, "one"), "--a", "IfcBeam, Pset_X.Y=1")
+    result = spatialq_command("clash", crossing(tmp_path, "one"), "--a", 'IfcBeam, "my set".Y=1')
     assert result.returncode == 1
-    said = "error: clash: a: no object of the model has a property set named 'Pset_X'; it has none"
-    assert result.stderr.strip() == said
+    said = "error: clash: a: neither the model nor the standard has a property set named 'my set'; "
+    assert result.stderr.strip() == f"{said}the model has none"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-SELECTOR = re.compile(r"\s*!?\s*(?:Ifc[A-Z]\w*|[0-3][A-Za-z0-9_$]{21}(?![\w$]))")
-"""How a selector begins: with a class or a GlobalId, perhaps after `!`. No column is called so."""
+SELECTOR = re.compile(r"\s*!?\s*(?:(?i:ifc[a-z])\w*|[0-3][A-Za-z0-9_$]{21}(?![\w$]))")
+"""How a selector begins: with a class or a GlobalId, perhaps after `!`. No column is called so.
 
-
+A class in any case is meant as one: the error of the selector says how it is written."""
 KIND = re.compile(r"^[\w ]+ Error: (?:Python exception .*? UDF: \w+: )?")
 """How the text of an error of DuckDB begins."""
 

@@ -2,11 +2,17 @@
 
 import ifcopenshell.ifcopenshell_wrapper as wrapper
 import pytest
+from ifcopenshell.util.pset import get_template
 
 import spatialq
 from spatialq.io.ifc import schema_generator
 from spatialq.io.ifc.schema_generator import SCHEMAS
-from spatialq.io.ifc.schemas import schemas
+from spatialq.io.ifc.schemas import (
+    inverse_of_objects,
+    object_attributes,
+    property_sets,
+    schemas,
+)
 
 
 def entities(schema):
@@ -31,6 +37,29 @@ def test_the_file_is_what_ifcopenshell_says():
     text = schema_generator.PATH.read_text(encoding="utf-8")
     assert text == schema_generator.generated(), "run `make generate`"
     assert tuple(schemas()) == SCHEMAS
+    text = schema_generator.PROPERTY_SETS_PATH.read_text(encoding="utf-8")
+    assert text == schema_generator.generated_property_sets(), "run `make generate`"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_property_sets(schema):
+    """As IfcOpenShell finds a set by its name, not in its list of all of them."""
+    templates = get_template(schema)
+    found = {name: templates.get_by_name(name) for name in property_sets()}
+    found = {name: template for name, template in found.items() if template}
+    assert len(found) > 300
+    assert len(found) == len(templates.get_applicable())
+    for name, template in found.items():
+        assert {each.Name for each in template.HasPropertyTemplates} <= set(property_sets()[name])
+    assert "FireRating" in property_sets()["Pset_DoorCommon"]
+    assert all(name.startswith(("Pset_", "Qto_")) for name in property_sets())
+
+
+def test_an_inverse_attribute_is_no_attribute():
+    inverse = inverse_of_objects()
+    assert inverse["HasOpenings"] == ["IfcRelVoidsElement"]
+    both = inverse.keys() & object_attributes()
+    assert both == set(), "selectors take these as attributes"
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)

@@ -14,9 +14,14 @@ LARGEST = 2**64
 """No whole number of a table is beyond it, so that a literal there need not be."""
 
 
+def pattern(regex: Regex) -> str:
+    """Write a regular expression that matches from the start of a text as RE2 reads it."""
+    return f"^(?-s:{regex.pattern})"
+
+
 def matches(text: str, regex: Regex) -> str:
     """Write whether a text matches from its start."""
-    return f"regexp_matches({text}, {literal(f'^(?-s:{regex.pattern})')})"
+    return f"regexp_matches({text}, {literal(pattern(regex))})"
 
 
 def text_compares(text: str, comparison: Comparison) -> str:

@@ -2,13 +2,16 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from spatialq.database.selectors.messages import unreadable
+from spatialq.functions.sql_text import literal
 
 OPERATORS = {
     "equals": "=",
@@ -19,18 +22,7 @@ OPERATORS = {
     "contains": "*=",
 }
 SPECIAL = {"null": None, "true": True, "false": False}
-
-EXPECTED = {
-    r"[0-3][a-zA-Z0-9_$]{21}": "a GlobalId",
-    r"Ifc\w+": "a class",
-    r"[A-Z]\w+": "an attribute",
-    r"[^,.=><*!\s]+": "a name or a value",
-    r"[^\/]+": "a regular expression",
-}
-"""What the grammar's patterns stand for; its other terminals are signs and words of their own."""
-SHOWN = 20
-"""Characters of a text that an error shows."""
-NAMED = {"ESCAPED_STRING": "a text in quotes", "SIGNED_DECIMAL": "a number"}
+ORDERS = ("<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True)
@@ -132,28 +124,10 @@ def _tree(caller: str, grammar: Any, text: str) -> Any:
     try:
         return grammar.parse(text)
     except UnexpectedInput as error:
-        lines = text.split("\n")
-        line, column, found = len(lines), len(lines[-1]) + 1, "it ends"
-        if error.line > 0 and error.column > 0:  # neither is known of the end
-            line, column = error.line, error.column
-            found = f"it goes on with {lines[line - 1][column - 1 :][:SHOWN]!r}"
-        names = getattr(error, "allowed", None) or getattr(error, "expected", None) or ()
-        message = (
-            f"{caller}: at line {line}, column {column} of the selector "
-            f"{_expected(grammar, names)} must follow, but {found}"
-        )
+        message = f"{caller}: {unreadable(grammar, text, error)}"
     except LarkError as error:
         message = f"{caller}: the selector {text!r} cannot be read: {error}"
     raise ValueError(message) from None
-
-
-def _expected(grammar: Any, names: Iterable[str]) -> str:
-    """Say what terminals of a grammar are, those in words first."""
-    patterns = {terminal.name: terminal.pattern.value for terminal in grammar.terminals}
-    known = {name: NAMED.get(name) or EXPECTED.get(patterns[name]) for name in names}
-    words = sorted({word for word in known.values() if word})
-    signs = sorted({patterns[name] for name in names if not known[name]})
-    return " or ".join([*words, *signs]) or "nothing"
 
 
 def _facet(caller: str, tree: Any) -> Facet:
@@ -175,7 +149,30 @@ def _facet(caller: str, tree: Any) -> Facet:
 
 def _comparison(caller: str, operator: Any, value: Any) -> Comparison:
     sign = OPERATORS[operator.children[-1].data]
-    return Comparison(sign, _value(caller, value), negated=len(operator.children) == 2)
+    read = _value(caller, value)
+    if sign in ORDERS and not (isinstance(read, str) and is_number(read)):
+        match read:
+            case str():
+                shown = repr(read)
+            case Regex():
+                shown = f"/{read.pattern}/"
+            case _:
+                shown = literal(read).upper()
+        message = (
+            f"{caller}: {sign} compares with a number, which is in the unit of the file and is "
+            f"written without a unit, got {shown}"
+        )
+        raise ValueError(message)
+    return Comparison(sign, read, negated=len(operator.children) == 2)
+
+
+def is_number(text: str) -> bool:
+    """Say whether Python's float reads a text, and not as NaN."""
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return number == number
 
 
 def _value(caller: str, tree: Any) -> Any:

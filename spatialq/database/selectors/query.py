@@ -5,7 +5,7 @@ the others leave out those that do not compare. A part that begins with neither 
 products and types of products.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.database.model_tables import beside_elements, beside_objects
+from spatialq.database.selectors import standard
 from spatialq.database.selectors.comparison import (
     json_compares,
     matches,
@@ -59,9 +60,11 @@ ABOVE = {
     "space": "IfcSpace",
 }
 """Keys of a query that lead to the nearest object of a class above an object."""
+KEYS = ("type", "container", "parent", *ABOVE)
+"""Keys of a query that lead to another object."""
 SUPPORTED = (
     "an attribute, a property as Set.Property, class, predefined_type or id, each also behind "
-    f"type, container, parent, {', '.join(ABOVE)}; material.Name, materials.Name, group.Name, "
+    f"{', '.join(KEYS)}; material.Name, materials.Name, group.Name, "
     "classification.Name and classification.Identification"
 )
 
@@ -110,6 +113,7 @@ class Writer:
     def __init__(self, caller: str, objects: str) -> None:
         self.caller = caller
         self.objects = objects
+        self.classes: list[str] = []
         self.columns: dict[str, str] = {}
         self.tables: dict[str, str] = {}
         self.checks: dict[str, None] = {}
@@ -166,6 +170,7 @@ class Writer:
                 return f"coalesce(o.global_id = {literal(global_id)}, false)"
             case Entity(ifc_class):
                 known = schemas.known_class(self.caller, "a class of the selector", ifc_class)
+                self.classes.append(known)
                 return self._is_a(known)
             case Attribute(name, comparison):
                 return self._attribute("o", name, comparison)
@@ -205,12 +210,29 @@ class Writer:
         known = schemas.object_attributes()
         if name in UNREADABLE:
             message = f"{self.caller}: the attribute {name} has no value to compare with"
-        elif name not in known:
-            hint = schemas.near_names(name, known, "such as Name or Tag")
-            message = f"{self.caller}: no class of objects has an attribute {name!r}; {hint}"
-        else:
+        elif name in known:
             return
+        elif relations := schemas.inverse_of_objects().get(name):
+            message = (
+                f"{self.caller}: {name} is an inverse attribute, which has no value to compare "
+                f"with; the table relations has its rows of {' and '.join(relations)}"
+            )
+        else:
+            hint = self._property_hint(name, schemas.near_names(name, known))
+            message = f"{self.caller}: no class of objects has an attribute {name!r}; {hint}"
         raise ValueError(message)
+
+    def _property_hint(self, name: str, near: Sequence[str]) -> str:
+        """Say what an unknown attribute may be: a property, or one of the near attributes."""
+        if name in schemas.property_sets():
+            return f"a property of the set is written {name}.Property"
+        written = f"a property is written Set.Property, or /.*/.{name} for any set"
+        if sets := standard.sets_with(name):
+            # those of the classes of the selector first, as Pset_DoorCommon of IfcDoor
+            classes = [name.removeprefix("Ifc") for name in self.classes]
+            best = min(sets, key=lambda pset: not any(name in pset for name in classes))
+            return f"{written}, such as {best}.{name}"
+        return f"near names are {', '.join(near)}" if near else written
 
     def _property(self, of: str, pset: Name, prop: Name, comparison: Comparison) -> str:
         """Write whether a property compares: the first one that the names mean."""
@@ -218,7 +240,9 @@ class Writer:
         return json_compares(self._column(of, _property_value(pset, prop)), comparison)
 
     def _require_property(self, pset: Name, prop: Name) -> None:
-        """Have the query fail where no object has such a property."""
+        """Have the query fail where no object has such a property, and no standard set."""
+        if standard.has_property(pset, prop):
+            return
         properties = self._use("properties")
         is_set, is_property = _is("p.pset", pset), _is("p.property", prop)
         names = ", ".join(
@@ -330,7 +354,7 @@ class Writer:
                 return self._any_of("classifications", "global_id", "identification", comparison)
             case ("group", "Name"):
                 return self._any_of("relations", "child", "parent_name", comparison, OF_GROUPS)
-            case (str(key), _, *_) if key in ("type", "container", "parent", *ABOVE):
+            case (str(key), _, *_) if key in KEYS:
                 rows = (
                     f"SELECT (s.file_name, s.global_id) FROM {self._led(key)} AS s "
                     "JOIN o AS n ON n.file_name = s.file_name AND n.global_id = s.place"
@@ -466,14 +490,24 @@ def unknown_property(*columns: Any) -> pa.Array:
     Raises
     ------
     ValueError
-        Always: it names the near property sets, or the near properties of the set.
+        Always: it names the near property sets, or the near properties of the set, those of the
+        model before the standard ones.
     """
     (caller, pset, prop, psets, properties) = (column.to_pylist()[0] for column in columns)
-    if properties:
-        what, name, known = f"property of {pset}", prop, properties
+    sets = schemas.property_sets()
+    of_model: Collection[str | None] = psets or []
+    of_standard: Collection[str] = sets
+    what, name = "property set", pset
+    if properties or pset in sets:
+        of_model, of_standard = properties or [], sets.get(pset, [])
+        what, name = f"property of {pset}", prop
+    own = sorted(each for each in set(of_model) if each is not None)
+    near = [*schemas.near_names(name, own), *schemas.near_names(name, of_standard)]
+    if pset in KEYS:
+        hint = f'what belongs to the {pset} is written query:"{pset}.{prop}"'
+    elif near:
+        hint = f"near names are {', '.join(dict.fromkeys(near))}"
     else:
-        what, name, known = "property set", pset, psets or []
-    known = sorted(set(known) - {None})
-    hint = schemas.near_names(name, known, f"it has {', '.join(known[:SHOWN]) or 'none'}")
-    message = f"{caller}: no object of the model has a {what} named {name!r}; {hint}"
+        hint = f"the model has {', '.join(own[:SHOWN] or ['none'])}"
+    message = f"{caller}: neither the model nor the standard has a {what} named {name!r}; {hint}"
     raise ValueError(message)

@@ -1,6 +1,6 @@
-"""Writes `schemas.json`, what the project knows of the IFC schemas: `make generate`.
+"""Writes `schemas*.json`, what the project knows of the IFC schemas: `make generate`.
 
-It comes from IfcOpenShell, which takes a third of a second to import; the file takes milliseconds.
+It comes from IfcOpenShell, which takes a third of a second to import; the files take milliseconds.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 PATH = Path(__file__).with_name("schemas.json")
+PROPERTY_SETS_PATH = Path(__file__).with_name("schemas_property_sets.json")
 SCHEMAS = ("IFC2X3", "IFC4", "IFC4X3_ADD2")
 
 
@@ -56,12 +57,29 @@ def declared(entity: Any) -> dict[str, Any]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
+def generated_property_sets() -> str:
+    """Give the text of the file of property sets: a line for each set, with its properties.
+
+    The sets are those of buildingSMART for any of the schemas, Pset_* and Qto_*, from the
+    templates that IfcOpenShell has; a set of several schemas has the properties of all of them.
+    """
+    from ifcopenshell.util.pset import get_template
+
+    sets: dict[str, set[str]] = {}
+    for schema in SCHEMAS:
+        for template in get_template(schema).get_applicable():
+            properties = template.HasPropertyTemplates or ()
+            sets.setdefault(template.Name, set()).update(each.Name for each in properties)
+    lines = (f"{json.dumps(name)}: {json.dumps(sorted(sets[name]))}" for name in sorted(sets))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def main() -> None:
-    """Write the file where it differs."""
-    text = generated()
-    if not PATH.exists() or PATH.read_text(encoding="utf-8") != text:
-        PATH.write_text(text, encoding="utf-8")
-        sys.stdout.write(f"{PATH.name}\n")
+    """Write the files that differ."""
+    for path, text in ((PATH, generated()), (PROPERTY_SETS_PATH, generated_property_sets())):
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{path.name}\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """The classes of the IFC schemas: what is a subtype of what, and what classes declare.
 
-From `schemas.json`, without IfcOpenShell, which takes a third of a second to import.
+From `schemas.json`, and `schemas_property_sets.json` for the standard property sets, without
+IfcOpenShell, which takes a third of a second to import.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -74,6 +75,17 @@ def schemas() -> dict[str, Schema]:
         )
         for name, classes in json.loads(text).items()
     }
+
+
+@cache
+def property_sets() -> dict[str, list[str]]:
+    """Read the names of buildingSMART's property and quantity sets, and of their properties.
+
+    The sets of all schemas together: a rule for models of one schema is no error in another one.
+    """
+    path = Path(__file__).with_name("schemas_property_sets.json")
+    found: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def lineage() -> list[tuple[str, ...]]:
@@ -147,6 +159,18 @@ def object_attributes() -> frozenset[str]:
     )
 
 
+@cache
+def inverse_of_objects() -> dict[str, list[str]]:
+    """Give the inverse attributes of objects and types, each with its classes of relationships."""
+    found: dict[str, set[str]] = {}
+    for schema in schemas().values():
+        objects = subtypes("IfcObjectDefinition") & schema.keys()
+        for ifc_class in {above for name in objects for above in schema.lineage(name)}:
+            for attribute, (relation, _) in schema[ifc_class].inverse.items():
+                found.setdefault(attribute, set()).add(relation)
+    return {attribute: sorted(relations) for attribute, relations in found.items()}
+
+
 def known_class(caller: str, argument: str, name: str) -> str:
     """Give the name of a class as IFC writes it.
 
@@ -157,7 +181,8 @@ def known_class(caller: str, argument: str, name: str) -> str:
     """
     known = class_names()
     if name.lower() not in known:
-        hint = near_names(name.lower(), known, "such as 'IfcWall'")
+        near = [known[each] for each in near_names(name.lower(), known)]
+        hint = f"near names are {', '.join(near)}" if near else "such as 'IfcWall'"
         message = (
             f"{caller}: {argument} must be a class of {', '.join(schemas())}, got {name!r}; {hint}"
         )
@@ -180,18 +205,6 @@ def known_schema(caller: str, name: str) -> str:
     return found[0]
 
 
-def near_names(name: str, known: Mapping[str, str] | Collection[str], otherwise: str) -> str:
-    """Say which known names someone who wrote `name` may have meant, else something else.
-
-    Parameters
-    ----------
-    name : str
-    known : collection of str, or mapping from str to str
-        What is compared, and how each is written where that differs.
-    otherwise : str
-        What to say where no name is near.
-    """
-    near = get_close_matches(name, known)
-    if isinstance(known, Mapping):
-        near = [known[each] for each in near]
-    return f"near names are {', '.join(near)}" if near else otherwise
+def near_names(name: str, known: Collection[str]) -> list[str]:
+    """Give those of the known names that someone who wrote `name` may have meant."""
+    return get_close_matches(name, known, n=3)
