@@ -170,6 +170,7 @@ def _write_macros(path: Path, road: Road) -> None:
         with con:
             _create_functions(con, road_there)
             con.execute(_statements("macros", road))
+            con.execute("CHECKPOINT")  # closing does it, too, but ignores a full disk
         part.replace(path)
 
 
