@@ -98,6 +98,19 @@ def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
     assert con.sql("SELECT count(*) FROM elements").fetchall() == [(1,)]
 
 
+def test_a_model_without_meshes(con, tmp_path):
+    builder = Builder()
+    builder.boxes(2)
+    path = builder.write(tmp_path / "house.ifc")
+    spatialq.load(con, path, geometry="none")
+    assert con.sql("SELECT count(*) FROM elements").fetchall() == [(0,)]
+    assert con.sql("SELECT count(*) FROM objects WHERE has_geometry").fetchall() == [(2,)]
+    with pytest.raises(FileError, match="already; drop the tables first"):
+        spatialq.load(con, path)
+    with pytest.raises(ValueError, match="read_ifc: geometry must be 'auto' or 'exact'"):
+        spatialq.read_ifc(con, path, geometry="none")
+
+
 def test_another_crs_is_refused_and_nothing_is_left(con, tmp_path):
     spatialq.load(con, write_las(tmp_path / "a.las", 10), "t")
     other = write_las(tmp_path / "b.las", 10, crs="EPSG:25833")

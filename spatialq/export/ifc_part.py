@@ -258,8 +258,14 @@ def hosts(product: Entity) -> Iterator[Entity]:
                     yield from (*axis.PartOfU, *axis.PartOfV, *axis.PartOfW)
         placement = getattr(placement, "PlacementRelTo", None)
         if placed := getattr(placement, "PlacesObject", None):
-            yield placed[0]
+            # Several may share it; what they stand in is their host rather than one of them.
+            yield next((each for each in placed if is_spatial(each)), placed[0])
             return
+
+
+def is_spatial(product: Entity) -> bool:
+    """Whether a product is a site, building, storey, space or the like."""
+    return any(map(product.is_a, ("IfcSpatialStructureElement", "IfcSpatialElement")))
 
 
 def cut(value: Any, ids: set[int]) -> Any:

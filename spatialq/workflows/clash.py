@@ -158,6 +158,9 @@ def _read(
     from spatialq.io.ifc.cache import read_models
     from spatialq.io.ifc.model import require_meshes
 
+    if not paths:
+        message = f"{COMMAND}: models must be files or patterns, got none"
+        raise ValueError(message)
     found = (file for path in paths for file in find_files(COMMAND, path))
     # each once, however it is named
     files = list({file.resolve(): file for file in found}.values())

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from spatialq.errors import FileError
 from spatialq.io.ifc import cache, disk_cache
 from spatialq.io.ifc.cache import CACHE, read_models
 
@@ -82,6 +83,25 @@ def test_a_file_that_changes_is_read_again(walls, folder, reads):
     other.write(walls)
     assert again(walls).tables["elements"].num_rows == 2
     assert len(reads) == 2
+
+
+def test_a_file_that_changes_while_it_is_read_is_no_model(walls, folder, monkeypatch):
+    other = Builder()
+    other.boxes(2)
+    other = other.write(walls.with_name("other.ifc")).read_bytes()
+    read = cache.read_model
+
+    def read_while_it_changes(path, **options):
+        model = read(path, **options)
+        walls.write_bytes(other)
+        return model
+
+    monkeypatch.setattr(cache, "read_model", read_while_it_changes)
+    with pytest.raises(FileError, match="it changed while it was read"):
+        again(walls)
+    assert list(folder.iterdir()) == []
+    monkeypatch.setattr(cache, "read_model", read)
+    assert again(walls).tables["elements"].num_rows == 2
 
 
 def test_damaged_files_are_made_anew(walls, folder, reads):

@@ -40,7 +40,8 @@ def true_north(model: Any) -> float | None:
             ratios = list(map(number, attribute(direction, "DirectionRatios") or ()))
             x, y = ratios[:2] if len(ratios) >= 2 else (None, None)
             if x is not None and y is not None and (x or y):
-                return math.degrees(math.atan2(x, y))
+                # + 0.0: an x of -0.0 is no other direction than 0.0
+                return math.degrees(math.atan2(x + 0.0, y))
     return None
 
 
@@ -83,6 +84,6 @@ def georeference(model: Any, reader: PropertyReader) -> dict[str, Any] | None:
 def written_number(value: Any) -> float | None:
     """Give a number, which may be text in the property sets of IFC2x3 files."""
     try:
-        return float(value)
+        return number(float(value))
     except (TypeError, ValueError):
         return None

@@ -48,6 +48,7 @@ class PropertyReader:
         self._project_unit_at: dict[str, int | None] = {}
         self._values: dict[str, list[Any]] = {"property": [], "value": [], "unit": []}
         self._value_at: dict[int, int] = {}
+        self._parts_of: dict[int, dict[str, Any] | None] = {}
         self._sets: dict[str, list[Any]] = {"pset": [], "values": []}
         self._set_at: dict[int, int] = {}
         self._groups: dict[str, list[list[int]]] = {"own": [], "inherited": []}
@@ -222,8 +223,14 @@ class PropertyReader:
         """Read the parts of a complex property or quantity."""
         if depth == MAX_DEPTH:
             return None
-        parts = attribute(member, "HasProperties") or attribute(member, "HasQuantities") or ()
-        return {name_of(part): self._read(part, depth + 1)[0] for part in entities(parts)}
+        key = member.id()
+        if key not in self._parts_of:
+            self._parts_of[key] = None  # circles of damaged files end here
+            parts = attribute(member, "HasProperties") or attribute(member, "HasQuantities") or ()
+            self._parts_of[key] = {
+                name_of(part): self._read(part, depth + 1)[0] for part in entities(parts)
+            }
+        return self._parts_of[key]
 
     def _unit(self, unit: Any, measure: Any) -> int | None:
         """Give the number of a typed value's unit; without one of its own it is the project's."""
