@@ -439,6 +439,13 @@ def there_and_back(builder, offset):
     return box
 
 
+def turned(builder, axis):
+    """Give a box with a z-axis but no x-axis."""
+    box = builder.box((0, 0, 0), (1, 2, 3))
+    box.Position.Axis = make(builder, "IfcDirection", DirectionRatios=axis)
+    return box
+
+
 MADE_BY = {
     "flat cut": ("ifclite-geom", lambda b: cut_by_bounded_half_space(b, (0.3, 0.0, 1.0))),
     "steep cut": ("IfcOpenShell", lambda b: cut_by_bounded_half_space(b, (1.0, 0.0, 0.1))),
@@ -459,6 +466,8 @@ MADE_BY = {
     "many arcs": ("IfcOpenShell", lambda b: rosette(b, 30)),
     "polylines": ("ifclite-geom", lambda b: polylines(b, 2)),
     "many polylines": ("IfcOpenShell", lambda b: polylines(b, 12)),
+    "upright": ("ifclite-geom", lambda b: turned(b, (0.0, 0.0, 2.0))),
+    "turned": ("IfcOpenShell", lambda b: turned(b, (1.0, 0.0, 0.0))),
     "moved": ("ifclite-geom", lambda b: there_and_back(b, 500.0)),
     "moved far": ("IfcOpenShell", lambda b: there_and_back(b, 100_000.0)),
 }

@@ -184,12 +184,17 @@ class Representations:
             return [math.inf] * 3
 
     def _has_local_placement(self, placement: Any) -> bool:
-        """Whether no IfcLinearPlacement leads to a place: `ifclite-geom` is metres off there."""
+        """Whether `ifclite-geom` understands what leads to a place.
+
+        It is metres off along an IfcLinearPlacement.
+        """
         chain = []
         while placement is not None and placement.id() not in self._placements:
             chain.append(placement)
             self._placements[placement.id()] = False  # what a placement relative to itself is
-            if placement.is_a("IfcLinearPlacement"):
+            if placement.is_a("IfcLinearPlacement") or is_half_turned(
+                getattr(placement, "RelativePlacement", None)
+            ):
                 return False
             placement = getattr(placement, "PlacementRelTo", None)
         is_local = placement is None or self._placements[placement.id()]
@@ -214,7 +219,9 @@ class Representations:
                 return OTHER
             return self._of_items(item.MappingSource.MappedRepresentation.Items or ())
         if name == "IfcExtrudedAreaSolid":
-            return OTHER if self._is_far(item) else self._of_profile(item.SweptArea)
+            if self._is_far(item) or is_half_turned(item.Position):
+                return OTHER
+            return self._of_profile(item.SweptArea)
         if name in SOLIDS or name in SURFACES:
             if getattr(item, "PnIndex", None) or not has_polygons(item):
                 return OTHER
@@ -299,6 +306,13 @@ def axis(placement: Any) -> list[float]:
         return [0.0, 0.0, 1.0]
     ratios = placement.Axis.DirectionRatios
     return [ratio / math.hypot(*ratios) for ratio in ratios]
+
+
+def is_half_turned(placement: Any) -> bool:
+    """Whether a placement gives a z-axis of its own but no x-axis: libraries disagree on it."""
+    if placement is None or not placement.is_a("IfcAxis2Placement3D"):
+        return False
+    return placement.RefDirection is None and axis(placement)[2] < 1.0 - 1e-9
 
 
 def has_polygons(item: Any) -> bool:
