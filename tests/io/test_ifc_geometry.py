@@ -4,6 +4,7 @@ import zipfile
 from collections import Counter
 
 import ifcopenshell
+import ifcopenshell.api.feature
 import ifcopenshell.geom
 import numpy as np
 import pytest
@@ -279,3 +280,256 @@ def test_every_model_of_the_collection_is_compared():
         "data/ifc/revit2012_janesville_restaurant.ifczip",  # ten minutes with IfcOpenShell
     }
     assert names - slow <= set(MODELS)
+
+
+def moved(builder, at, axis=None):
+    direction = axis and make(builder, "IfcDirection", DirectionRatios=axis)
+    return make(
+        builder, "IfcAxis2Placement3D", Location=builder.point(*at), Axis=direction,
+        RefDirection=direction and make(builder, "IfcDirection", DirectionRatios=(0.0, 1.0, 0.0)),
+    )  # fmt: skip
+
+
+def tetrahedron(builder, *, one_surface=False, edges=False):
+    """Give a solid of four faces, of which one may be of another class."""
+    corners = [builder.point(*at) for at in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    faces = []
+    for names in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)):
+        loop = make(builder, "IfcPolyLoop", Polygon=[corners[i] for i in names])
+        bound = make(builder, "IfcFaceOuterBound", Bound=loop, Orientation=True)
+        faces.append(make(builder, "IfcFace", Bounds=[bound]))
+    if edges:
+        ends = [make(builder, "IfcVertexPoint", VertexGeometry=corner) for corner in corners[:3]]
+        around = []
+        for start, end in ((0, 2), (2, 1), (1, 0)):
+            line = make(builder, "IfcPolyline", Points=[corners[start], corners[end]])
+            edge = make(
+                builder, "IfcEdgeCurve", EdgeStart=ends[start], EdgeEnd=ends[end],
+                EdgeGeometry=line, SameSense=True,
+            )  # fmt: skip
+            around.append(make(builder, "IfcOrientedEdge", EdgeElement=edge, Orientation=True))
+        faces[0].Bounds[0].Bound = make(builder, "IfcEdgeLoop", EdgeList=around)
+    if one_surface:
+        plane = make(builder, "IfcPlane", Position=moved(builder, (0, 0, 0)))
+        faces[0] = make(
+            builder, "IfcFaceSurface", Bounds=faces[0].Bounds, FaceSurface=plane, SameSense=True
+        )
+    shell = make(builder, "IfcClosedShell", CfsFaces=faces)
+    return make(builder, "IfcFacetedBrep", Outer=shell)
+
+
+def cut_by_bounded_half_space(builder, axis):
+    plane = make(builder, "IfcPlane", Position=moved(builder, (0.5, 0.5, 0.5), axis))
+    points = [builder.point(*at) for at in ((-1, -1), (0.6, -1), (0.6, 2), (-1, 2), (-1, -1))]
+    half = make(
+        builder, "IfcPolygonalBoundedHalfSpace", BaseSurface=plane, AgreementFlag=False,
+        Position=moved(builder, (0, 0, 0)),
+        PolygonalBoundary=make(builder, "IfcPolyline", Points=points),
+    )  # fmt: skip
+    return make(
+        builder, "IfcBooleanClippingResult", Operator="DIFFERENCE",
+        FirstOperand=builder.box((0, 0, 0), (1, 1, 1)), SecondOperand=half,
+    )  # fmt: skip
+
+
+def cut_by_boxed_half_space(builder):
+    plane = make(builder, "IfcPlane", Position=moved(builder, (0, 0, 0.5)))
+    around = make(
+        builder, "IfcBoundingBox", Corner=builder.point(0, 0, 0), XDim=1.0, YDim=1.0, ZDim=1.0
+    )
+    half = make(
+        builder, "IfcBoxedHalfSpace", BaseSurface=plane, AgreementFlag=False, Enclosure=around
+    )
+    return make(
+        builder, "IfcBooleanClippingResult", Operator="DIFFERENCE",
+        FirstOperand=builder.box((0, 0, 0), (1, 1, 1)), SecondOperand=half,
+    )  # fmt: skip
+
+
+def triangulated(builder, numbers):
+    """Give a tetrahedron whose points are named by numbers, or directly."""
+    at = [(9.0, 9.0, 9.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
+    points = make(builder, "IfcCartesianPointList3D", CoordList=at if numbers else at[1:])
+    faces = [(1, 3, 2), (1, 2, 4), (1, 4, 3), (2, 3, 4)]
+    return make(
+        builder, "IfcTriangulatedFaceSet", Coordinates=points, Closed=True, CoordIndex=faces,
+        PnIndex=numbers,
+    )  # fmt: skip
+
+
+def beam(builder, **slopes):
+    profile = make(
+        builder, "IfcIShapeProfileDef", ProfileType="AREA", OverallWidth=0.3, OverallDepth=0.6,
+        WebThickness=0.02, FlangeThickness=0.03, **slopes,
+        Position=make(builder, "IfcAxis2Placement2D", Location=builder.point(0, 0)),
+    )  # fmt: skip
+    return extruded(builder, profile)
+
+
+def mapped(builder, item, scale):
+    source = make(
+        builder, "IfcRepresentationMap", MappingOrigin=moved(builder, (0, 0, 0)),
+        MappedRepresentation=builder.shape([item]),
+    )  # fmt: skip
+    operator = make(
+        builder, "IfcCartesianTransformationOperator3D", LocalOrigin=builder.point(0, 0, 0),
+        Scale=scale,
+    )  # fmt: skip
+    return make(builder, "IfcMappedItem", MappingSource=source, MappingTarget=operator)
+
+
+def rosette(builder, count):
+    """Extrude an outline of half circles around a regular polygon."""
+    radius = 0.5 * np.sin(np.pi / count)
+    segments = []
+    for each in range(count):
+        angle = 2 * np.pi * (each + 0.5) / count
+        middle = 0.5 * np.cos(np.pi / count) * np.array([np.cos(angle), np.sin(angle)])
+        at = make(builder, "IfcAxis2Placement2D", Location=builder.point(*middle))
+        start, end = (
+            builder.point(0.5 * np.cos(angle + turn), 0.5 * np.sin(angle + turn))
+            for turn in (-np.pi / count, np.pi / count)
+        )
+        arc = make(
+            builder, "IfcTrimmedCurve",
+            BasisCurve=make(builder, "IfcCircle", Position=at, Radius=radius),
+            Trim1=[start], Trim2=[end], SenseAgreement=True, MasterRepresentation="CARTESIAN",
+        )  # fmt: skip
+        segments.append(
+            make(
+                builder,
+                "IfcCompositeCurveSegment",
+                Transition="CONTINUOUS",
+                SameSense=True,
+                ParentCurve=arc,
+            )
+        )
+    curve = make(builder, "IfcCompositeCurve", Segments=segments, SelfIntersect=False)
+    return extruded(
+        builder, make(builder, "IfcArbitraryClosedProfileDef", ProfileType="AREA", OuterCurve=curve)
+    )
+
+
+def polylines(builder, count):
+    """Extrude a circle of `count` polylines of 10 sides each."""
+    angles = np.linspace(0, 2 * np.pi, 10 * count + 1)
+    points = [builder.point(np.cos(a), np.sin(a)) for a in angles]
+    segments = [
+        make(
+            builder,
+            "IfcCompositeCurveSegment",
+            Transition="CONTINUOUS",
+            SameSense=True,
+            ParentCurve=make(builder, "IfcPolyline", Points=points[start : start + 11]),
+        )
+        for start in range(0, 10 * count, 10)
+    ]
+    curve = make(builder, "IfcCompositeCurve", Segments=segments, SelfIntersect=False)
+    return extruded(
+        builder, make(builder, "IfcArbitraryClosedProfileDef", ProfileType="AREA", OuterCurve=curve)
+    )
+
+
+def there_and_back(builder, offset):
+    """Give a box whose profile is moved and whose extrusion is moved back."""
+    box = builder.box((0, 0, 0), (1.1, 2.3, 1))
+    box.Position = moved(builder, (-offset, 0, 0))
+    middle = builder.point(offset + 0.37, 0)
+    box.SweptArea.Position = make(builder, "IfcAxis2Placement2D", Location=middle)
+    return box
+
+
+def turned(builder, axis):
+    """Give a box with a z-axis but no x-axis."""
+    box = builder.box((0, 0, 0), (1, 2, 3))
+    box.Position.Axis = make(builder, "IfcDirection", DirectionRatios=axis)
+    return box
+
+
+MADE_BY = {
+    "flat cut": ("ifclite-geom", lambda b: cut_by_bounded_half_space(b, (0.3, 0.0, 1.0))),
+    "steep cut": ("IfcOpenShell", lambda b: cut_by_bounded_half_space(b, (1.0, 0.0, 0.1))),
+    "upright cut": ("IfcOpenShell", lambda b: cut_by_bounded_half_space(b, (1.0, 0.0, 0.0))),
+    "boxed half-space": ("IfcOpenShell", cut_by_boxed_half_space),
+    "triangles": ("ifclite-geom", lambda b: triangulated(b, None)),
+    "triangles of numbered points": ("IfcOpenShell", lambda b: triangulated(b, (2, 3, 4, 5))),
+    "beam": ("ifclite-geom", lambda b: beam(b)),
+    "beam without slopes": ("ifclite-geom", lambda b: beam(b, FlangeSlope=0.0)),
+    "beam with slopes": ("IfcOpenShell", lambda b: beam(b, FlangeSlope=0.2)),
+    "beam with round edges": ("IfcOpenShell", lambda b: beam(b, FlangeEdgeRadius=0.01)),
+    "polygons": ("ifclite-geom", tetrahedron),
+    "a face with a surface": ("IfcOpenShell", lambda b: tetrahedron(b, one_surface=True)),
+    "a face of edges": ("IfcOpenShell", lambda b: tetrahedron(b, edges=True)),
+    "mapped": ("ifclite-geom", lambda b: mapped(b, extruded(b, circle(b, 0.2)), 1.0)),
+    "mapped larger": ("IfcOpenShell", lambda b: mapped(b, extruded(b, circle(b, 0.2)), 10.0)),
+    "arcs": ("IfcOpenShell", lambda b: rosette(b, 8)),
+    "many arcs": ("IfcOpenShell", lambda b: rosette(b, 30)),
+    "polylines": ("ifclite-geom", lambda b: polylines(b, 2)),
+    "many polylines": ("IfcOpenShell", lambda b: polylines(b, 12)),
+    "upright": ("ifclite-geom", lambda b: turned(b, (0.0, 0.0, 2.0))),
+    "turned": ("IfcOpenShell", lambda b: turned(b, (1.0, 0.0, 0.0))),
+    "moved": ("ifclite-geom", lambda b: there_and_back(b, 500.0)),
+    "moved far": ("IfcOpenShell", lambda b: there_and_back(b, 100_000.0)),
+}
+"""Which library makes each shape."""
+
+
+@pytest.mark.parametrize("name", MADE_BY)
+def test_what_ifclite_geom_gets_wrong_is_left_to_ifcopenshell(tmp_path, name):
+    source, item = MADE_BY[name]
+    builder = Builder()
+    builder.add("IfcFurniture", name, [item(builder)])
+    path = builder.write(tmp_path / "model.ifc")
+    assert_same(path)
+    assert [row["mesh_source"] for row in rows(read_model(path)).values()] == [source]
+
+
+SHIFTS = (1e-7, 1e-6, 1e-5, 5e-5, -4e-5)
+"""Metres by which openings of their host's thickness are off."""
+
+
+def cavity(builder):
+    outer, inner = builder.box((0, 0, 0), (2, 2, 2)), builder.box((0.5, 0.5, 0.5), (1, 1, 1))
+    return make(
+        builder, "IfcBooleanResult", Operator="DIFFERENCE", FirstOperand=outer, SecondOperand=inner
+    )
+
+
+def test_a_cavity_is_not_added(tmp_path):
+    builder = Builder()
+    builder.add("IfcFurniture", "cavity", [cavity(builder)])
+    path = builder.write(tmp_path / "cavity.ifc")
+    assert_same(path)
+    (row,) = rows(read_model(path)).values()
+    assert row["volume"] == pytest.approx(7.0)
+    assert row["mesh_source"] == "IfcOpenShell"
+
+
+@pytest.mark.parametrize("unit", ["metre", "millimetre"])
+def test_openings_are_cut_that_nearly_coincide_with_their_host(tmp_path, unit):
+    builder = Builder(unit=unit)
+    holes = {"flush": 0.2, "through": 0.4, "inside": 0.1, **{f"{by:g}": 0.2 for by in SHIFTS}}
+    for number, (name, depth) in enumerate(holes.items()):
+        at = (0.0, 2.0 * number, 0.0)
+        wall = builder.add("IfcWall", name, [builder.box((0, 0, 0), (4, 0.2, 3))], at=at)
+        low = (1, 0.1 - depth / 2, 1)
+        shift = float(name) if depth == 0.2 and name != "flush" else 0.0
+        at = (0.0, 2.0 * number + shift, 0.0)
+        hole = builder.add("IfcOpeningElement", name, [builder.box(low, (1, depth, 1))], at=at)
+        ifcopenshell.api.feature.add_feature(builder.model, feature=hole, element=wall)
+    path = builder.write(tmp_path / "walls.ifc")
+    assert_same(path)
+    for row in rows(read_model(path)).values():
+        if row["ifc_class"] == "IfcWall":
+            left = 2.4 - min(holes[row["name"]], 0.2)
+            assert row["volume"] == pytest.approx(left, rel=1e-3), row["name"]
+            if row["name"] == "through":
+                assert row["mesh_source"] == "ifclite-geom"
+            if row["name"] == "inside":
+                assert row["mesh_source"] == "IfcOpenShell"
+
+
+def assert_same(path):
+    auto, exact = read_model(path), read_model(path, geometry="exact")
+    assert rows(auto).keys() == rows(exact).keys() != set()
+    assert differences(rows(auto), rows(exact)) == {}

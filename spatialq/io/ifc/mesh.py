@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.data.meshes import Meshes
+from spatialq.data.meshes import Meshes, spans_of
 from spatialq.runtime.threads import n_threads
 
 Floats = NDArray[np.float64]
@@ -382,6 +382,46 @@ def _orient(meshes: Meshes) -> tuple[Meshes, Booleans, Floats, Booleans]:
     return turned(meshes, flip), is_closed, np.where(is_closed, volume, np.nan), has_boundary
 
 
+def winding(meshes: Meshes, points: Floats, rows: Integers) -> Floats:
+    """Tell how often a mesh goes round a point: 0 outside, 1 inside of a closed mesh.
+
+    Parameters
+    ----------
+    meshes : Meshes
+    points : float64[n, 3]
+    rows : int64[n]
+        Which mesh each point is compared with.
+    """
+    found = np.zeros(len(points))
+    faces = meshes.global_faces
+    counts = np.diff(meshes.face_starts)[rows]
+    ends = np.cumsum(counts)
+    bounds = np.searchsorted(ends, np.arange(0, counts.sum(), FACES))
+    for start, stop in pairwise([*np.unique(bounds).tolist(), len(points)]):
+        of_faces, _ = spans_of(meshes.face_starts, rows[start:stop])
+        owner = np.repeat(np.arange(start, stop), counts[start:stop])
+        at = meshes.vertices[faces[of_faces]] - points[owner][:, None]
+        angles = solid_angles(at)
+        found += np.bincount(owner, angles, minlength=len(points))
+    return found / (4 * np.pi)
+
+
+def solid_angles(at: Floats) -> Floats:
+    """Give the signed solid angle of each triangle of corners, seen from the origin.
+
+    After Van Oosterom and Strackee (1983).
+    """
+    a, b, c = at[:, 0], at[:, 1], at[:, 2]
+    size_a, size_b, size_c = np.sqrt(np.einsum("ijk,ijk->ji", at, at))
+    below = (
+        size_a * size_b * size_c
+        + np.einsum("ij,ij->i", a, b) * size_c
+        + np.einsum("ij,ij->i", b, c) * size_a
+        + np.einsum("ij,ij->i", c, a) * size_b
+    )
+    return np.asarray(2 * np.arctan2(6 * signed_volumes(at), below))
+
+
 def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
     """Do some work for all meshes, in threads for groups of them of about `FACES` faces."""
     bounds = np.searchsorted(meshes.face_starts, np.arange(0, meshes.face_starts[-1], FACES))
@@ -395,13 +435,37 @@ def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
 
 def count_components(meshes: Meshes, edges: Edges) -> Integers:
     """Count the parts of each mesh that are connected over shared edges."""
+    root = components(meshes, edges)
+    is_root = root == np.arange(len(root))
+    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))
+
+
+def components(meshes: Meshes, edges: Edges) -> Integers:
+    """Give the first face of the part that each face belongs to, connected over shared edges."""
     face = edges.faces[edges.order]
     same = np.ones(len(face), bool)
     same[edges.starts] = False
     after = np.flatnonzero(same)
-    root = connected(len(meshes.faces), face[after], face[after - 1])
-    is_root = root == np.arange(len(root))
-    return np.bincount(meshes.face_mesh[is_root], minlength=len(meshes))
+    return connected(len(meshes.faces), face[after], face[after - 1])
+
+
+def separated(meshes: Meshes) -> Meshes:
+    """Make a mesh of each part of one mesh."""
+    _, part = np.unique(components(meshes, Edges.of(meshes)), return_inverse=True)
+    order = np.argsort(part, kind="stable")
+    faces = meshes.faces[order]
+    face_starts = np.concatenate([[0], np.cumsum(np.bincount(part))])
+    vertex_starts = 3 * face_starts
+    corners_of_part = (
+        np.arange(3 * len(faces)).reshape(-1, 3)
+        - np.repeat(vertex_starts[:-1], np.diff(face_starts))[:, None]
+    )
+    return Meshes(
+        meshes.vertices[faces.reshape(-1)],
+        corners_of_part.astype(np.int32),
+        vertex_starts,
+        face_starts,
+    )
 
 
 def connected(n: int, one: Integers, other: Integers) -> Integers:

@@ -436,7 +436,8 @@ class Session:
         kinds = dict(zip(step_ids, facts["kinds"], strict=True))
         self.run.curve_only = [step_id for step_id in step_ids if kinds[step_id] == NONE]
         places = dict(zip(step_ids, facts["places"], strict=True))
-        self.run.shapes = shapes.trusted(self.run.shapes, kinds, places, self.run.origin)
+        openings = dict(zip(step_ids, facts["openings"], strict=True))
+        self.run.shapes = shapes.trusted(self.run.shapes, kinds, places, openings, self.run.origin)
         made = set(self.run.shapes.step_ids.tolist())
         sources = zip(step_ids, facts["sources"], strict=True)
         left = {

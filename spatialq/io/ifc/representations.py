@@ -11,11 +11,17 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 NONE = "none"
 """Curves and points only: there is no mesh."""
 
 SOLID = "solid"
 """`ifclite-geom` makes it; the mesh must be closed."""
+
+CUT = "cut"
+"""A solid that something is cut from, added to or cut with: `ifclite-geom` may add what lies inside
+instead."""
 
 SURFACE = "surface"
 """`ifclite-geom` makes it; it may be open, and each of its parts is to be turned outside out."""
@@ -38,10 +44,13 @@ SURFACES = frozenset({"IfcFaceBasedSurfaceModel", "IfcShellBasedSurfaceModel"})
 SOLIDS = frozenset(
     {
         "IfcFacetedBrep", "IfcFacetedBrepWithVoids", "IfcTriangulatedFaceSet",
-        "IfcPolygonalFaceSet", "IfcHalfSpaceSolid", "IfcBoxedHalfSpace",
+        "IfcPolygonalFaceSet", "IfcHalfSpaceSolid",
     }
 )  # fmt: skip
-"""Flat faces, whatever their attributes are."""
+"""Flat faces."""
+
+OTHER_FACES = ("IfcFaceSurface", "IfcEdgeLoop", "IfcVertexLoop")
+"""Of faces that need not be flat polygons; subclasses count too."""
 
 PROFILES = frozenset(
     {
@@ -49,6 +58,9 @@ PROFILES = frozenset(
         "IfcIShapeProfileDef", "IfcTShapeProfileDef",
     }
 )  # fmt: skip
+SLOPES = ("FlangeSlope", "WebSlope", "FlangeEdgeRadius", "WebEdgeRadius", "CentreOfGravityInY")
+"""Attributes of I- and T-shapes that `ifclite-geom` ignores."""
+
 ROUND_PROFILES = frozenset({"IfcCircleProfileDef", "IfcCircleHollowProfileDef"})
 
 MAX_POINTS = 32
@@ -58,8 +70,18 @@ MAX_RADIUS = 0.25
 COARSE_RADIUS = 1.3
 """Metres up to which a circle of 36 segments is within 1 mm and 5 mm of the true one."""
 
+MAX_ARCS = 4
+"""Arcs of one outline: `ifclite-geom` thins out those of many."""
+
 NEAR = 256.0
 """Metres: coordinates that are moved so far lose nothing in `ifclite-geom`."""
+
+MAX_COORDINATE = 1024.0
+"""Metres from the origin up to which `ifclite-geom`, which has float32 inside, is within 0.1 mm."""
+
+STEEP = 0.35
+"""Cosine of the angle between a bounded half-space's plane and the end of its prism, from which
+on `ifclite-geom` cuts the wrong piece off."""
 
 MAX_DEPTH = 100
 """Placements that one may be relative to."""
@@ -85,7 +107,7 @@ class Representations:
         Returns
         -------
         str
-            `NONE`, `SOLID`, `SURFACE` or `OTHER`, also for what cannot be understood.
+            `NONE`, `SOLID`, `CUT`, `SURFACE` or `OTHER`, also for what cannot be understood.
         """
         try:
             kinds = [kind for kind in self._of_representations(product) if kind != NONE]
@@ -124,6 +146,17 @@ class Representations:
         except Exception:  # damaged entities
             return 0
 
+    def openings(self, product: Any) -> list[int]:
+        """Give the step ids of the openings with a shape that are cut from a product."""
+        try:
+            return [
+                voids.RelatedOpeningElement.id()
+                for voids in getattr(product, "HasOpenings", None) or ()
+                if set(self._of_representations(voids.RelatedOpeningElement)) - {NONE}
+            ]
+        except Exception:  # damaged entities: `kind` is OTHER
+            return []
+
     def _of_representations(self, product: Any) -> Iterator[str]:
         shape = product.Representation
         for representation in (shape.Representations or ()) if shape else ():
@@ -151,12 +184,17 @@ class Representations:
             return [math.inf] * 3
 
     def _has_local_placement(self, placement: Any) -> bool:
-        """Whether no IfcLinearPlacement leads to a place: `ifclite-geom` is metres off there."""
+        """Whether `ifclite-geom` understands what leads to a place.
+
+        It is metres off along an IfcLinearPlacement.
+        """
         chain = []
         while placement is not None and placement.id() not in self._placements:
             chain.append(placement)
             self._placements[placement.id()] = False  # what a placement relative to itself is
-            if placement.is_a("IfcLinearPlacement"):
+            if placement.is_a("IfcLinearPlacement") or is_half_turned(
+                getattr(placement, "RelativePlacement", None)
+            ):
                 return False
             placement = getattr(placement, "PlacementRelTo", None)
         is_local = placement is None or self._placements[placement.id()]
@@ -177,26 +215,31 @@ class Representations:
         name = item.is_a()
         if name == "IfcMappedItem":
             moves = item.MappingTarget.LocalOrigin, item.MappingSource.MappingOrigin.Location
-            if any(math.hypot(*to.Coordinates) * self._metres > NEAR for to in moves):
+            if any(self._reach(to) > NEAR for to in moves) or is_scaled(item.MappingTarget):
                 return OTHER
             return self._of_items(item.MappingSource.MappedRepresentation.Items or ())
         if name == "IfcExtrudedAreaSolid":
+            if self._is_far(item) or is_half_turned(item.Position):
+                return OTHER
             return self._of_profile(item.SweptArea)
-        if name in SOLIDS:
-            return SOLID
-        if name in SURFACES:
-            return SURFACE
+        if name in SOLIDS or name in SURFACES:
+            if getattr(item, "PnIndex", None) or not has_polygons(item):
+                return OTHER
+            return SOLID if name in SOLIDS else SURFACE
         if name in ("IfcBooleanClippingResult", "IfcBooleanResult"):
             operands = {self._of_item(item.FirstOperand), self._of_item(item.SecondOperand)}
-            return SOLID if operands == {SOLID} else OTHER
+            return CUT if operands <= {SOLID, CUT} else OTHER
         if name == "IfcPolygonalBoundedHalfSpace":
-            return self._of_curve(item.PolygonalBoundary)
+            cosine = np.dot(axis(item.BaseSurface.Position), axis(item.Position))
+            return OTHER if abs(cosine) < STEEP else self._of_curve(item.PolygonalBoundary)
         if item.is_a("IfcGeometricSet"):
             return self._of_items(item.Elements or ())
         return NONE if any(map(item.is_a, CURVES_AND_POINTS)) else OTHER
 
     def _of_profile(self, profile: Any) -> str:
         name = profile.is_a()
+        if self._is_far(profile) or any(getattr(profile, slope, None) for slope in SLOPES):
+            return OTHER
         if name in PROFILES:
             return SOLID
         if name in ROUND_PROFILES:
@@ -213,10 +256,17 @@ class Representations:
         if name == "IfcLine":
             return SOLID
         if name == "IfcPolyline":
+            if self._reach(curve.Points[0]) > MAX_COORDINATE:
+                return OTHER
             return SOLID if len(curve.Points) <= MAX_POINTS else COARSE
         if name == "IfcCompositeCurve":
-            kind = together({self._of_curve(segment.ParentCurve) for segment in curve.Segments})
-            return COARSE if kind == SOLID and len(curve.Segments) > MAX_POINTS else kind
+            curves = [segment.ParentCurve for segment in curve.Segments]
+            kind = together({self._of_curve(each) for each in curves})
+            polylines = [len(each.Points) for each in curves if each.is_a("IfcPolyline")]
+            if len(curves) - len(polylines) > MAX_ARCS:
+                return OTHER
+            count = sum(polylines) + len(curves) - len(polylines)
+            return COARSE if kind == SOLID and count > MAX_POINTS else kind
         if name == "IfcTrimmedCurve":
             return self._of_curve(curve.BasisCurve)
         if name == "IfcCircle":
@@ -224,18 +274,62 @@ class Representations:
         if name == "IfcIndexedPolyCurve":
             if any(segment.is_a("IfcArcIndex") for segment in curve.Segments or ()):
                 return OTHER
-            return SOLID if len(curve.Points.CoordList) <= MAX_POINTS else COARSE
+            points = curve.Points.CoordList
+            if math.hypot(*points[0]) * self._metres > MAX_COORDINATE:
+                return OTHER
+            return SOLID if len(points) <= MAX_POINTS else COARSE
         return OTHER
+
+    def _is_far(self, placed: Any) -> bool:
+        """Whether the position of a solid or profile moves it so far that digits are lost."""
+        position = getattr(placed, "Position", None)
+        return position is not None and self._reach(position.Location) > MAX_COORDINATE
+
+    def _reach(self, point: Any) -> float:
+        """Metres from the origin to a point."""
+        return math.hypot(*point.Coordinates) * self._metres
 
     def _of_radius(self, radius: float) -> str:
         metres = radius * self._metres
         return SOLID if metres <= MAX_RADIUS else COARSE if metres <= COARSE_RADIUS else OTHER
 
 
+def is_scaled(operator: Any) -> bool:
+    """Whether a mapped item is larger or smaller than what the limits above were applied to."""
+    scales = (getattr(operator, name, None) for name in ("Scale", "Scale2", "Scale3"))
+    return any(scale is not None and abs(scale - 1.0) > 1e-9 for scale in scales)
+
+
+def axis(placement: Any) -> list[float]:
+    """Give the direction of a placement's z-axis, of length 1."""
+    if placement is None or placement.Axis is None:
+        return [0.0, 0.0, 1.0]
+    ratios = placement.Axis.DirectionRatios
+    return [ratio / math.hypot(*ratios) for ratio in ratios]
+
+
+def is_half_turned(placement: Any) -> bool:
+    """Whether a placement gives a z-axis of its own but no x-axis: libraries disagree on it."""
+    if placement is None or not placement.is_a("IfcAxis2Placement3D"):
+        return False
+    return placement.RefDirection is None and axis(placement)[2] < 1.0 - 1e-9
+
+
+def has_polygons(item: Any) -> bool:
+    """Whether all faces of an item are polygons.
+
+    Few files have any others, so only there the faces are looked at.
+    """
+    if not any(map(item.file.by_type, OTHER_FACES)):
+        return True
+    return not any(any(map(each.is_a, OTHER_FACES)) for each in item.file.traverse(item))
+
+
 def together(kinds: set[str]) -> str:
     """Give the kind of a shape whose parts are of several kinds."""
     if not kinds:
         return NONE
-    if kinds <= {SOLID, COARSE}:
-        return COARSE if COARSE in kinds else SOLID
+    for kind in (COARSE, CUT, SOLID):
+        if kind in kinds and kinds <= {COARSE, CUT, SOLID}:
+            return kind
     return kinds.pop() if len(kinds) == 1 else OTHER

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from spatialq.data.meshes import Meshes
 from spatialq.io.ifc import mesh
 from spatialq.io.ifc.mesh import Measures
-from spatialq.io.ifc.representations import SOLID, SURFACE
+from spatialq.io.ifc.representations import CUT, MAX_COORDINATE, SOLID, SURFACE
 
 RawMesh = tuple[NDArray[np.float64], NDArray[np.int32]]
 """Vertices, float64[n, 3], and faces, int32[m, 3]."""
@@ -20,8 +20,15 @@ EXACT = "IfcOpenShell"
 FAST_WELD = 5e-5
 """Metres; coordinates of float32 differ by so much a kilometre from the origin."""
 
-MAX_COORDINATE = 1024.0
-"""Metres from the origin up to which `ifclite-geom`, which has float32 inside, is within 0.1 mm."""
+
+SAMPLES = np.stack(np.meshgrid(*3 * [[1 / 6, 1 / 2, 5 / 6]]), axis=-1).reshape(-1, 3)
+"""Where openings are looked at, in fractions of a box."""
+
+MAX_WORK = 1 << 24
+"""Samples times faces of one host, beyond which IfcOpenShell makes it."""
+
+MAX_PARTS = 1000
+"""Parts of a solid that are compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,7 @@ def trusted(
     shapes: Shapes,
     kinds: dict[int, str],
     places: dict[int, list[float]],
+    openings: dict[int, list[int]],
     origin: Sequence[float],
 ) -> Shapes:
     """Pick the meshes by `ifclite-geom` that are as good as those by IfcOpenShell.
@@ -105,6 +113,8 @@ def trusted(
         Of each product by step id, see `spatialq.io.ifc.representations`.
     places : dict from int to three floats
         What each product's coordinates are relative to.
+    openings : dict from int to list of int
+        The step ids of what is cut from each product.
     origin : three floats
         Where the library's coordinates have their origin.
     """
@@ -118,10 +128,12 @@ def trusted(
     for centre in (place, np.array(origin)):
         reach = np.maximum(centre - measures.low, measures.high - centre)
         near &= (reach <= MAX_COORDINATE).all(axis=1)
-    is_whole = measures.is_closed & ((kind == SOLID) | (measures.component_count == 1))
-    good = shapes.take(np.flatnonzero(near & is_whole & ((kind == SOLID) | (kind == SURFACE))))
+    is_solid = (kind == SOLID) | (kind == CUT)
+    is_whole = measures.is_closed & (is_solid | (measures.component_count == 1))
+    good = shapes.take(np.flatnonzero(near & is_whole & (is_solid | (kind == SURFACE))))
     rest = np.flatnonzero(near & ~is_whole & (kind == SURFACE))
-    return good.followed_by(oriented(shapes.take(rest)))
+    good = without_fillings(good.followed_by(oriented(shapes.take(rest))), shapes, openings)
+    return good.take(np.flatnonzero(~has_part_within(good, kinds)))
 
 
 def oriented(shapes: Shapes) -> Shapes:
@@ -129,3 +141,75 @@ def oriented(shapes: Shapes) -> Shapes:
     meshes, measures, has_boundary = mesh.orient(shapes.meshes, shapes.measures)
     each = Shapes(shapes.step_ids, meshes, measures, shapes.sources)
     return each.take(np.flatnonzero(measures.is_closed | has_boundary))
+
+
+def without_fillings(shapes: Shapes, every: Shapes, openings: dict[int, list[int]]) -> Shapes:
+    """Pick the shapes of which no sample of an opening is left.
+
+    `ifclite-geom` may not cut an opening whose sides nearly coincide with those of its host.
+
+    Parameters
+    ----------
+    shapes : Shapes
+    every : Shapes
+        Also those that openings have.
+    openings : dict from int to list of int
+        The step ids of what is cut from each product.
+    """
+    closed = np.flatnonzero(every.measures.is_closed).tolist()
+    row_of = {int(every.step_ids[row]): row for row in closed}
+    pairs = [
+        (host, row_of.get(opening, -1))
+        for host, step_id in enumerate(shapes.step_ids.tolist())
+        for opening in openings[step_id]
+    ]
+    if not pairs:
+        return shapes
+    host, opening = np.array(pairs).T
+    is_good = np.ones(len(shapes.step_ids), bool)
+    is_good[host[opening < 0]] = False
+    host, opening = host[opening >= 0], opening[opening >= 0]
+    work = np.bincount(
+        host, len(SAMPLES) * np.diff(shapes.meshes.face_starts)[host], minlength=len(is_good)
+    )
+    is_good[work > MAX_WORK] = False
+    low = np.maximum(shapes.measures.low[host], every.measures.low[opening])
+    high = np.minimum(shapes.measures.high[host], every.measures.high[opening])
+    tried = np.flatnonzero((low < high).all(axis=1) & is_good[host])
+    points = low[tried, None] + (high - low)[tried, None] * SAMPLES
+    points = points.reshape(-1, 3)
+    host, opening = (np.repeat(rows[tried], len(SAMPLES)) for rows in (host, opening))
+    inside = np.flatnonzero(np.abs(mesh.winding(every.meshes, points, opening)) > 0.5)
+    # Hosts have many faces: every fourth sample of a full box still has all places on each axis.
+    of_pair = np.bincount(inside // len(SAMPLES), minlength=len(tried))
+    rank = np.arange(len(inside)) - np.repeat(np.cumsum(of_pair) - of_pair, of_pair)
+    inside = inside[(np.repeat(of_pair, of_pair) < 8) | (rank % 4 == 0)]
+    left = np.abs(mesh.winding(shapes.meshes, points[inside], host[inside])) > 0.5
+    is_good[host[inside[left]]] = False
+    return shapes.take(np.flatnonzero(is_good))
+
+
+def has_part_within(shapes: Shapes, kinds: dict[int, str]) -> NDArray[np.bool_]:
+    """Tell in which solids of boolean operations a part lies within another and adds to it.
+
+    `ifclite-geom` adds what a boolean operation takes from the inside of a solid.
+    """
+    found = np.zeros(len(shapes.step_ids), bool)
+    for row in np.flatnonzero(shapes.measures.component_count > 1).tolist():
+        if kinds[int(shapes.step_ids[row])] != CUT:
+            continue
+        if shapes.measures.component_count[row] > MAX_PARTS:
+            found[row] = True
+            continue
+        parts = mesh.separated(shapes.meshes.take(np.array([row])))
+        low = np.minimum.reduceat(parts.vertices, parts.vertex_starts[:-1])
+        high = np.maximum.reduceat(parts.vertices, parts.vertex_starts[:-1])
+        within = (low[:, None] > low).all(axis=2) & (high[:, None] < high).all(axis=2)
+        inner, outer = np.nonzero(within)
+        if len(inner):
+            at = mesh.corners(parts)
+            volumes = np.add.reduceat(mesh.signed_volumes(at - at[0, 0]), parts.face_starts[:-1])
+            centres = at[parts.face_starts[inner]].mean(axis=1)
+            around = mesh.winding(parts, centres, outer) > 0.5
+            found[row] = (around & (volumes[inner] > 0)).any()
+    return found

@@ -73,6 +73,7 @@ class Worker:
             products = [self.model.by_id(step_ids[row]) for row in facts["products"]]
             facts["kinds"] = [representations.kind(product) for product in products]
             facts["places"] = [representations.place(product) for product in products]
+            facts["openings"] = [representations.openings(product) for product in products]
             facts["sources"] = [representations.source(product) for product in products]
         text = json.dumps(facts, ensure_ascii=False)
         # Broken files give strings that are not Unicode: their bad characters become "?".
