@@ -98,7 +98,8 @@ def load(
     columns : sequence of str, optional
         Only these columns of point clouds and grids.
     geometry : 'auto', 'exact' or 'none'
-        Which library makes the meshes of building models; 'none' loads everything else only.
+        Which library makes the meshes of building models; 'none' loads everything else, and an
+        empty table of elements.
     progress : callable, optional
         Called with file, rows so far and rows in all; of a building model with its meshes.
 
@@ -325,13 +326,19 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
     if others := {other.kind for other in before} - {kind}:
         reason = f"is of kind {kind}, table '{table}' of kind {others.pop()}; choose another table"
         raise FileError.of(READER, file, reason)
-    loaded = [table] if str(file.resolve()) in {other.path for other in before} else []
+    is_here = str(file.resolve()) in {other.path for other in before}
+    loaded = [table] if is_here else []
     if kind == "ifc":
         loaded += _tables_with_rows_of(con, file, table)
     if loaded:
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(loaded))
         which = "table" if len(loaded) == 1 else "tables"
         reason = f"is in {which} {names} already; drop the {which} first"
+        if not is_here:
+            reason = (
+                f"rows of a file of this name are in {which} {names} already; drop the {which} "
+                "first, or name another file with its folder"
+            )
         raise FileError.of(READER, file, reason)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spatialq.database.model_tables import beside_elements
 from spatialq.database.sources import models, tables_read, words
 from spatialq.database.statements import one_statement
 from spatialq.errors import FileWarning
 from spatialq.export.ifc import EXPORTER, SECONDS, write_part
 from spatialq.functions.sql_text import identifier, literal
+from spatialq.io.ifc.columns import TABLES
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,7 +60,8 @@ def export_ifc(
     Warns
     -----
     FileWarning
-        If a GlobalId names several objects, which are all written, or if the model is damaged.
+        If a GlobalId names several objects, which are all written, if the model is damaged, or if
+        its file has changed since it was loaded.
 
     Examples
     --------
@@ -82,10 +85,11 @@ def export_ifc(
     )
     global_ids = sorted({global_id for global_id, _ in rows})
     files = {file for _, file in rows if file is not None}
+    text = query if isinstance(query, str) else query.sql_query()
     if not files:
-        text = query if isinstance(query, str) else query.sql_query()
         files = files_of(con, text, global_ids)
-    return write_part(one_file(con, files, global_ids), global_ids, Path(path), seconds=seconds)
+    source = one_file(con, files, global_ids, tables_read(con, text))
+    return write_part(source, global_ids, Path(path), seconds=seconds)
 
 
 def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
@@ -148,10 +152,16 @@ def has_column(con: "duckdb.DuckDBPyConnection", table: str, name: str) -> bool:
     return (name,) in found
 
 
-def one_file(con: "duckdb.DuckDBPyConnection", files: set[str], global_ids: Sequence[str]) -> Path:
+def one_file(
+    con: "duckdb.DuckDBPyConnection",
+    files: set[str],
+    global_ids: Sequence[str],
+    tables: set[str],
+) -> Path:
     """Give the file if it is one.
 
-    A relative name means the model that was loaded by it, else a file in this folder.
+    A relative name means the model in the tables that the query reads, else a file in this
+    folder, else a model that was loaded by that name.
 
     Raises
     ------
@@ -173,15 +183,24 @@ def one_file(con: "duckdb.DuckDBPyConnection", files: set[str], global_ids: Sequ
         )
         raise ValueError(message)
     path = Path(*files)
-    loaded = {Path(model.path): model for model in models(con)}
-    same = [each for each in loaded if each.parts[-len(path.parts) :] == path.parts]
-    if len(same) != 1 or not same[0].exists():
+    named = [
+        model for model in models(con) if Path(model.path).parts[-len(path.parts) :] == path.parts
+    ]
+    read = [
+        model
+        for model in named
+        if any(beside_elements(model.table, each).lower() in tables for each in TABLES)
+    ]
+    if not read and path.exists():
         return path
-    (path,) = same
-    if path.stat().st_mtime > loaded[path].loaded_at.timestamp():
+    found = {Path(model.path) for model in read or named}
+    if len(found) != 1 or not next(iter(found)).exists():
+        return path
+    (source,) = found
+    if source.stat().st_mtime > min(model.loaded_at.timestamp() for model in read or named):
         message = (
-            f"{EXPORTER}: '{path}' has changed since it was loaded: the part is of the file as it "
-            "is now"
+            f"{EXPORTER}: '{source}' has changed since it was loaded: the part is of the file as "
+            "it is now"
         )
         warnings.warn(message, FileWarning, stacklevel=3)
-    return path
+    return path if path.exists() and path.resolve() == source else source

@@ -13,8 +13,9 @@ def describe(path: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        For people and JSON alike: path, kind, rows, extent, crs, columns, warnings; for a model
-        schema, elements by class and georeference.
+        For people and JSON alike: path, kind and warnings; rows, extent, crs and columns; for a
+        model its schema, length unit and georeference, and how many objects, products with
+        geometry, relations and properties it has.
 
     Raises
     ------

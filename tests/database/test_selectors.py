@@ -377,7 +377,7 @@ def test_the_rows_are_those_of_the_table(odd):
         ("", "selector must be a text such as 'IfcWall, Name=W1', got ''"),
         ("IfcWal", "near names are IfcWall, "),
         ("IfcWall, Nme=x", "no class of objects has an attribute 'Nme'; near names are Name"),
-        ("IfcWall, HasOpenings=x", "HasOpenings is an inverse attribute, which has no value"),
+        ("IfcWall, HasOpenings=x", "HasOpenings is an inverse attribute and has no value"),
         ("HasOpenings=NULL", "the table relations has its rows of IfcRelVoidsElement"),
         ("IfcDoor, FireRating=X", "no class of objects has an attribute 'FireRating'; a property "),
         ("IfcDoor, FireRating=X", "or /.*/.FireRating for any set, such as Pset_DoorCommon.Fire"),

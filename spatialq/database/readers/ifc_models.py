@@ -89,7 +89,7 @@ def warn_about_model(reader: str, model: IfcModel, *, stacklevel: int) -> None:
     found = list(model.warnings)
     failed = model.tables["load_errors"]["stage"].to_pylist().count("geometry")
     if failed:
-        where = "read_ifc_errors or the table load_errors"
+        where = "read_ifc_errors, or the table load_errors of loaded models"
         found.append(f"{failed:,} products have no mesh, see {where}")
     for warning in found:
         warnings.warn(f"{reader}: '{model.path}': {warning}", FileWarning, stacklevel=stacklevel)

@@ -214,9 +214,10 @@ class Writer:
             return
         elif relations := schemas.inverse_of_objects().get(name):
             message = (
-                f"{self.caller}: {name} is an inverse attribute, which has no value to compare "
-                f"with; the table relations has its rows of {' and '.join(relations)}"
+                f"{self.caller}: {name} is an inverse attribute and has no value to compare with"
             )
+            if all(each.startswith("IfcRel") for each in relations):
+                message += f"; the table relations has its rows of {' and '.join(relations)}"
         else:
             hint = self._property_hint(name, schemas.near_names(name, known))
             message = f"{self.caller}: no class of objects has an attribute {name!r}; {hint}"

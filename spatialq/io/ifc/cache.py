@@ -115,7 +115,7 @@ class Cache:
                 )
                 # Several processes read the file: what they saw may not be the same.
                 if state_of(path) != state:
-                    raise FileError.of(READER, path, "it changed while it was read; read it again")
+                    raise FileError.of(READER, path, "changed while it was read; read it again")
                 if digest is not None:
                     disk_cache.put(digest, model)
             self._keep(key, model)

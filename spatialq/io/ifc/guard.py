@@ -139,7 +139,7 @@ def check_step(step: Path, path: Path) -> StepFile:
             raise FileError.of(READER, path, reason)
         is_ascii = NOT_ASCII.search(text) is None
     warning = (
-        "texts have characters that STEP demands to be encoded, as \\X2\\00FC\\X0\\; IfcOpenShell "
-        "leaves them out"
+        "the file has characters outside of ASCII, which STEP requires to be encoded, as in "
+        "\\X2\\00FC\\X0\\; IfcOpenShell leaves them out of texts"
     )
     return StepFile(step, entities, () if is_ascii else (warning,))

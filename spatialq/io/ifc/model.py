@@ -99,7 +99,7 @@ def read_model(
     path : path
     geometry : 'auto', 'exact' or 'none'
         'auto' takes the meshes of `ifclite-geom` where they are as good as those of IfcOpenShell,
-        10 to 100 times faster; 'exact' takes IfcOpenShell for all; 'none' reads no meshes, and
+        10 to 200 times faster; 'exact' takes IfcOpenShell for all; 'none' reads no meshes, and
         there is no table `elements`.
     product_seconds : float, > 0, <= 1,000,000
         How long one product's mesh may take; parsing may take ten times as long.
@@ -117,7 +117,7 @@ def read_model(
         If the file is missing, empty, cut off, no IFC in STEP text, of a schema that IfcOpenShell
         does not know, or if less than half of its entities can be parsed.
     ValueError
-        If `geometry` is something else, or `product_seconds` or `workers` is not positive.
+        If `geometry` is something else, or `product_seconds` or `workers` is out of range.
     concurrent.futures.CancelledError
         If `cancel` was set.
 
@@ -160,10 +160,10 @@ def require_meshes(reader: str, geometry: Geometry) -> None:
     Raises
     ------
     ValueError
-        If `geometry` is 'none'.
+        If `geometry` is 'none', or no geometry.
     """
-    if geometry == "none":
-        message = f"{reader}: geometry must be 'auto' or 'exact', got 'none'"
+    if geometry not in ("auto", "exact"):
+        message = f"{reader}: geometry must be 'auto' or 'exact', got {geometry!r}"
         raise ValueError(message)
 
 

@@ -47,7 +47,7 @@ MARGIN = 0.1
 """Seconds between two looks at the workers' progress."""
 
 MAX_SECONDS = 1_000_000
-"""Limits of time are less: a timer cannot be set to any number."""
+"""Limits of time are at most this: a timer cannot be set to any number."""
 
 Progress = Callable[[int, int, str], object]
 """Called with how much is done, of how much (0 if that is not known), and the name of the stage."""

@@ -217,6 +217,8 @@ class Representations:
             moves = item.MappingTarget.LocalOrigin, item.MappingSource.MappingOrigin.Location
             if any(self._reach(to) > NEAR for to in moves) or is_scaled(item.MappingTarget):
                 return OTHER
+            if is_half_turned(item.MappingSource.MappingOrigin):
+                return OTHER
             return self._of_items(item.MappingSource.MappedRepresentation.Items or ())
         if name == "IfcExtrudedAreaSolid":
             if self._is_far(item) or is_half_turned(item.Position):
@@ -231,7 +233,9 @@ class Representations:
             return CUT if operands <= {SOLID, CUT} else OTHER
         if name == "IfcPolygonalBoundedHalfSpace":
             cosine = np.dot(axis(item.BaseSurface.Position), axis(item.Position))
-            return OTHER if abs(cosine) < STEEP else self._of_curve(item.PolygonalBoundary)
+            if abs(cosine) < STEEP or is_half_turned(item.Position):
+                return OTHER
+            return self._of_curve(item.PolygonalBoundary)
         if item.is_a("IfcGeometricSet"):
             return self._of_items(item.Elements or ())
         return NONE if any(map(item.is_a, CURVES_AND_POINTS)) else OTHER

@@ -161,7 +161,7 @@ def main(path: str, seconds: float) -> None:
     """Open the file, then answer commands until standard input ends."""
     # Ctrl-C reaches the whole process group: end at once, even inside C++ code.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # The facts are many small objects without circles: looking for some takes a third of the time.
+    # The facts are many small objects without cycles; collecting garbage takes a third of the time.
     gc.disable()
     out = private_stdout()
     try:
