@@ -205,7 +205,7 @@ def models():
 
     def model(name):
         if name not in found:
-            table = read_model(real_file(f"data/ifc/{name}.ifc"), geometry="auto").tables[
+            table = read_model(real_file(f"data/ifc/{name}.ifc"), geometry="exact").tables[
                 "elements"
             ]
             named = zip(table["global_id"].to_pylist(), table["mesh"].to_pylist(), strict=True)

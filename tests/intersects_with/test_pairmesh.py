@@ -144,7 +144,7 @@ def test_triangles_meet_as_in_fractions(flat):
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_pairs(name, monkeypatch):
     model, hard, touch = MODELS[name]
-    table = read_model(real_file(f"data/ifc/{model}.ifc")).tables["elements"]
+    table = read_model(real_file(f"data/ifc/{model}.ifc"), geometry="exact").tables["elements"]
     rows = [row for row in table.to_pylist() if row["mesh"]]
     place = {row["global_id"]: k for k, row in enumerate(rows)}
     meshes = Meshes.of([(row["mesh"]["vertices"], row["mesh"]["faces"]) for row in rows])
