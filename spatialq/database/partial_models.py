@@ -86,9 +86,10 @@ def export_ifc(
     global_ids = sorted({global_id for global_id, _ in rows})
     files = {file for _, file in rows if file is not None}
     text = query if isinstance(query, str) else query.sql_query()
+    tables = tables_read(con, text)
     if not files:
-        files = files_of(con, text, global_ids)
-    source = one_file(con, files, global_ids, tables_read(con, text))
+        files = files_of(con, text, tables, global_ids)
+    source = one_file(con, files, global_ids, tables)
     return write_part(source, global_ids, Path(path), seconds=seconds)
 
 
@@ -112,14 +113,17 @@ def id_columns(relation: "duckdb.DuckDBPyRelation") -> list[str]:
     return found
 
 
-def files_of(con: "duckdb.DuckDBPyConnection", query: str, global_ids: Iterable[str]) -> set[str]:
+def files_of(
+    con: "duckdb.DuckDBPyConnection", query: str, read: set[str], global_ids: Iterable[str]
+) -> set[str]:
     """Find the files that GlobalIds are from, in the column `file_name` of tables.
 
-    These are the tables that the query reads; if none of them has the column, those that models
-    were loaded into, unless the query reads a model itself. If none of them has the GlobalIds, as
-    those of storeys are not in a table of elements, all files in them come into question.
+    These are the tables that the query has `read`; if none of them has the column, those that
+    models were loaded into, unless the query reads a model itself. If none of them has the
+    GlobalIds, as those of storeys are not in a table of elements, all files in them come into
+    question.
     """
-    tables = {name for name in tables_read(con, query) if has_column(con, name, "file_name")}
+    tables = {name for name in read if has_column(con, name, "file_name")}
     if not tables:
         if any(word.lower().startswith("read_ifc") for word in words(query)):
             return set()

@@ -33,42 +33,36 @@ def ifc_con(con):
     return con
 
 
-@pytest.fixture
-def worker_that(monkeypatch, tmp_path):
-    """Replace the worker by one with other behaviour: Python code that runs before its `main`."""
+def odd_process(monkeypatch, tmp_path, command, module):
+    """Give what replaces a process by one that runs some Python code before the `main` of a module.
+
+    The code finds the module by its own name.
+    """
 
     def use(code: str) -> None:
-        script = tmp_path / "odd_worker.py"
+        script = tmp_path / f"odd_{module}.py"
         script.write_text(
             "import os, signal, sys, time\n"
-            "import spatialq.io.ifc.worker as worker\n"
+            f"import spatialq.io.ifc.{module} as {module}\n"
             f"{code}\n"
-            "worker.main(sys.argv[1], float(sys.argv[2]))\n"
+            f"{module}.main(sys.argv[1], float(sys.argv[2]))\n"
         )
         monkeypatch.setattr(
-            "spatialq.io.ifc.process.command",
+            f"spatialq.io.ifc.process.{command}",
             lambda path, seconds: [sys.executable, str(script), str(path), str(seconds)],
         )
 
     return use
+
+
+@pytest.fixture
+def worker_that(monkeypatch, tmp_path):
+    """Replace the worker by one with other behaviour."""
+    return odd_process(monkeypatch, tmp_path, "command", "worker")
 
 
 @pytest.fixture
 def fast_process_that(monkeypatch, tmp_path):
-    """Replace the process of `ifclite-geom` by one that runs some Python code before its `main`."""
-
-    def use(code: str) -> None:
-        script = tmp_path / "odd_fast_process.py"
-        script.write_text(
-            "import os, signal, sys, time\n"
-            "import ifclite_geom\n"
-            "import spatialq.io.ifc.ifclite as ifclite\n"
-            f"{code}\n"
-            "ifclite.main(sys.argv[1], float(sys.argv[2]))\n"
-        )
-        monkeypatch.setattr(
-            "spatialq.io.ifc.process.fast_command",
-            lambda path, seconds: [sys.executable, str(script), str(path), str(seconds)],
-        )
-
-    return use
+    """Replace the process of `ifclite-geom` by one with other behaviour."""
+    use = odd_process(monkeypatch, tmp_path, "fast_command", "ifclite")
+    return lambda code: use(f"import ifclite_geom\n{code}")

@@ -2,9 +2,8 @@
 
 It may crash, hang or need too much memory, so it is a process of its own
 (`python -m spatialq.io.ifc.ifclite FILE SECONDS`), beside that of IfcOpenShell. It answers with
-the frame ``M`` for each mesh and with ``E`` in the end, whose
-body is where the library has its origin, see `spatialq.io.ifc.frames`; one that ends
-without ``E`` has failed.
+the frame ``M`` for each mesh and with ``E`` in the end, whose body is where the library has its
+origin, see `spatialq.io.ifc.frames`; one that ends without ``E`` has failed.
 """
 
 import signal

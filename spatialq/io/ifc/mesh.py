@@ -24,7 +24,7 @@ HOLE = 1e-6
 """Square metres: how large a hole may be that is filled."""
 
 MAX_SIDES = 8
-"""And how many edges it may have."""
+"""How many edges a hole may have that is filled."""
 
 FACES = 1 << 17
 """Faces that are cleaned at once, as sorting more edges takes more than in proportion."""

@@ -29,7 +29,7 @@ BATCH = 8
 """Products a command: few, so that the last worker is not left with a long rest."""
 
 COPIES = 200
-"""The same for products that share geometry: each command has a fixed cost."""
+"""Products a command if they share geometry: more, as such a command has a fixed cost."""
 
 MAX_LOST = 12
 """Workers that one file may cost before its remaining products are given up."""
@@ -481,7 +481,8 @@ class Session:
             failure = json.loads(body)
             step_id = failure["step_id"]
             self.run.failures[step_id] = failure["message"]
-        self._done += 1
+        with self._lock:  # several threads count
+            self._done += 1
         return step_id
 
     def _lose(
