@@ -1,7 +1,6 @@
 """Triangle meshes as flat arrays: many meshes are cleaned and measured at once."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spatialq.data.meshes import Meshes, spans_of
-from spatialq.runtime.threads import n_threads
+from spatialq.runtime.threads import workers
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -429,8 +428,8 @@ def in_parts(meshes: Meshes, work: Callable[[Meshes], Any]) -> list[Any]:
     parts = [np.arange(start, stop) for start, stop in spans]
     if len(parts) <= 1:
         return [work(meshes)] if parts else []
-    with ThreadPoolExecutor(n_threads(), thread_name_prefix="spatialq-ifc-mesh") as pool:
-        return list(pool.map(lambda rows: work(meshes.take(rows)), parts))
+    with workers() as pool:
+        return pool.map(lambda rows: work(meshes.take(rows)), parts)
 
 
 def count_components(meshes: Meshes, edges: Edges) -> Integers:
