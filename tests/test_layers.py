@@ -15,6 +15,8 @@ LAYERS = (
     "cli",
     "demo",
     "workflows",
+    "ql4bim",
+    "query",
     "database",
     "execution",
     "planner",
@@ -38,7 +40,7 @@ COMPOSED_OF = {
     if hasattr(module, "DECLARATION") or hasattr(module, "USES")
 }
 """Functions that are compositions, as declared: their folder -> the folders that it may import."""
-MAY_NAME_FUNCTIONS = ("cli", "demo", "workflows")
+MAY_NAME_FUNCTIONS = ("cli", "demo", "workflows", "ql4bim", "query")
 """The layers that may name single functions; those below treat all of them alike."""
 
 

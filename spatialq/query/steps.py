@@ -1,0 +1,181 @@
+"""Queries as named steps, and the one SQL statement that such steps are.
+
+The query builder and QL4BIM scripts make steps and nothing else, so that both give what a person
+would write by hand: a `WITH` of named parts that refer to each other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from spatialq.functions.sql_text import identifier, literal
+
+PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+INDENT = "    "
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table, view or macro's result that is there already: it is named, not defined."""
+
+    name: str
+    """As SQL has it, in quotes where it must be."""
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """The name of a step as a text, as table macros take it: `touches('walls', 'slabs')`."""
+
+    step: "Step | Table"
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A text of SQL that names steps, whatever they will be called."""
+
+    pieces: tuple[Any, ...]
+
+    def __add__(self, other: "Sql | str") -> "Sql":
+        return Sql((*self.pieces, *(other.pieces if isinstance(other, Sql) else (other,))))
+
+
+def sql(*pieces: Any) -> Sql:
+    """Join texts and steps; a step stands for its name, `Quoted` for its name as a text."""
+    flat: list[Any] = []
+    for piece in pieces:
+        flat.extend(piece.pieces if isinstance(piece, Sql) else (piece,))
+    return Sql(tuple(flat))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One SELECT over tables and other steps.
+
+    Parameters
+    ----------
+    name : str
+        What it should be called; a number is added where another step is called so.
+    source : Sql
+        What stands behind FROM.
+    columns : Sql, optional
+        What stands behind SELECT; by default all columns.
+    where : tuple of Sql
+        Conditions, all of which hold.
+    group, order : Sql, optional
+        What stands behind GROUP BY, QUALIFY and ORDER BY.
+    qualify : Sql, optional
+    limit : int, optional
+    is_distinct : bool
+    """
+
+    name: str
+    source: Sql
+    columns: Sql | None = None
+    where: tuple[Sql, ...] = ()
+    group: Sql | None = None
+    qualify: Sql | None = None
+    order: Sql | None = None
+    limit: int | None = None
+    is_distinct: bool = False
+
+    def changed(self, **clauses: Any) -> "Step":
+        """Give the step with other clauses."""
+        return replace(self, **clauses)
+
+    def clauses(self) -> Iterator[tuple[str, Sql]]:
+        """Give keyword and text of each clause, in the order of SQL."""
+        if self.columns is not None or self.is_distinct:
+            yield "SELECT DISTINCT" if self.is_distinct else "SELECT", self.columns or sql("*")
+        yield "FROM", self.source
+        for k, condition in enumerate(self.where):
+            yield "AND" if k else "WHERE", condition
+        if self.group is not None:
+            yield "GROUP BY", self.group
+        if self.qualify is not None:
+            yield "QUALIFY", self.qualify
+        if self.order is not None:
+            yield "ORDER BY", self.order
+        if self.limit is not None:
+            yield "LIMIT", sql(str(self.limit))
+
+
+def write(step: Step | Table) -> str:
+    """Write the statement that gives the rows of a step, with all steps that it needs before it."""
+    if isinstance(step, Table):
+        return f"FROM {step.name}"
+    needed = _in_order(step)
+    names = _names(needed, step)
+    parts = [
+        f"{names[part]} AS (\n{INDENT}{_select(part, names, INDENT)}\n)"
+        for part in needed
+        if isinstance(part, Step) and part is not step
+    ]
+    head = f"WITH {', '.join(parts)}\n" if parts else ""
+    return head + _select(step, names)
+
+
+def _in_order(last: Step) -> list[Step | Table]:
+    """List what a step needs, each after what it needs itself; without recursion."""
+    found: dict[Step | Table, None] = {}
+    waiting: list[tuple[Step | Table, bool]] = [(last, False)]
+    while waiting:
+        step, is_done = waiting.pop()
+        if step in found:
+            continue
+        if is_done or isinstance(step, Table):
+            found[step] = None
+            continue
+        waiting.append((step, True))
+        waiting.extend((each, False) for each in reversed([*_needs(step)]))
+    return list(found)
+
+
+def _needs(step: Step) -> Iterator[Step | Table]:
+    for _, text in step.clauses():
+        for piece in text.pieces:
+            if isinstance(piece, Quoted):
+                yield piece.step
+            elif not isinstance(piece, str):
+                yield piece
+
+
+def _names(needed: list[Step | Table], last: Step) -> Mapping[Step | Table, str]:
+    """Give each step a name of its own, in any case of letters, that is no table's."""
+    taken = {each.name.strip('"').lower() for each in needed if isinstance(each, Table)}
+    names: dict[Step | Table, str] = {}
+    for step in needed:
+        if isinstance(step, Table):
+            names[step] = step.name
+        elif step is not last:
+            name, number = step.name, 2
+            while name.lower() in taken:
+                name, number = f"{step.name}_{number}", number + 1
+            taken.add(name.lower())
+            names[step] = plain(name)
+    return names
+
+
+@cache
+def plain(name: str) -> str:
+    """Write an identifier without quotes where it needs none."""
+    import duckdb
+
+    is_plain = PLAIN.fullmatch(name) and duckdb.tokenize(name)[0][1] == duckdb.token_type.identifier
+    return name if is_plain else identifier(name)
+
+
+def _select(step: Step, names: Mapping[Step | Table, str], indent: str = "") -> str:
+    # only clauses are indented: a line break may be within a text in quotes
+    clauses = (f"{word} {_text(text, names)}" for word, text in step.clauses())
+    return f"\n{indent}".join(clauses)
+
+
+def _text(text: Sql, names: Mapping[Step | Table, str]) -> str:
+    def write_piece(piece: Any) -> str:
+        if isinstance(piece, str):
+            return piece
+        return literal(names[piece.step]) if isinstance(piece, Quoted) else names[piece]
+
+    return "".join(map(write_piece, text.pieces))
