@@ -184,13 +184,13 @@ def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Ste
 def _needs(step: Step) -> Iterator[Step | Table]:
     if step.beside is not None:
         yield step.beside
-    yield from step.needs
     for _, text in step.clauses():
         for piece in text.pieces:
             if isinstance(piece, Quoted):
                 yield piece.step
             elif not isinstance(piece, str):
                 yield piece
+    yield from step.needs
 
 
 def _names(
