@@ -26,7 +26,7 @@ def statement_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str:
 
 
 def _names_taken(con: "duckdb.DuckDBPyConnection") -> frozenset[str]:
-    rows = con.execute(
+    rows = con.sql(  # not `execute`, which would end a pending result of the user
         "SELECT table_name FROM duckdb_tables() UNION ALL "
         "SELECT view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
