@@ -117,7 +117,7 @@ def files(world, tmp_path_factory):
 
 def write_files(world, folder):
     (folder / "tiles").mkdir()
-    for path in (world.las, world.ifc):
+    for path in (world.las, world.ifc, world.scan):
         shutil.copy(path, folder)
     with spatialq.connect(str(folder / "demo.duckdb")) as con:
         spatialq.load(con, [folder / "village.laz", folder / "house.ifc"])
