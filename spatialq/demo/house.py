@@ -124,7 +124,11 @@ def _wall(out: IfcWriter, wall: Wall) -> list[Any]:
     out.use_type(product, "IfcWallType", kind, "SOLIDWALL")
     out.use_material(product, "clay block" if wall.external else "sand-lime brick")
     bearing = wall.external or wall.name == "wall hall"
-    common = {"Reference": kind, "IsExternal": wall.external, "LoadBearing": bearing}
+    common: dict[str, bool | str] = {
+        "Reference": kind,
+        "IsExternal": wall.external,
+        "LoadBearing": bearing,
+    }
     if bearing:
         common["FireRating"] = "REI 90" if wall.foot == 0.0 else "REI 60"
     out.properties(product, "Pset_WallCommon", common)

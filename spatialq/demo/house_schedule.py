@@ -1,6 +1,7 @@
 """Who builds what when, and which rooms are heated: objects of the model house without a shape."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from spatialq.demo.ifc_writer import TIME, IfcWriter
@@ -46,7 +47,7 @@ def add_schedule(out: IfcWriter, content: Mapping[str, Sequence[Any]]) -> None:
         tasks.append(task)
     out.relate("IfcRelAssignsToControl", RelatedObjects=tasks, RelatingControl=schedule)
     shell = tasks[:-1]  # services begin with the roof, when the upper floor is built
-    for before, after in [*zip(shell, shell[1:], strict=False), (shell[-2], tasks[-1])]:
+    for before, after in [*pairwise(shell), (shell[-2], tasks[-1])]:
         out.relate(
             "IfcRelSequence",
             RelatingProcess=before,
