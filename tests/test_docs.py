@@ -1,14 +1,9 @@
 """The documents say what is true: all that README.md and docs/ show runs, with that result.
 
-Pages are read from top to bottom, as by somebody in the folder of `spatialq demo`. Statements
-(```sql), commands (```sh) and Python (```python) run. A block ```text right below one is what it
-prints, a block ```error the sentence that it raises.
+Pages are read from top to bottom, as by somebody in the folder of `spatialq demo`.
 """
 
-import contextlib
-import io
 import re
-import shlex
 import shutil
 from functools import partial
 from pathlib import Path
@@ -20,7 +15,6 @@ import rasterio
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
-from spatialq.cli import main as cli
 from spatialq.database.connection import macros
 from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
@@ -28,13 +22,9 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import parameters_of
 
 from .conftest import made_once
+from .pages import LANGUAGES, ROOT, Reader, blocks
 
-ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
-WIDTH = 100
-"""Characters of a table in the documents."""
-NOT_RUN = ("spatialq demo", "spatialq devices")
-"""The first is what writes the files of the others (tests/demo/), the second differs everywhere."""
 VIEWS = {
     "ducts": "IfcDuctSegment", "beams": "IfcBeam", "walls": "IfcWall", "slabs": "IfcSlab",
     "spaces": "IfcSpace", "furniture": "IfcColumn", "desks": "IfcColumn", "exits": "IfcDoor",
@@ -44,69 +34,6 @@ VIEWS = {
 """Sets of elements that examples in comments of macros name."""
 ELEMENT_MACROS = {"intersects_with", "distance", "direction", "spatial_elements"}
 """Files of sql/ whose examples may give no rows on the house."""
-
-
-def blocks(text):
-    """Language and text of each fenced block, and the block that is right below it."""
-    found = list(re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    for block, below in zip(found, [*found[1:], None], strict=True):
-        close = below is not None and not text[block.end() : below.start()].strip()
-        expected = below.groups() if below is not None and close else ("", "")
-        yield block[1], block[2], *(expected if expected[0] in ("text", "error") else ("", ""))
-
-
-def commands(text):
-    """The commands of a block that are ours."""
-    lines = text.replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.startswith("spatialq ") and line not in NOT_RUN]
-
-
-def cells(text):
-    """What a table says, whatever its frame."""
-    rows = [line for line in text.splitlines() if not re.fullmatch(r"[\W_]*", line) or "·" in line]
-    return [[cell.strip() for cell in re.split("[│┃]", row)] for row in rows]
-
-
-class Reader:
-    """Runs the blocks of one page, one after the other."""
-
-    def __init__(self, con):
-        self.con = con
-        self.names = {"con": con, "np": np, "spatialq": spatialq, "Path": Path}
-
-    def sql(self, text):
-        for statement in self.con.extract_statements(text):
-            relation = self.con.sql(statement.query)
-        if relation is not None:
-            relation.show(max_width=WIDTH, max_rows=20)
-
-    def sh(self, text):
-        for command in commands(text):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("sys.argv", shlex.split(command))
-                cli.main()
-
-    def python(self, text):
-        exec(text, self.names)
-
-    def run(self, language, text):
-        """What it prints."""
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            getattr(self, language)(text)
-        return printed.getvalue()
-
-    def error(self, language, text):
-        """The sentence that it raises."""
-        if language == "sh":
-            said = io.StringIO()
-            with pytest.raises(SystemExit) as stop, contextlib.redirect_stderr(said):
-                self.sh(text)
-            assert stop.value.code in (1, 2)
-            return said.getvalue().splitlines()[-1].removeprefix("error: ")
-        with pytest.raises(Exception) as caught:  # noqa: PT011
-            self.run(language, text)
-        return cli.plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
 
 
 @pytest.fixture(scope="module")
@@ -161,14 +88,8 @@ def test_what_a_page_shows(con, page):
             next(text for language, text, *_ in steps if language == "python")
         )
     for language, text, kind, expected in steps:
-        if language not in ("sql", "sh", "python"):
-            continue
-        if kind == "error":
-            assert reader.error(language, text) == " ".join(expected.split()), text
-            continue
-        printed = reader.run(language, text)
-        if kind == "text":
-            assert cells(printed) == cells(expected), f"{text}\n{printed}"
+        if language in LANGUAGES:
+            reader.check(language, text, kind, expected)
     if page == "docs/pops_features.md":
         with rasterio.open("pca2.tif") as raster, rasterio.open("terrain.tif") as terrain:
             assert raster.shape == (10, 10)
