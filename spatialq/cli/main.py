@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -34,6 +34,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Point clouds, terrain grids and building models in SQL.",
 )
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 (typer calls it so)
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"spatialq {version('spatialq')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Point clouds, terrain grids and building models in SQL."""
+
+
 for command in (info, load, sql, ground, planes, clash, features, lod, demo, devices, calibrate):
     register(app, command)
 
@@ -90,8 +113,14 @@ def main() -> None:
             interrupted()
         if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
             raise  # an error in spatialq itself
-        note(f"error: {plain(error)}")
+        note(f"error: {sentence(error)}")
         sys.exit(1)
+
+
+def sentence(error: BaseException) -> str:
+    """Say what an error is about, in which statement of several for example."""
+    places = (f"{place}: " for place in getattr(error, "__notes__", ()))
+    return f"{''.join(places)}{plain(error)}"
 
 
 def plain(error: BaseException) -> str:
