@@ -20,11 +20,14 @@ from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import parameters_of
+from spatialq.ql4bim.operators import operators
 
 from .conftest import made_once
 from .pages import LANGUAGES, ROOT, Reader, blocks
 
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+ELSEWHERE = ("docs/cookbook.md",)
+"""What tests of their own run."""
 VIEWS = {
     "ducts": "IfcDuctSegment", "beams": "IfcBeam", "walls": "IfcWall", "slabs": "IfcSlab",
     "spaces": "IfcSpace", "furniture": "IfcColumn", "desks": "IfcColumn", "exits": "IfcDoor",
@@ -79,7 +82,7 @@ def con(files, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
 def test_what_a_page_shows(con, page):
     reader = Reader(con)
     steps = list(blocks((ROOT / page).read_text()))
@@ -104,6 +107,18 @@ def test_pages_quote_errors_in_blocks_only():
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
+
+
+@pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
+def test_every_operator_of_scripts_has_an_example(operator):
+    text = (ROOT / "docs/ql4bim.md").read_text()
+    (section,) = re.findall(rf"^#### {operator.name} \((\w+)\)$(.*?)(?=^##)", text, re.M | re.S)
+    assert section[0] == operator.shorts[0]
+    for other in operator.shorts[1:]:
+        assert other in section[1]
+    ((_, script, kind, _),) = (each for each in blocks(section[1]) if each[0] == "ql4bim")
+    assert f"{operator.name}(" in script
+    assert kind == "text"
 
 
 FIXED = {"relations", "k", "direction"}
