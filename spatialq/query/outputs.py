@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
-from spatialq.query import html
+from spatialq.query import geometry as geometries
+from spatialq.query import html, plans
 from spatialq.query.binding import bind, names_taken
+from spatialq.query.pinned import Pins, pinned
 from spatialq.query.sentences import said_by
 from spatialq.query.steps import Step, Table, plain, write
 
 if TYPE_CHECKING:
     import duckdb
+    import geopandas
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -30,6 +33,11 @@ class Outputs:
         self._con = con
         self._step = step
         self._columns = columns
+
+    @property
+    def _pins(self) -> Pins:
+        """The clouds that the user wants to have pinned, and where."""
+        return ()
 
     # -- what it is
 
@@ -53,6 +61,15 @@ class Outputs:
         with said_by("sql"):
             return write(self._step, taken=names_taken(self._con))
 
+    def explain(self) -> str:
+        """Say how the rows are made: the SQL, the device of each kernel, and DuckDB's plan.
+
+        Nothing runs. How many rows a kernel gets is taken from the header of the file or the size
+        of the table that they begin with; conditions are not counted.
+        """
+        with said_by("explain", self._columns):
+            return plans.explain(self._con, self._step, self.sql())
+
     def relation(self) -> "duckdb.DuckDBPyRelation":
         """Give the rows as a relation of DuckDB, which runs when it is read."""
         with said_by("relation", self._columns):
@@ -67,8 +84,8 @@ class Outputs:
     @contextmanager
     def _running(self, caller: str) -> Iterator["duckdb.DuckDBPyRelation"]:
         """Give the relation while it may be read, on pinned columns where that pays."""
-        with said_by(caller, self._columns):
-            yield bind(self._con, self.sql())
+        with said_by(caller, self._columns), pinned(self._con, self._step, self._pins) as step:
+            yield bind(self._con, write(step, taken=names_taken(self._con)))
 
     def count(self) -> int:
         """Count the rows."""
@@ -116,6 +133,32 @@ class Outputs:
             frame: pl.DataFrame = rows.pl()
             return frame
 
+    def to_geopandas(
+        self, *, geometry: str | None = None, crs: Any = None
+    ) -> "geopandas.GeoDataFrame":
+        """Give all rows as a frame of GeoPandas.
+
+        Parameters
+        ----------
+        geometry : str, optional
+            A column of type GEOMETRY. By default the first one, such as `boundary` of planes;
+            without any, a column `geometry` is made: of points x, y, z or x, y, else of the boxes
+            xmin, ymin, xmax, ymax.
+        crs : optional
+            As GeoPandas takes it, such as 'EPSG:25832'. By default that of the file or the loaded
+            table that the query begins with, if it is known.
+
+        Raises
+        ------
+        QueryError
+            If GeoPandas is not installed, or the rows have no such columns.
+        """
+        _require("to_geopandas", "geopandas")
+        names = geometries.choose(self._columns, geometry)
+        known = geometries.crs_of(self._con, self._step) if crs is None else crs
+        with self._running("to_geopandas") as rows:
+            return geometries.frame(rows, names, known)
+
     def create(self, name: str, *, replace: bool = False) -> None:
         """Create a table of the rows.
 
@@ -155,8 +198,9 @@ class Outputs:
         FileError, QueryError, ValueError
             If the file cannot be written, or the rows are none for it.
         """
-        with said_by("write", self._columns):
-            return write_table(self._con, self.sql(), Path(path))
+        with said_by("write", self._columns), pinned(self._con, self._step, self._pins) as step:
+            text = write(step, taken=names_taken(self._con))
+            return write_table(self._con, text, Path(path))
 
     def _repr_html_(self) -> str:
         with self._running("_repr_html_") as rows:

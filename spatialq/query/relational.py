@@ -13,6 +13,7 @@ from spatialq.query.binding import columns_of, names_taken
 from spatialq.query.expressions import condition, expression, is_open, ordered, selected
 from spatialq.query.models import Model
 from spatialq.query.outputs import Outputs
+from spatialq.query.pinned import Pins
 from spatialq.query.sentences import near, said_by
 from spatialq.query.steps import Sql, Step, Table, plain, sql, unquoted, write
 from spatialq.query.values import require_text, value
@@ -56,6 +57,9 @@ class Origin:
     """The tables of the model that elements or objects are of."""
     sides: "tuple[Query, ...]" = ()
     """Of pairs, the elements a and b that they were made of."""
+    cloud: Step | Table | None = None
+    """Of points with columns that functions gave, the points that these were called on."""
+    pins: Pins = ()
 
 
 class Query(Outputs):
@@ -85,6 +89,10 @@ class Query(Outputs):
     ) -> None:
         super().__init__(con, step, columns)
         self._origin = origin or Origin()
+
+    @property
+    def _pins(self) -> Pins:
+        return self._origin.pins
 
     # -- relational verbs
 

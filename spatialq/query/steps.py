@@ -92,6 +92,11 @@ class Step:
         """Give the step with other clauses."""
         return replace(self, **clauses)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has a source and no other clause."""
+        return [word for word, _ in self.clauses()] == ["FROM"]
+
     def clauses(self) -> Iterator[tuple[str, Sql]]:
         """Give keyword and text of each clause, in the order of SQL."""
         if self.columns is not None or self.is_distinct:
@@ -120,7 +125,7 @@ def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
     """
     if isinstance(step, Table):
         return f"FROM {step.name}"
-    needed = _in_order(step)
+    needed = in_order(step)
     names = _names(needed, step, taken)
     parts = [
         f"{names[part]} AS (\n{INDENT}{_select(part, names, INDENT)}\n)"
@@ -131,7 +136,7 @@ def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
     return head + _select(step, names)
 
 
-def _in_order(last: Step) -> list[Step | Table]:
+def in_order(last: Step | Table) -> list[Step | Table]:
     """List what a step needs, each after what it needs itself; without recursion."""
     found: dict[Step | Table, None] = {}
     waiting: list[tuple[Step | Table, bool]] = [(last, False)]
@@ -145,6 +150,35 @@ def _in_order(last: Step) -> list[Step | Table]:
         waiting.append((step, True))
         waiting.extend((each, False) for each in reversed([*_needs(step)]))
     return list(found)
+
+
+def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Step | Table:
+    """Give a step as it is where tables stand for some of the steps that it needs."""
+    made: dict[Step | Table, Step | Table] = dict(tables)
+
+    def changed(text: Sql | None) -> Sql | None:
+        return text and Sql(tuple(map(piece_of, text.pieces)))
+
+    def piece_of(piece: Any) -> Any:
+        if isinstance(piece, Quoted):
+            return Quoted(made[piece.step])
+        return piece if isinstance(piece, str) else made[piece]
+
+    for step in in_order(last):
+        if isinstance(step, Table) or step in made:
+            made.setdefault(step, step)
+            continue
+        made[step] = step.changed(
+            source=changed(step.source),
+            columns=changed(step.columns),
+            where=tuple(changed(each) for each in step.where),
+            group=changed(step.group),
+            qualify=changed(step.qualify),
+            order=changed(step.order),
+            beside=step.beside and made[step.beside],
+            needs=tuple(made[each] for each in step.needs),
+        )
+    return made[last]
 
 
 def _needs(step: Step) -> Iterator[Step | Table]:

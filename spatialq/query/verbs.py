@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
 from spatialq.database.selectors.query import write as write_selector
@@ -10,10 +11,12 @@ from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
+from spatialq.query.binding import bind
 from spatialq.query.models import READERS, Model
+from spatialq.query.plans import beginning
 from spatialq.query.relational import Origin
 from spatialq.query.relational import Query as Query
-from spatialq.query.sentences import near
+from spatialq.query.sentences import near, said_by
 from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
 from spatialq.query.values import require_text, value
 
@@ -54,24 +57,36 @@ class FunctionVerbs(Query):
         """Call a table macro on these rows; what it gives are the rows of the result."""
         call, others = self._call(function, arguments, tables or {})
         sides = (self, others.get("b", self)) if "b" in arguments else ()
-        made = self._made(function, Step(function, call), origin=Origin(sides=sides))
+        origin = Origin(sides=sides, pins=self._origin.pins)
+        made = self._made(function, Step(function, call), origin=origin)
         return made._as(kind)  # type: ignore[no-any-return]
 
     def _added(self, function: str, arguments: Mapping[str, Any]) -> Self:
         """Call a table macro on these points; what it gives for each are columns more."""
-        call, _ = self._call(function, arguments, {})
-        head = sql(self._step, " JOIN ", call, " USING (point_id)")
         there = {name.lower() for name in self._columns}
         again = [
             sql(self._step, f".{plain(name)}")
             for name in catalogue()[function].output.columns
             if name.lower() in there and name != "point_id"
         ]
+        cloud = self._origin.cloud
+        if cloud is None or again or not isinstance(self._step, Step) or not self._step.is_plain:
+            cloud = self._step
+        call, _ = self._call(function, arguments, {}, cloud)
+        # the points that other functions gave columns are those that this one is called on, too
+        is_chain = isinstance(self._step, Step) and cloud is not self._step
+        before = self._step.source if is_chain else sql(self._step)  # type: ignore[union-attr]
+        source = sql(before, " JOIN ", call, " USING (point_id)")
         columns = sql("* EXCLUDE (", *_listed(again), ")") if again else None
-        return self._same(function, Step(self._step_name(), head, columns=columns))
+        step = Step(self._step_name(), source, columns=columns)
+        return self._same(function, step, origin=replace(self._origin, cloud=cloud))
 
     def _call(
-        self, function: str, arguments: Mapping[str, Any], tables: Mapping[str, type[Query]]
+        self,
+        function: str,
+        arguments: Mapping[str, Any],
+        tables: Mapping[str, type[Query]],
+        first: Step | Table | None = None,
     ) -> tuple[Sql, dict[str, Query]]:
         """Write a call in which these rows are the first argument.
 
@@ -87,7 +102,7 @@ class FunctionVerbs(Query):
             for name, kind in tables.items()
             if arguments[name] is not None
         }
-        positional: list[Sql] = [sql(Quoted(self._step))]
+        positional: list[Sql] = [sql(Quoted(first or self._step))]
         named: list[Sql] = []
         for name, given in {**arguments, **self._implied(arguments)}.items():
             table = others[name]._step if name in others else given
@@ -161,6 +176,29 @@ class _Bounded(FunctionVerbs):
 class PointVerbs(_Bounded):
     """Points of a cloud."""
 
+    def pin(self, device: Literal["cpu", "gpu"] = "cpu") -> Self:
+        """Keep these points in memory while a query runs, for the functions called on them.
+
+        Without this, a query does so where that pays: where several functions are called on the
+        same points, and there is a GPU or the extension of DuckDB is not loaded.
+
+        Parameters
+        ----------
+        device : 'cpu' or 'gpu'
+            Where to keep them.
+
+        Raises
+        ------
+        QueryError
+            If the device is none of these. Whether it is there shows when the query runs.
+        """
+        if device not in ("cpu", "gpu"):
+            message = f"pin: device must be 'cpu' or 'gpu', got {device!r}"
+            raise QueryError(message)
+        pins = (*self._origin.pins, (self._step, device))
+        origin = replace(self._origin, pins=pins)
+        return type(self)(self._con, self._step, self._columns, origin)
+
 
 class GridVerbs(_Bounded):
     """Cells of a terrain grid."""
@@ -204,7 +242,19 @@ class _Classified(FunctionVerbs):
             ones. Files are not read for that; then there are no rows.
         """
         wanted = literal(require_text("storey", "name", name))
-        return self._where("storey", [sql(f"storey = {wanted}")])
+        found = self._where("storey", [sql(f"storey = {wanted}")])
+        begins = beginning(self._step)
+        if isinstance(begins, Table):
+            self._require_storey(begins, name)
+        return found
+
+    def _require_storey(self, table: Table, name: str) -> None:
+        with said_by("storey"):
+            rows = bind(self._con, f"SELECT DISTINCT storey FROM {table.name}").fetchall()
+        known = sorted(each for (each,) in rows if each is not None)
+        if name not in known:
+            message = f"storey: no storey {name!r}; {near(name, known)}"
+            raise QueryError(message)
 
     def _model(self, verb: str) -> Model:
         model = self._origin.model

@@ -1,0 +1,86 @@
+"""Clouds that several kernels read are kept in memory while a query runs, where that pays.
+
+It pays where there is a GPU, since the columns are uploaded once, and on the road of lists, where
+each kernel would collect them anew. The rows go to a temporary table, which is pinned; both are
+gone when the query has run. With the extension and without a GPU, kernels collect columns as fast
+as a pin is checked: see `docs/pins.md`.
+"""
+
+import contextlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from spatialq.database.pinning import pin, unpin
+from spatialq.planner import devices
+from spatialq.query.binding import names_taken
+from spatialq.query.calls import calls
+from spatialq.query.plans import road
+from spatialq.query.steps import Step, Table, with_tables, write
+
+if TYPE_CHECKING:
+    import duckdb
+
+Pins = tuple[tuple[Step | Table, Literal["cpu", "gpu"]], ...]
+"""Clouds that are to be pinned, and where."""
+SEVERAL = 2
+"""Calls of kernels on one cloud, from which on it is pinned."""
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def pinned(
+    con: "duckdb.DuckDBPyConnection", step: Step | Table, asked: Pins
+) -> Iterator[Step | Table]:
+    """Give the step that is to run while clouds are pinned for it.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    step : Step or Table
+    asked : Pins
+        Clouds that are pinned in any case.
+    """
+    wanted = {**_worthwhile(con, step), **dict(asked)}
+    used = {each.rows for each in calls(step) if each.is_of_points}
+    tables: dict[Step | Table, Table] = {}
+    try:
+        for cloud, device in wanted.items():
+            if cloud in used:
+                tables[cloud] = _kept(con, cloud, device)
+        yield with_tables(step, tables) if tables else step
+    finally:
+        for table in tables.values():
+            # in a transaction that an error has ended the table is gone with it
+            with contextlib.suppress(Exception):
+                unpin(con, table.name)
+                con.execute(f"DROP TABLE IF EXISTS temp.{table.name}")
+
+
+def _worthwhile(
+    con: "duckdb.DuckDBPyConnection", step: Step | Table
+) -> dict[Step | Table, Literal["cpu", "gpu"]]:
+    """Say which clouds several kernels read, and where they are best kept."""
+    readers = Counter(each.rows for each in calls(step) if each.is_of_points)
+    several = [cloud for cloud, count in readers.items() if count >= SEVERAL]
+    if not several:
+        return {}
+    has_gpu = any(each.device == "gpu" and not each.problem for each in devices.devices())
+    if has_gpu:
+        return dict.fromkeys(several, "gpu")
+    return dict.fromkeys(several, "cpu") if road(con) == "lists" else {}
+
+
+def _kept(
+    con: "duckdb.DuckDBPyConnection", cloud: Step | Table, device: Literal["cpu", "gpu"]
+) -> Table:
+    """Make a temporary table of a cloud, and pin it."""
+    name = f"spatialq_pinned_{next(_numbers)}"
+    con.execute(f"CREATE TEMP TABLE {name} AS {write(cloud, taken=names_taken(con))}")
+    try:
+        pin(con, name, device=device)
+    except BaseException:
+        con.execute(f"DROP TABLE temp.{name}")
+        raise
+    return Table(name)

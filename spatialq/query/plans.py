@@ -1,0 +1,86 @@
+"""How a query will run: its SQL, where each kernel goes and why, and DuckDB's plan."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq.database.native import loading
+from spatialq.errors import SpatialqError
+from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, ElementsInput, Size
+from spatialq.functions.sql_text import literal
+from spatialq.io.files import find_files
+from spatialq.io.grid.source import GridSource
+from spatialq.io.las.source import open_las
+from spatialq.planner.plan import plan_call
+from spatialq.planner.rates import Road
+from spatialq.query.binding import bind
+from spatialq.query.calls import Call, calls
+from spatialq.query.steps import Quoted, Step, Table, unquoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+READ = re.compile(r"(read_las|read_grid)\('((?:[^']|'')*)'")
+SOURCES: dict[str, Any] = {"read_las": open_las, "read_grid": GridSource}
+
+
+def explain(con: "duckdb.DuckDBPyConnection", step: Step | Table, statement: str) -> str:
+    """Describe how a statement runs; nothing of it does."""
+    lines = [_line(con, each) for each in calls(step)]
+    plan = bind(con, statement).explain()
+    return "\n\n".join(part for part in (statement, "\n".join(lines), plan) if part)
+
+
+def _line(con: "duckdb.DuckDBPyConnection", call: Call) -> str:
+    rows = rows_of(con, call.rows)
+    is_of_elements = isinstance(call.function.inputs, ElementsInput)
+    if rows is None:
+        return f"{call.macro}: how many rows it gets is not known before it runs"
+    size = Size(rows * TRIANGLES_PER_ELEMENT if is_of_elements else rows)
+    counted = f"about {rows:,} {'elements' if is_of_elements else 'rows'}"
+    try:
+        options = call.function.choose({})
+        plan = plan_call([call.function], size, options, call.device, road(con))
+    except (SpatialqError, ValueError) as error:
+        return f"{call.macro}: {counted}; {error}"
+    return f"{call.macro}: {counted}, on the {plan.device}: {plan.reason}"
+
+
+def road(con: "duckdb.DuckDBPyConnection") -> Road:
+    """Say how rows get to kernels in a database: by the extension, or as lists."""
+    with con.cursor() as cursor:  # keeps a pending result of the connection
+        return "native" if loading.is_loaded(cursor) else "lists"
+
+
+def rows_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> int | None:
+    """Count the rows of the table or the files that a step begins with.
+
+    Conditions are not counted. None where that is not known without reading.
+    """
+    begins = beginning(step)
+    if begins is None:
+        return None
+    if isinstance(begins, Table):
+        name = literal(unquoted(begins.name.split(".")[-1]))
+        ((rows,),) = bind(
+            con,
+            "SELECT max(estimated_size) FROM duckdb_tables() "
+            f"WHERE lower(table_name) = lower({name})",
+        ).fetchall()
+        return None if rows is None else int(rows)
+    reader, files = begins
+    return sum(int(SOURCES[reader](file).rows) for file in files)
+
+
+def beginning(step: Step | Table) -> Table | tuple[str, list[Path]] | None:
+    """Give the table, or the reader and the files, that a step begins with; None for another."""
+    while isinstance(step, Step):
+        if read := READ.match(next((p for p in step.source.pieces if isinstance(p, str)), "")):
+            return read[1], find_files(read[1], read[2].replace("''", "'"))
+        named = (each for each in step.source.pieces if not isinstance(each, str))
+        first = next(named, None)
+        if first is None:
+            return None
+        step = first.step if isinstance(first, Quoted) else first
+    return step
