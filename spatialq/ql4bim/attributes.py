@@ -28,12 +28,14 @@ COLUMNS = {
     "LongName": "long_name",
 }
 """Attributes that are columns of objects; the others are in `attributes`."""
-OWN_COLUMNS = {name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")}
+OWN_COLUMNS = {
+    name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")
+}
 NAMED = "IfcRelAssociates"
 """Begins the classes of relationships to what has no GlobalId: it goes by its name."""
 
 
-def unchanged(condition: Sql) -> Sql:
+def unchanged(condition: Sql | None) -> Sql | None:
     """Leave a condition as it is."""
     return condition
 
@@ -45,6 +47,8 @@ class Value:
     Parameters
     ----------
     text, number, truth : Sql or None
+    is_truth_text : bool
+        Whether truth is 'true' or 'false'.
     metres : Sql or None
         The number where it is a length, in metres.
     radians : Sql or None
@@ -57,7 +61,8 @@ class Value:
     truth: Sql | None = None
     metres: Sql | None = None
     radians: Sql | None = None
-    within: Callable[[Sql | None], Sql | None] = unchanged  # type: ignore[assignment]
+    is_truth_text: bool = True
+    within: Callable[[Sql | None], Sql | None] = unchanged
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,17 @@ class Rows:
 
     def column(self, name: str) -> Sql:
         """Write a column."""
-        return sql(f"{self.alias}.{plain(name)}" if self.alias else plain(name))
+        written = name if name in OBJECTS else plain(name)
+        return sql(f"{self.alias}.{written}" if self.alias else written)
 
     def outer(self, name: str) -> Sql:
         """Write a column where it stands in another query within."""
-        return self.column(name) if self.alias else sql(self.variable.step, f".{plain(name)}")
+        return self.column(name) if self.alias else sql(self.variable.step, ".", self.column(name))
 
 
-def value_of(use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False) -> Value:
+def value_of(
+    use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False
+) -> Value:
     """Find out what a path such as `Name` or `Pset_WallCommon.FireRating` means.
 
     Parameters
@@ -119,8 +127,10 @@ def _unknown(name: str, *, is_alone: bool) -> str:
     near = schemas.near_names(name, [*schemas.object_attributes(), *schemas.inverse_of_objects()])
     near += schemas.near_names(name, OWN_COLUMNS)
     hint = f"near names are {', '.join(near)}" if near else "a property is written Set.Property"
-    return f"no class of objects has an attribute {name!r}; {hint}" if is_alone else (
-        f"what is written {name}.A.B is neither an attribute nor a property; {hint}"
+    return (
+        f"no class of objects has an attribute {name!r}; {hint}"
+        if is_alone
+        else (f"what is written {name}.A.B is neither an attribute nor a property; {hint}")
     )
 
 
@@ -128,7 +138,7 @@ def _of_points(use: "Use", rows: Rows, path: tuple["Token", ...]) -> Value:
     if len(path) > 1:
         raise use.error(path[1], f"columns of {rows.variable.kind} have no attributes")
     column = rows.column(str(path[0]))
-    return Value(text=column, number=column, truth=column, metres=column)
+    return Value(column, column, column, column, is_truth_text=False)
 
 
 def _of_column(rows: Rows, name: str) -> Value:
@@ -137,31 +147,33 @@ def _of_column(rows: Rows, name: str) -> Value:
         case "VARCHAR":
             return Value(text=column)
         case "BOOLEAN":
-            return Value(truth=column)
+            return Value(truth=column, is_truth_text=False)
     return Value(number=column, metres=column)
 
 
 def _of_json(rows: Rows, path: tuple["Token", ...]) -> Value:
     at = literal("$." + ".".join(map(_key, path)))
     attributes = rows.column("attributes")
+    text = sql("(", attributes, f" ->> {at})")
     number = sql("TRY_CAST(", attributes, f" -> {at} AS DOUBLE)")
-    return Value(
-        text=sql("(", attributes, f" ->> {at})"),
-        number=number,
-        truth=sql("TRY_CAST(", attributes, f" -> {at} AS BOOLEAN)"),
-        metres=sql(number, " * ", _unit(rows)),
-    )
+    return Value(text, number, truth=text, metres=sql(number, " * ", _unit(rows)))
 
 
 def _key(name: str) -> str:
-    return str(name) if name.isidentifier() else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return (
+        str(name)
+        if name.isidentifier()
+        else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )
 
 
 def _unit(rows: Rows) -> Sql:
     """Write the length of the file's unit, in metres."""
     models = rows.variable.beside("models")
     file_name = rows.outer("file_name")
-    return sql("(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")")
+    return sql(
+        "(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")"
+    )
 
 
 def property_of(
@@ -180,13 +192,18 @@ def property_of(
 
     def scalar(column: str) -> Sql:
         same = sql("p.global_id = ", rows.outer("global_id"))
-        return sql(f"(SELECT any_value(p.{column}) FROM ", properties, " AS p WHERE ", same, f" AND {where})")
+        return sql(
+            f"(SELECT any_value(p.{column}) FROM ",
+            properties,
+            " AS p WHERE ",
+            same,
+            f" AND {where})",
+        )
 
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
     text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
-    truth = sql("TRY_CAST(p.value AS BOOLEAN)")
-    return Value(text, number, truth, number_si, number_si, within)  # type: ignore[arg-type]
+    return Value(text, number, text, number_si, number_si, within=within)
 
 
 # inverse attributes
@@ -304,7 +321,9 @@ def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
     where = sql(conditions[0])
     for each in conditions[1:]:
         where = sql(where, " AND ", each)
-    return sql("(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")")
+    return sql(
+        "(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")"
+    )
 
 
 def inverse_of(use: "Use", attribute: "Token") -> Inverse:

@@ -13,7 +13,7 @@ from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
 from spatialq.ql4bim.text import Place, Text
 from spatialq.ql4bim.use import Use
 from spatialq.ql4bim.variables import Column, Model, Variable
-from spatialq.query.steps import Sql, Step, plain, sql
+from spatialq.query.steps import Step, plain, sql
 
 IMPORTS = ("ImportModel", "IM")
 MOST = 10_000
@@ -148,7 +148,7 @@ class Compiler:
             found = self.variable(each.variable)
             if each.column is not None:
                 use = Use(self, BY_NAME["Projector"], call, None)
-                use._read_operand(each)  # noqa: SLF001
+                use._read_operand(each)
                 found = use.of_kind(0, "set")
         else:
             raise self.error(each.token, f"{name}: a variable must stand here")
@@ -177,7 +177,9 @@ class Compiler:
             str(k + 1) for k in range(len(found.columns))
         ]
         if len(names) != len(found.columns):
-            reason = f"{call.operator}: the relation has {len(found.columns)} columns, not {len(names)}"
+            reason = (
+                f"{call.operator}: the relation has {len(found.columns)} columns, not {len(names)}"
+            )
             raise self.error(place or target.name, reason)
         columns = tuple(
             Column(new, each.domain, each.is_text)
@@ -231,5 +233,3 @@ def _formals(function: Function) -> str:
         for each in function.formals
     )
     return f"({', '.join(shown)})"
-
-

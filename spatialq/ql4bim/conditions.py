@@ -66,7 +66,9 @@ class Conditions:
             case Comparison():
                 found = self.compares(part)
             case _:
-                raise self.use.error(part.token, "a condition must stand here, such as w is IfcWall")
+                raise self.use.error(
+                    part.token, "a condition must stand here, such as w is IfcWall"
+                )
         return sql("coalesce(", found, ", false)") if is_negated else found
 
     def is_a(self, part: IsA) -> Sql:
@@ -134,12 +136,16 @@ class Conditions:
 
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
-        one, other = (self._operand(each, alias) for each, alias in ((left, "one"), (right, "other")))
+        one, other = (
+            self._operand(each, alias) for each, alias in ((left, "one"), (right, "other"))
+        )
         condition = compare_values(self.use, one[1], sign, other[1], left.token)
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
-        tables = _joined(", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources])
+        tables = _joined(
+            ", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
+        )
         keys = [
             sql(f"{rows.alias}.{rows.variable.key} = ", self.subject.step, f".{plain(name)} AND ")
             for rows, name in sources
@@ -225,7 +231,8 @@ def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Tok
             if sign not in ("=", "!="):
                 raise use.error(constant.token, f"true and false are = or !=, not {sign}")
             form, other = value.truth, "a truth value"
-            right = literal(constant.value)
+            wanted, sign = constant.value == (sign == "="), "="  # != true is = false
+            right = literal(literal(wanted)) if value.is_truth_text else literal(wanted)
         case str() if sign == "~":
             form, other = value.text, "a text"
             right = literal(pattern(use, constant))
@@ -242,8 +249,10 @@ def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Tok
     if sign == "~":
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
-        return value.within(sql("regexp_matches(", form, f", {right})"))  # type: ignore[return-value]
-    return value.within(sql(form, f" {SIGNS[sign]} {right}"))  # type: ignore[return-value]
+        condition = sql("regexp_matches(", form, f", {right})")
+    else:
+        condition = sql(form, f" {SIGNS[sign]} {right}")
+    return value.within(condition) or condition
 
 
 SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}

@@ -11,6 +11,7 @@ from spatialq.functions.macros import Argument
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.conditions import Conditions, in_unit
+from spatialq.ql4bim.meshes import Bodies
 from spatialq.ql4bim.syntax import (
     CONDITIONS,
     Call,
@@ -21,7 +22,6 @@ from spatialq.ql4bim.syntax import (
     Reference,
     references,
 )
-from spatialq.ql4bim.meshes import Bodies
 from spatialq.ql4bim.variables import Column, Kind, Model, Variable
 from spatialq.query.steps import Quoted, Sql, Step, plain, sql
 
@@ -237,7 +237,9 @@ class Use:
             If there is none, with the near names.
         """
         if relation.kind != "relation":
-            raise self.error(token, f"only relations have columns in brackets, not a {relation.kind}")
+            raise self.error(
+                token, f"only relations have columns in brackets, not a {relation.kind}"
+            )
         names = [each.name for each in relation.columns]
         if token in names:
             return relation.columns[names.index(token)]
@@ -302,7 +304,9 @@ class Use:
 
     # results
 
-    def call_macro(self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()) -> Sql:
+    def call_macro(
+        self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()
+    ) -> Sql:
         """Write a call of a table macro: variables stand for the names of their steps."""
         written: list[Sql] = []
         for each in arguments:
@@ -353,7 +357,8 @@ class Use:
         for k, (expression, column) in enumerate(columns):
             name = plain(column.name)
             text = sql(expression)
-            renamed = text if text.pieces == (name,) else sql(text, f" AS {name}")
+            is_its_name = text.pieces[-1] in (name, f".{name}", f"r.{name}")
+            renamed = text if is_its_name else sql(text, f" AS {name}")
             chosen += [", ", renamed] if k else [renamed]
         step = Step(self.name, source, sql(*chosen), **clauses)
         return Variable("relation", step, tuple(column for _, column in columns))
