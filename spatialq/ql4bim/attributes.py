@@ -1,5 +1,6 @@
 """What belongs to a row, such as an attribute or a property of an object, as SQL."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from spatialq.query.steps import Sql, plain, sql
 if TYPE_CHECKING:
     from lark import Token
 
-    from spatialq.ql4bim.operators import Use
+    from spatialq.ql4bim.use import Use
 
 COLUMNS = {
     "GlobalId": "global_id",
@@ -28,9 +29,8 @@ COLUMNS = {
     "LongName": "long_name",
 }
 """Attributes that are columns of objects; the others are in `attributes`."""
-OWN_COLUMNS = {
-    name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")
-}
+OWN_COLUMNS = OBJECTS.keys() - {"attributes", "properties"}
+"""Columns of objects that scripts may name, such as `storey`."""
 NAMED = "IfcRelAssociates"
 """Begins the classes of relationships to what has no GlobalId: it goes by its name."""
 
@@ -160,11 +160,7 @@ def _of_json(rows: Rows, path: tuple["Token", ...]) -> Value:
 
 
 def _key(name: str) -> str:
-    return (
-        str(name)
-        if name.isidentifier()
-        else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )
+    return str(name) if name.isidentifier() else json.dumps(str(name), ensure_ascii=False)
 
 
 def _unit(rows: Rows) -> Sql:

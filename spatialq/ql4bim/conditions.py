@@ -30,7 +30,7 @@ from spatialq.query.steps import Sql, plain, sql
 if TYPE_CHECKING:
     from lark import Token
 
-    from spatialq.ql4bim.operators import Use
+    from spatialq.ql4bim.use import Use
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -136,21 +136,19 @@ class Conditions:
 
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
-        one, other = (
-            self._operand(each, alias) for each, alias in ((left, "one"), (right, "other"))
-        )
+        one, other = self._operand(left, "one"), self._operand(right, "other")
         condition = compare_values(self.use, one[1], sign, other[1], left.token)
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
-        tables = _joined(
-            ", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
-        )
+        tables = [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
         keys = [
             sql(f"{rows.alias}.{rows.variable.key} = ", self.subject.step, f".{plain(name)} AND ")
             for rows, name in sources
         ]
-        return sql("EXISTS (SELECT 1 FROM ", *tables, " WHERE ", *keys, condition, ")")
+        return sql(
+            "EXISTS (SELECT 1 FROM ", *_joined(", ", tables), " WHERE ", *keys, condition, ")"
+        )
 
     def _operand(self, part: Reference, alias: str) -> tuple[tuple[Rows, str] | None, Value]:
         if part.column is None:

@@ -617,8 +617,8 @@ OPERATORS: tuple[Operator, ...] = (
         "t[element|task|start] = TimeResolver(m)",
     ),
     Operator(
-        "Union", ("UN",), partial(combined, word="UNION"), "two sets or relations", "as its arguments",
-        "What is in one of the two.", "u = Union(w, s)",
+        "Union", ("UN",), partial(combined, word="UNION"), "two sets or relations",
+        "as its arguments", "What is in one of the two.", "u = Union(w, s)",
     ),
     Operator(
         "Intersection", ("IN",), partial(combined, word="INTERSECT"), "two sets or relations",

@@ -90,11 +90,12 @@ def parse(script: Text) -> tuple[list[Statement], list[Function]]:
     try:
         parts = parser().parse(script.without_comments())
     except UnexpectedCharacters as error:
-        at = error.pos_in_stream
+        at = error.pos_in_stream or 0
         raise script.error(Span(at, at + 1), _unreadable(script.text[at:])) from None
     except UnexpectedToken as error:
         token = error.token
-        place = token if token.type != "$END" else Span(*[len(script.text.rstrip())] * 2)
+        end = len(script.text.rstrip())
+        place = Span(end, end) if token.type == "$END" else token
         raise script.error(place, _unexpected(token, error.accepts or error.expected)) from None
     except NestedTooDeep as error:
         reason = f"brackets are nested more than {DEEPEST} deep"
@@ -186,8 +187,8 @@ def _free(name: Token) -> Token:
 
 
 def _unescaped(token: Token) -> str:
-    """Take the quotes off; a backslash stands for itself before all but ", \\ and n."""
-    text = token.value[1:-1]
+    """Take the quotes off; a backslash is one but before a quote, n and another one."""
+    text = str(token.value)[1:-1]
     if "\\" not in text:
         return text
     known = {'"': '"', "\\": "\\", "n": "\n"}

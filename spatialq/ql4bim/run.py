@@ -128,7 +128,7 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
         return path.read_text(encoding="utf-8-sig"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise FileError.of("run_script", path, reason) from None
+        raise FileError.of("run_script", path, reason) from None  # noqa: EM101 (a name)
 
 
 def require_properties(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
@@ -184,7 +184,7 @@ def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
     """
     steps = {name: program.step(name) for name in program.variables}
     used: set[Step | Table] = set()
-    for name, variable in program.variables.items():
+    for variable in program.variables.values():
         if isinstance(variable.step, Step):
             used.update(set(in_order(variable.step)) - {variable.step})
     last = [name for name in steps if program.variables[name].step not in used]

@@ -17,16 +17,21 @@ SHOWN = 100
 class Place(Protocol):
     """Where something stands: what tokens of the parser know."""
 
-    start_pos: int | None
-    end_pos: int | None
+    @property
+    def start_pos(self) -> int | None:
+        """Where it begins."""
+
+    @property
+    def end_pos(self) -> int | None:
+        """Where the next thing begins."""
 
 
 @dataclass(frozen=True)
 class Span:
     """A place that is no token."""
 
-    start_pos: int | None
-    end_pos: int | None
+    start_pos: int
+    end_pos: int
 
 
 @dataclass(frozen=True)

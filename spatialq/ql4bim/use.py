@@ -191,7 +191,7 @@ class Use:
             raise self.error(self.tokens[count], f"takes {self.operator.shapes}")
 
     def of_kind(self, k: int, *kinds: Kind) -> Variable:
-        """Give an argument that must be a variable of some kinds; a column may stand for its set."""
+        """Give an argument that must be of some kinds; a column may stand for its set."""
         found = self.operand(k)
         if isinstance(found, Picked) and found.column is not None and not found.path:
             if "set" in kinds:
@@ -273,9 +273,9 @@ class Use:
 
     # keywords
 
-    def options(self, *, without: Sequence[str] = ()) -> list[Sql]:
+    def options(self) -> list[Sql]:
         """Write the keyword arguments as named arguments of the operator's macro."""
-        known = {each.name: each for each in self.operator.keywords() if each.name not in without}
+        known = {each.name: each for each in self.operator.keywords()}
         written = []
         for name, (token, value) in self.keywords.items():
             argument = known.get({"tol": "tolerance"}.get(name, name))
@@ -316,7 +316,7 @@ class Use:
             else:
                 written.append(sql(each))
         parts: list[Any] = [f"{macro}("]
-        for k, part in enumerate([*written, *self.options(without=without)]):
+        for k, part in enumerate([*written, *self.options()]):
             parts += [", ", part] if k else [part]
         return sql(*parts, ")")
 
@@ -364,7 +364,7 @@ class Use:
         return Variable("relation", step, tuple(column for _, column in columns))
 
     def same_columns(self, relation: Variable, **clauses: Any) -> Variable:
-        """Make a relation with the columns of another one, under the names that the script gives."""
+        """Make a relation with the columns of another one, as the script names them."""
         names = self.columns([each.name for each in relation.columns])
         columns = tuple(
             Column(name, each.domain, each.is_text)
