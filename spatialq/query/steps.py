@@ -105,7 +105,7 @@ def write(step: Step | Table) -> str:
     """Write the statement that gives the rows of a step, with all steps that it needs before it."""
     if isinstance(step, Table):
         return f"FROM {step.name}"
-    needed = _in_order(step)
+    needed = in_order(step)
     names = _names(needed, step)
     parts = [
         f"{names[part]} AS (\n{INDENT}{_select(part, names, INDENT)}\n)"
@@ -116,7 +116,7 @@ def write(step: Step | Table) -> str:
     return head + _select(step, names)
 
 
-def _in_order(last: Step) -> list[Step | Table]:
+def in_order(last: Step) -> list[Step | Table]:
     """List what a step needs, each after what it needs itself; without recursion."""
     found: dict[Step | Table, None] = {}
     waiting: list[tuple[Step | Table, bool]] = [(last, False)]
@@ -128,11 +128,12 @@ def _in_order(last: Step) -> list[Step | Table]:
             found[step] = None
             continue
         waiting.append((step, True))
-        waiting.extend((each, False) for each in reversed([*_needs(step)]))
+        waiting.extend((each, False) for each in reversed([*needs(step)]))
     return list(found)
 
 
-def _needs(step: Step) -> Iterator[Step | Table]:
+def needs(step: Step) -> Iterator[Step | Table]:
+    """Give the steps and tables that a step names itself, as often as it names them."""
     for _, text in step.clauses():
         for piece in text.pieces:
             if isinstance(piece, Quoted):
@@ -144,15 +145,18 @@ def _needs(step: Step) -> Iterator[Step | Table]:
 def _names(needed: list[Step | Table], last: Step) -> Mapping[Step | Table, str]:
     """Give each step a name of its own, in any case of letters, that is no table's."""
     taken = {each.name.strip('"').lower() for each in needed if isinstance(each, Table)}
+    numbers: dict[str, int] = {}
     names: dict[Step | Table, str] = {}
     for step in needed:
         if isinstance(step, Table):
             names[step] = step.name
         elif step is not last:
-            name, number = step.name, 2
+            name, number = step.name, numbers.get(step.name, 1)
             while name.lower() in taken:
-                name, number = f"{step.name}_{number}", number + 1
+                number += 1
+                name = f"{step.name}_{number}"
             taken.add(name.lower())
+            numbers[step.name] = number
             names[step] = plain(name)
     return names
 
