@@ -19,12 +19,14 @@ from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.shell import shell
-from spatialq.cli.errors import plain, sentence
+from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
 from spatialq.cli.rendering import note
 from spatialq.errors import FileWarning, SpatialqError
 
+CTRL_C = 130
+"""The exit status after it."""
 EXIT_SECONDS = 5.0
 """How long Python may take to end after an interruption."""
 
@@ -101,9 +103,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        # typer returns the exit status of a Ctrl-C instead of raising it
-        if app(standalone_mode=False):
-            interrupted()
+        status = app(standalone_mode=False)
     except typer.Abort:
         interrupted()
     except typer.Exit as stop:
@@ -119,6 +119,10 @@ def main() -> None:
             raise  # an error in spatialq itself
         note(f"error: {sentence(error)}")
         sys.exit(1)
+    if status == CTRL_C:  # typer returns it instead of raising
+        interrupted()
+    if status:
+        sys.exit(status)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

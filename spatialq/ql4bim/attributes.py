@@ -28,7 +28,9 @@ COLUMNS = {
     "LongName": "long_name",
 }
 """Attributes that are columns of objects; the others are in `attributes`."""
-OWN_COLUMNS = {name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")}
+OWN_COLUMNS = {
+    name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")
+}
 NAMED = "IfcRelAssociates"
 """Begins the classes of relationships to what has no GlobalId: it goes by its name."""
 
@@ -76,7 +78,9 @@ class Rows:
         return self.column(name) if self.alias else sql(self.variable.step, f".{plain(name)}")
 
 
-def value_of(use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False) -> Value:
+def value_of(
+    use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False
+) -> Value:
     """Find out what a path such as `Name` or `Pset_WallCommon.FireRating` means.
 
     Parameters
@@ -119,8 +123,10 @@ def _unknown(name: str, *, is_alone: bool) -> str:
     near = schemas.near_names(name, [*schemas.object_attributes(), *schemas.inverse_of_objects()])
     near += schemas.near_names(name, OWN_COLUMNS)
     hint = f"near names are {', '.join(near)}" if near else "a property is written Set.Property"
-    return f"no class of objects has an attribute {name!r}; {hint}" if is_alone else (
-        f"what is written {name}.A.B is neither an attribute nor a property; {hint}"
+    return (
+        f"no class of objects has an attribute {name!r}; {hint}"
+        if is_alone
+        else (f"what is written {name}.A.B is neither an attribute nor a property; {hint}")
     )
 
 
@@ -154,14 +160,20 @@ def _of_json(rows: Rows, path: tuple["Token", ...]) -> Value:
 
 
 def _key(name: str) -> str:
-    return str(name) if name.isidentifier() else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return (
+        str(name)
+        if name.isidentifier()
+        else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )
 
 
 def _unit(rows: Rows) -> Sql:
     """Write the length of the file's unit, in metres."""
     models = rows.variable.beside("models")
     file_name = rows.outer("file_name")
-    return sql("(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")")
+    return sql(
+        "(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")"
+    )
 
 
 def property_of(
@@ -180,7 +192,13 @@ def property_of(
 
     def scalar(column: str) -> Sql:
         same = sql("p.global_id = ", rows.outer("global_id"))
-        return sql(f"(SELECT any_value(p.{column}) FROM ", properties, " AS p WHERE ", same, f" AND {where})")
+        return sql(
+            f"(SELECT any_value(p.{column}) FROM ",
+            properties,
+            " AS p WHERE ",
+            same,
+            f" AND {where})",
+        )
 
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
@@ -304,7 +322,9 @@ def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
     where = sql(conditions[0])
     for each in conditions[1:]:
         where = sql(where, " AND ", each)
-    return sql("(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")")
+    return sql(
+        "(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")"
+    )
 
 
 def inverse_of(use: "Use", attribute: "Token") -> Inverse:

@@ -177,7 +177,9 @@ class Compiler:
             str(k + 1) for k in range(len(found.columns))
         ]
         if len(names) != len(found.columns):
-            reason = f"{call.operator}: the relation has {len(found.columns)} columns, not {len(names)}"
+            reason = (
+                f"{call.operator}: the relation has {len(found.columns)} columns, not {len(names)}"
+            )
             raise self.error(place or target.name, reason)
         columns = tuple(
             Column(new, each.domain, each.is_text)
@@ -231,5 +233,3 @@ def _formals(function: Function) -> str:
         for each in function.formals
     )
     return f"({', '.join(shown)})"
-
-

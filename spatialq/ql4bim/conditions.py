@@ -66,7 +66,9 @@ class Conditions:
             case Comparison():
                 found = self.compares(part)
             case _:
-                raise self.use.error(part.token, "a condition must stand here, such as w is IfcWall")
+                raise self.use.error(
+                    part.token, "a condition must stand here, such as w is IfcWall"
+                )
         return sql("coalesce(", found, ", false)") if is_negated else found
 
     def is_a(self, part: IsA) -> Sql:
@@ -134,12 +136,16 @@ class Conditions:
 
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
-        one, other = (self._operand(each, alias) for each, alias in ((left, "one"), (right, "other")))
+        one, other = (
+            self._operand(each, alias) for each, alias in ((left, "one"), (right, "other"))
+        )
         condition = compare_values(self.use, one[1], sign, other[1], left.token)
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
-        tables = _joined(", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources])
+        tables = _joined(
+            ", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
+        )
         keys = [
             sql(f"{rows.alias}.{rows.variable.key} = ", self.subject.step, f".{plain(name)} AND ")
             for rows, name in sources

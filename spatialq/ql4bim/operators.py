@@ -213,7 +213,9 @@ def extreme(use: Use, *, order: str) -> Variable:
         value = value_of(use, Rows(domain, "one"), found.path, is_scalar=True)
         inner = value.number or value.text
         same = sql(f"one.{domain.key} = ", relation.step, f".{plain(found.column.name)}")
-        form = inner and sql("(SELECT max(", inner, ") FROM ", domain.step, " AS one WHERE ", same, ")")
+        form = inner and sql(
+            "(SELECT max(", inner, ") FROM ", domain.step, " AS one WHERE ", same, ")"
+        )
     if form is None:
         raise use.error(found.token, f"{found.token} is a truth value and has no order")
     clauses: dict[str, Any] = {
@@ -255,7 +257,11 @@ def deassociater(use: Use) -> Variable:
 
 
 def _further(
-    use: Use, relation: Variable, more: list[tuple[Any, str, Column]], *, at_least: int | None = None
+    use: Use,
+    relation: Variable,
+    more: list[tuple[Any, str, Column]],
+    *,
+    at_least: int | None = None,
 ) -> list[tuple[Any, Column]]:
     """Name the columns of a relation and further ones, of which some need not be named."""
     natural = [each.name for each in relation.columns]
@@ -460,14 +466,18 @@ def ground_filter(use: Use) -> Variable:
     """Make the ground points of a cloud, with their height."""
     use.no_more_than(1)
     cloud = use.of_kind(0, "cloud")
-    source = sql(cloud.step, " JOIN ", use.call_macro("classify_ground", cloud), " USING (point_id)")
+    source = sql(
+        cloud.step, " JOIN ", use.call_macro("classify_ground", cloud), " USING (point_id)"
+    )
     return use.rows("cloud", Step(use.name, source, where=(sql("is_ground"),)))
 
 
 def planes(use: Use) -> Variable:
     """Make the planes of a cloud."""
     use.no_more_than(1)
-    return use.rows("planes", Step(use.name, use.call_macro("detect_planes", use.of_kind(0, "cloud"))))
+    return use.rows(
+        "planes", Step(use.name, use.call_macro("detect_planes", use.of_kind(0, "cloud")))
+    )
 
 
 MEASURES = ("deviation", "coverage", "overlap", "nearest", "angle", "rank", "point_count", "area")

@@ -131,5 +131,3 @@ def _paths(models: Files) -> str | dict[str, str]:
     if isinstance(models, Mapping):
         return {name: os.fspath(path) for name, path in models.items()}
     return os.fspath(models)
-
-

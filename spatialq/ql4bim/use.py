@@ -237,7 +237,9 @@ class Use:
             If there is none, with the near names.
         """
         if relation.kind != "relation":
-            raise self.error(token, f"only relations have columns in brackets, not a {relation.kind}")
+            raise self.error(
+                token, f"only relations have columns in brackets, not a {relation.kind}"
+            )
         names = [each.name for each in relation.columns]
         if token in names:
             return relation.columns[names.index(token)]
@@ -302,7 +304,9 @@ class Use:
 
     # results
 
-    def call_macro(self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()) -> Sql:
+    def call_macro(
+        self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()
+    ) -> Sql:
         """Write a call of a table macro: variables stand for the names of their steps."""
         written: list[Sql] = []
         for each in arguments:

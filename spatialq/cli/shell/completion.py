@@ -19,7 +19,8 @@ COMMANDS = {
 }
 SCRIPT_WORDS = ("and", "false", "func", "is", "not", "or", "true", "unknown")
 NAMES = """
-SELECT DISTINCT table_name AS name, 'table' AS kind, 0 AS place FROM duckdb_tables() WHERE NOT internal
+SELECT DISTINCT table_name AS name, 'table' AS kind, 0 AS place
+    FROM duckdb_tables() WHERE NOT internal
 UNION ALL SELECT DISTINCT view_name, 'view', 0 FROM duckdb_views() WHERE NOT internal
 UNION ALL SELECT DISTINCT column_name, 'column', 1 FROM duckdb_columns() WHERE NOT internal
 UNION ALL SELECT DISTINCT function_name, 'function', if(function_type LIKE '%macro', 2, 3)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-Language = Literal["command", "sql", "script"]
+Language = Literal["nothing", "command", "sql", "script"]
 
 BLANK = re.compile(r"(?:\s+|--[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 SCRIPT = re.compile(r"(?:func\s+[A-Z]|[^\W\dA-Z]\w*\s*(?:\[[^\]]*\]?)?\s*=(?!=))")
@@ -30,20 +30,22 @@ PARTS = {
 
 
 def language(text: str) -> Language:
-    """Tell a command of the shell, SQL and a script apart by their first words."""
+    """Tell comments, a command of the shell, SQL and a script apart by their first words."""
     if text.lstrip().startswith("."):
         return "command"
     start = BLANK.match(text)
     assert start is not None  # it may be empty
+    if start.end() == len(text):
+        return "nothing"
     return "script" if SCRIPT.match(text, start.end()) else "sql"
 
 
 def is_complete(text: str) -> bool:
     """Whether a text can be run: SQL ends with a semicolon, a script where its brackets close."""
     kind = language(text)
-    parts = [(name, part) for name, part in _parts(text, kind) if name != "comment"]
-    if kind == "command" or not parts:
+    if kind in ("nothing", "command"):
         return True
+    parts = [(name, part) for name, part in _parts(text, kind) if name != "comment"]
     if parts[-1][0] == "open":
         return False
     words = [part for _, part in parts]
