@@ -17,6 +17,7 @@ import pytest
 
 import spatialq
 from spatialq.cli import main as cli
+from spatialq.cli.errors import plain
 
 ROOT = Path(__file__).parents[1]
 LANGUAGES = ("sql", "sh", "python", "ql4bim")
@@ -103,7 +104,7 @@ class Reader:
             return said.getvalue().splitlines()[-1].removeprefix("error: ")
         with pytest.raises(Exception) as caught:  # noqa: PT011
             self.run(language, text)
-        return cli.plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
+        return plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
 
 
 def compare(con, query, expected):

@@ -17,8 +17,11 @@ def run(
     function: str,
     query: str,
     last: "Callable[[duckdb.Statement], T]",
+    before: "Callable[[duckdb.Statement], object] | None" = None,
 ) -> T:
     """Run the statements of a query one after the other; `last` gets the last one, and runs it.
+
+    Those before it are run by `before`, or without looking at their rows.
 
     Nothing runs if the query cannot be parsed. The coordinate systems of a statement's tables are
     compared when those before it have run, since they may make the tables. Of several, an error
@@ -35,11 +38,15 @@ def run(
     if not statements:
         message = f"{function}: the query is empty"
         raise ValueError(message)
-    *before, end = statements
-    for number, statement in enumerate(before, 1):
+
+    def complete(statement: "duckdb.Statement") -> None:
+        con.execute(statement).complete()
+
+    *others, end = statements
+    for number, statement in enumerate(others, 1):
         with _numbered(number, len(statements)):
             _require_one_crs(con, statement)
-            con.execute(statement).complete()
+            (before or complete)(statement)
     with _numbered(len(statements), len(statements)):
         _require_one_crs(con, end)
         return last(end)
