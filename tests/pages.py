@@ -71,7 +71,8 @@ class Reader:
         exec(text, self.names)
 
     def ql4bim(self, text):
-        print(spatialq.run_script(self.con, text).sql())
+        for query in spatialq.run_script(self.con, text).values():
+            query.count()
 
     def check(self, language, text, kind, expected):
         """Run a block and compare what it says with the block below it."""
@@ -108,10 +109,11 @@ class Reader:
 
 
 def compare(con, query, expected):
-    """See whether a query gives the rows of a table in the documents, whose header says which columns."""
+    """See whether a query gives the rows of a table in the documents, which names some columns."""
     header, *shown = (row[1:-1] for row in cells(expected) if len(row) > 1)
     places = [query.columns.index(name) for name in header]
-    names = dict(con.execute("SELECT global_id, name FROM read_ifc_objects('house.ifc')").fetchall())
+    objects = con.execute("SELECT global_id, name FROM read_ifc_objects('house.ifc')")
+    names = dict(objects.fetchall())
     rows = [[in_words(row[place], names) for place in places] for row in query.fetchall()]
     assert Counter(map(tuple, rows)) == Counter(map(tuple, shown[1:])), rows
 

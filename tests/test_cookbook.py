@@ -24,6 +24,10 @@ class Question(NamedTuple):
     ql4bim: str
     answer: str
 
+    @property
+    def number(self):
+        return int(self.title.split(".")[0])
+
 
 def read_questions():
     """Read the page; each section that begins with a number is a question."""
@@ -60,7 +64,7 @@ def rows(names, found):
 
 
 def test_there_are_twenty():
-    assert [question.title.split(".")[0] for question in QUESTIONS] == [str(k) for k in range(1, 21)]
+    assert [question.number for question in QUESTIONS] == [*range(1, 21)]
 
 
 @EACH
@@ -78,15 +82,14 @@ def test_three_ways_give_the_same_rows(con, question):
 @EACH
 @pytest.mark.parametrize("way", ["python", "ql4bim"])
 def test_one_plan(con, question, way):
-    """The SQL is the handwritten one but for names; where it is not, DuckDB makes the same of both."""
+    """The SQL is the handwritten one but for names, or else DuckDB makes the same plan of both."""
     if way == "python":
         written = query_of(con, question.python).sql()
     else:
         written = spatialq.run_script(con, question.ql4bim).sql()
-    number = int(question.title.split(".")[0])
     if words(written) != words(question.sql):
         differs = operators(con, written) != operators(con, question.sql)
-        assert differs == ((number, way) in OTHER_PLANS), written
+        assert differs == ((question.number, way) in OTHER_PLANS), written
 
 
 OTHER_PLANS = {}
