@@ -17,8 +17,12 @@ from spatialq.errors import DeviceError as DeviceError
 from spatialq.errors import FileError as FileError
 from spatialq.errors import FileWarning as FileWarning
 from spatialq.errors import QueryError as QueryError
+from spatialq.errors import ScriptError as ScriptError
 from spatialq.errors import SpatialqError as SpatialqError
 from spatialq.functions.help import describe as describe
+from spatialq.ql4bim.program import compile_script as compile_script
+from spatialq.ql4bim.run import Script as Script
+from spatialq.ql4bim.run import run_script as run_script
 from spatialq.query.functions import Elements as Elements
 from spatialq.query.functions import Grid as Grid
 from spatialq.query.functions import Nodes as Nodes
@@ -55,9 +59,12 @@ __all__ = [
     "Points",
     "Query",
     "QueryError",
+    "Script",
+    "ScriptError",
     "SpatialqError",
     "__version__",
     "calibrate",
+    "compile_script",
     "connect",
     "describe",
     "export_ifc",
@@ -74,6 +81,7 @@ __all__ = [
     "run",
     "run_elements",
     "run_grid",
+    "run_script",
     "table",
     "unpin",
     "write_features",

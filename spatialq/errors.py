@@ -32,3 +32,24 @@ class DeviceError(SpatialqError, RuntimeError):
 
 class FileWarning(UserWarning):
     """A file was read, but something about it is wrong or was repaired."""
+
+
+class ScriptError(SpatialqError, ValueError):
+    """A QL4BIM script is wrong: the message shows the place.
+
+    Parameters
+    ----------
+    message : str
+        The script, line and column, the reason, and the line with carets under the place.
+    line, column : int
+        From 1.
+    reason : str
+        One sentence.
+    """
+
+    def __init__(self, message: str, line: int, column: int, reason: str) -> None:
+        super().__init__(message)
+        self.line, self.column, self.reason = line, column, reason
+
+    def __reduce__(self) -> tuple[type["ScriptError"], tuple[str, int, int, str]]:
+        return type(self), (str(self), self.line, self.column, self.reason)

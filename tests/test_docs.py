@@ -1,14 +1,9 @@
 """The documents say what is true: all that README.md and docs/ show runs, with that result.
 
-Pages are read from top to bottom, as by somebody in the folder of `spatialq demo`. Statements
-(```sql), commands (```sh) and Python (```python) run. A block ```text right below one is what it
-prints, a block ```error the sentence that it raises.
+Pages are read from top to bottom, as by somebody in the folder of `spatialq demo`.
 """
 
-import contextlib
-import io
 import re
-import shlex
 import shutil
 from functools import partial
 from pathlib import Path
@@ -20,21 +15,19 @@ import rasterio
 from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
-from spatialq.cli import main as cli
 from spatialq.database.connection import macros
 from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import parameters_of
+from spatialq.ql4bim.operators import operators
 
 from .conftest import made_once
+from .pages import LANGUAGES, ROOT, Reader, blocks
 
-ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
-WIDTH = 100
-"""Characters of a table in the documents."""
-NOT_RUN = ("spatialq demo", "spatialq devices")
-"""The first is what writes the files of the others (tests/demo/), the second differs everywhere."""
+ELSEWHERE = ("docs/cookbook.md",)
+"""What tests of their own run."""
 VIEWS = {
     "ducts": "IfcDuctSegment", "beams": "IfcBeam", "walls": "IfcWall", "slabs": "IfcSlab",
     "spaces": "IfcSpace", "furniture": "IfcColumn", "desks": "IfcColumn", "exits": "IfcDoor",
@@ -46,69 +39,6 @@ ELEMENT_MACROS = {"intersects_with", "distance", "direction", "spatial_elements"
 """Files of sql/ whose examples may give no rows on the house."""
 
 
-def blocks(text):
-    """Language and text of each fenced block, and the block that is right below it."""
-    found = list(re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    for block, below in zip(found, [*found[1:], None], strict=True):
-        close = below is not None and not text[block.end() : below.start()].strip()
-        expected = below.groups() if below is not None and close else ("", "")
-        yield block[1], block[2], *(expected if expected[0] in ("text", "error") else ("", ""))
-
-
-def commands(text):
-    """The commands of a block that are ours."""
-    lines = text.replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.startswith("spatialq ") and line not in NOT_RUN]
-
-
-def cells(text):
-    """What a table says, whatever its frame."""
-    rows = [line for line in text.splitlines() if not re.fullmatch(r"[\W_]*", line) or "·" in line]
-    return [[cell.strip() for cell in re.split("[│┃]", row)] for row in rows]
-
-
-class Reader:
-    """Runs the blocks of one page, one after the other."""
-
-    def __init__(self, con):
-        self.con = con
-        self.names = {"con": con, "np": np, "spatialq": spatialq, "Path": Path}
-
-    def sql(self, text):
-        for statement in self.con.extract_statements(text):
-            relation = self.con.sql(statement.query)
-        if relation is not None:
-            relation.show(max_width=WIDTH, max_rows=20)
-
-    def sh(self, text):
-        for command in commands(text):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("sys.argv", shlex.split(command))
-                cli.main()
-
-    def python(self, text):
-        exec(text, self.names)
-
-    def run(self, language, text):
-        """What it prints."""
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            getattr(self, language)(text)
-        return printed.getvalue()
-
-    def error(self, language, text):
-        """The sentence that it raises."""
-        if language == "sh":
-            said = io.StringIO()
-            with pytest.raises(SystemExit) as stop, contextlib.redirect_stderr(said):
-                self.sh(text)
-            assert stop.value.code in (1, 2)
-            return said.getvalue().splitlines()[-1].removeprefix("error: ")
-        with pytest.raises(Exception) as caught:  # noqa: PT011
-            self.run(language, text)
-        return cli.plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
-
-
 @pytest.fixture(scope="module")
 def files(world, tmp_path_factory):
     """The folder of the demo, with a terrain model of it, two tiles and some grids."""
@@ -117,7 +47,7 @@ def files(world, tmp_path_factory):
 
 def write_files(world, folder):
     (folder / "tiles").mkdir()
-    for path in (world.las, world.ifc):
+    for path in (world.las, world.ifc, world.scan):
         shutil.copy(path, folder)
     with spatialq.connect(str(folder / "demo.duckdb")) as con:
         spatialq.load(con, [folder / "village.laz", folder / "house.ifc"])
@@ -152,7 +82,7 @@ def con(files, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
 def test_what_a_page_shows(con, page):
     reader = Reader(con)
     steps = list(blocks((ROOT / page).read_text()))
@@ -161,14 +91,8 @@ def test_what_a_page_shows(con, page):
             next(text for language, text, *_ in steps if language == "python")
         )
     for language, text, kind, expected in steps:
-        if language not in ("sql", "sh", "python"):
-            continue
-        if kind == "error":
-            assert reader.error(language, text) == " ".join(expected.split()), text
-            continue
-        printed = reader.run(language, text)
-        if kind == "text":
-            assert cells(printed) == cells(expected), f"{text}\n{printed}"
+        if language in LANGUAGES:
+            reader.check(language, text, kind, expected)
     if page == "docs/pops_features.md":
         with rasterio.open("pca2.tif") as raster, rasterio.open("terrain.tif") as terrain:
             assert raster.shape == (10, 10)
@@ -183,6 +107,18 @@ def test_pages_quote_errors_in_blocks_only():
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
         assert not re.findall(rf"`(?:{names}): [^`]*`", prose), page
+
+
+@pytest.mark.parametrize("operator", operators(), ids=lambda operator: operator.name)
+def test_every_operator_of_scripts_has_an_example(operator):
+    text = (ROOT / "docs/ql4bim.md").read_text()
+    (section,) = re.findall(rf"^#### {operator.name} \((\w+)\)$(.*?)(?=^##)", text, re.M | re.S)
+    assert section[0] == operator.shorts[0]
+    for other in operator.shorts[1:]:
+        assert other in section[1]
+    ((_, script, kind, _),) = (each for each in blocks(section[1]) if each[0] == "ql4bim")
+    assert f"{operator.name}(" in script
+    assert kind == "text"
 
 
 FIXED = {"relations", "k", "direction"}

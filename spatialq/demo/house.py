@@ -19,6 +19,7 @@ from spatialq.demo.house_plan import (
     house_truth,
     opening_name,
 )
+from spatialq.demo.house_schedule import add_schedule, add_zone
 from spatialq.demo.house_services import add_services
 from spatialq.demo.houses import MODEL_HOUSE
 from spatialq.demo.ifc_writer import IfcWriter, Point
@@ -59,7 +60,7 @@ def write_house(path: str | Path) -> HouseTruth:
     _slabs_and_footings(out, storeys)
     _roof(out, storeys)
     _stair(out, storeys)
-    _spaces(out, storeys)
+    rooms = _spaces(out, storeys)
     for storey, product in add_services(out, building):
         storeys.put(getattr(storeys, storey), product)
     for storey in (storeys.foundation, storeys.ground, storeys.upper, storeys.attic):
@@ -68,6 +69,8 @@ def write_house(path: str | Path) -> HouseTruth:
             RelatedElements=storeys.content[storey.Name],
             RelatingStructure=storey,
         )
+    add_zone(out, rooms)
+    add_schedule(out, storeys.content)
     out.finish(Path(path), "house.ifc")
     return house_truth()
 
@@ -121,11 +124,14 @@ def _wall(out: IfcWriter, wall: Wall) -> list[Any]:
     out.use_type(product, "IfcWallType", kind, "SOLIDWALL")
     out.use_material(product, "clay block" if wall.external else "sand-lime brick")
     bearing = wall.external or wall.name == "wall hall"
-    out.properties(
-        product,
-        "Pset_WallCommon",
-        {"Reference": kind, "IsExternal": wall.external, "LoadBearing": bearing},
-    )
+    common: dict[str, bool | str] = {
+        "Reference": kind,
+        "IsExternal": wall.external,
+        "LoadBearing": bearing,
+    }
+    if bearing:
+        common["FireRating"] = "REI 90" if wall.foot == 0.0 else "REI 60"
+    out.properties(product, "Pset_WallCommon", common)
     thickness = wall.thickness
     length = max(high[0] - low[0], high[1] - low[1])
     holes = sum((gap.end - gap.start) * (gap.head - gap.sill) for gap in wall.gaps)
@@ -283,7 +289,8 @@ def _stair(out: IfcWriter, storeys: _Storeys) -> None:
     storeys.put(storeys.ground, stair)
 
 
-def _spaces(out: IfcWriter, storeys: _Storeys) -> None:
+def _spaces(out: IfcWriter, storeys: _Storeys) -> list[Any]:
+    every_room = []
     for number, storey in enumerate((storeys.ground, storeys.upper)):
         rooms = []
         for name, level, low, high in SPACES:
@@ -302,3 +309,5 @@ def _spaces(out: IfcWriter, storeys: _Storeys) -> None:
             )
             rooms.append(room)
         out.relate("IfcRelAggregates", RelatingObject=storey, RelatedObjects=rooms)
+        every_room += rooms
+    return every_room

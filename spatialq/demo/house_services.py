@@ -56,7 +56,8 @@ def add_services(out: IfcWriter, building: Any) -> list[tuple[str, Any]]:
     for name, (axis, radius) in PIPES.items():
         tube = out.tube(axis, radius, radius - PIPE_WALL)
         pipe = out.product("IfcPipeSegment", name, [tube], PredefinedType="RIGIDSEGMENT")
-        out.use_material(pipe, "copper")
+        if name != "conduit":  # which nobody has decided yet
+            out.use_material(pipe, "copper")
         out.properties(
             pipe, "Pset_PipeSegmentTypeCommon", {"OuterDiameter": 2 * radius, "Status": "NEW"}
         )

@@ -148,7 +148,7 @@ def in_order(last: Step | Table) -> list[Step | Table]:
             found[step] = None
             continue
         waiting.append((step, True))
-        waiting.extend((each, False) for each in reversed([*_needs(step)]))
+        waiting.extend((each, False) for each in reversed([*needs(step)]))
     return list(found)
 
 
@@ -181,7 +181,8 @@ def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Ste
     return made[last]
 
 
-def _needs(step: Step) -> Iterator[Step | Table]:
+def needs(step: Step) -> Iterator[Step | Table]:
+    """Give the steps and tables that a step names itself, as often as it names them."""
     if step.beside is not None:
         yield step.beside
     for _, text in step.clauses():
@@ -199,6 +200,7 @@ def _names(
     """Give each step a name of its own, in any case of letters, that is no table's."""
     taken = {each.name.strip('"').lower() for each in needed if isinstance(each, Table)}
     taken |= {*others}
+    numbers: dict[str, int] = {}
     names: dict[Step | Table, str] = {}
     for step in needed:
         if isinstance(step, Table):
@@ -206,10 +208,12 @@ def _names(
         elif step.beside is not None:
             names[step] = plain(beside_objects(unquoted(names[step.beside]), step.name))
         elif step is not last:
-            name, number = step.name, 2
+            name, number = step.name, numbers.get(step.name, 1)
             while name.lower() in taken:
-                name, number = f"{step.name}_{number}", number + 1
+                number += 1
+                name = f"{step.name}_{number}"
             taken.add(name.lower())
+            numbers[step.name] = number
             names[step] = plain(name)
     return names
 

@@ -1,0 +1,341 @@
+"""What belongs to a row, such as an attribute or a property of an object, as SQL."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from lark import Token
+
+from spatialq.functions.sql_text import literal
+from spatialq.io.ifc import schemas
+from spatialq.io.ifc.columns import OBJECTS
+from spatialq.io.ifc.layouts import ELSEWHERE
+from spatialq.io.ifc.relations import RULES
+from spatialq.ql4bim.variables import Caller, Variable
+from spatialq.query.steps import Sql, plain, sql
+
+COLUMNS = {
+    "GlobalId": "global_id",
+    "Name": "name",
+    "Description": "description",
+    "ObjectType": "object_type",
+    "PredefinedType": "predefined_type",
+    "Tag": "tag",
+    "LongName": "long_name",
+}
+"""Attributes that are columns of objects; the others are in `attributes`."""
+OWN_COLUMNS = OBJECTS.keys() - {"attributes", "properties"}
+"""Columns of objects that scripts may name, such as `storey`."""
+NAMED = "IfcRelAssociates"
+"""Begins the classes of relationships to what has no GlobalId: it goes by its name."""
+
+
+def unchanged(condition: Sql | None) -> Sql | None:
+    """Leave a condition as it is."""
+    return condition
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a row in each form that it can be compared in, None where it has none.
+
+    Parameters
+    ----------
+    text, number, truth : Sql or None
+    is_truth_text : bool
+        Whether truth is 'true' or 'false'.
+    metres : Sql or None
+        The number where it is a length, in metres.
+    radians : Sql or None
+    within : callable
+        Writes what is around a condition on the value.
+    """
+
+    text: Sql | None = None
+    number: Sql | None = None
+    truth: Sql | None = None
+    metres: Sql | None = None
+    radians: Sql | None = None
+    is_truth_text: bool = True
+    within: Callable[[Sql | None], Sql | None] = unchanged
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a variable in a query, under a name of their own if they need one."""
+
+    variable: Variable
+    alias: str | None = None
+
+    def column(self, name: str) -> Sql:
+        """Write a column."""
+        written = name if name in OBJECTS else plain(name)
+        return sql(f"{self.alias}.{written}" if self.alias else written)
+
+    def outer(self, name: str) -> Sql:
+        """Write a column where it stands in another query within."""
+        return self.column(name) if self.alias else sql(self.variable.step, ".", self.column(name))
+
+
+def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: bool = False) -> Value:
+    """Find out what a path such as `Name` or `Pset_WallCommon.FireRating` means.
+
+    Parameters
+    ----------
+    use : Caller
+        The call that it stands in.
+    rows : Rows
+    path : tuple of Token
+    is_scalar : bool
+        Whether the value is wanted itself, and not a condition on it.
+
+    Raises
+    ------
+    ScriptError
+        If it means nothing.
+    """
+    first = path[0]
+    if rows.variable.kind == "relation":
+        raise use.error(first, "a relation has columns: write [column].Attribute")
+    if rows.variable.kind != "set":
+        return _of_points(use, rows, path)
+    if not first:  # a property in quotes, of any set
+        return property_of(use, rows, None, path[1], is_scalar=is_scalar)
+    if len(path) == 1 and first in (*COLUMNS, *OWN_COLUMNS):
+        return _of_column(rows, COLUMNS.get(first, str(first)))
+    if first in ELSEWHERE:
+        raise use.error(first, f"the attribute {first} has no value to compare with")
+    if first in schemas.object_attributes():
+        return _of_json(rows, path)
+    if len(path) == 1 and first in schemas.inverse_of_objects():
+        return Value(number=_count(use, rows, first))
+    if len(path) == 2 and not schemas.inverse_of_objects().get(first):
+        return property_of(use, rows, path[0], path[1], is_scalar=is_scalar)
+    raise use.error(first, _unknown(str(first), is_alone=len(path) == 1))
+
+
+def _unknown(name: str, *, is_alone: bool) -> str:
+    if name in schemas.property_sets():
+        return f"{name} is a property set: write {name}.Property"
+    near = schemas.near_names(name, [*schemas.object_attributes(), *schemas.inverse_of_objects()])
+    near += schemas.near_names(name, OWN_COLUMNS)
+    hint = f"near names are {', '.join(near)}" if near else "a property is written Set.Property"
+    return (
+        f"no class of objects has an attribute {name!r}; {hint}"
+        if is_alone
+        else (f"what is written {name}.A.B is neither an attribute nor a property; {hint}")
+    )
+
+
+def _of_points(use: Caller, rows: Rows, path: tuple[Token, ...]) -> Value:
+    if len(path) > 1:
+        raise use.error(path[1], f"columns of {rows.variable.kind} have no attributes")
+    column = rows.column(str(path[0]))
+    return Value(column, column, column, column, is_truth_text=False)
+
+
+def _of_column(rows: Rows, name: str) -> Value:
+    column = rows.column(name)
+    match OBJECTS[name]:
+        case "VARCHAR":
+            return Value(text=column)
+        case "BOOLEAN":
+            return Value(truth=column, is_truth_text=False)
+    return Value(number=column, metres=column)
+
+
+def _of_json(rows: Rows, path: tuple[Token, ...]) -> Value:
+    at = literal("$." + ".".join(map(_key, path)))
+    attributes = rows.column("attributes")
+    text = sql("(", attributes, f" ->> {at})")
+    number = sql("TRY_CAST(", attributes, f" -> {at} AS DOUBLE)")
+    return Value(text, number, truth=text, metres=sql(number, " * ", _unit(rows)))
+
+
+def _key(name: str) -> str:
+    return str(name) if name.isidentifier() else json.dumps(str(name), ensure_ascii=False)
+
+
+def _unit(rows: Rows) -> Sql:
+    """Write the length of the file's unit, in metres."""
+    models = rows.variable.beside("models")
+    file_name = rows.outer("file_name")
+    return sql(
+        "(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")"
+    )
+
+
+def property_of(
+    use: Caller, rows: Rows, pset: Token | None, prop: Token, *, is_scalar: bool = False
+) -> Value:
+    """Write the value of a property, of any set if none is given."""
+    use.require_property(rows.variable, pset, prop)
+    named = [] if pset is None else [f"p.pset = {literal(str(pset))}"]
+    where = " AND ".join([*named, f"p.property = {literal(str(prop))}"])
+    properties = rows.variable.beside("properties")
+
+    def within(condition: Sql | None) -> Sql:
+        more = sql() if condition is None else sql(" AND ", condition)
+        inner = sql("(SELECT p.global_id FROM ", properties, f" AS p WHERE {where}", more, ")")
+        return sql(rows.column("global_id"), " IN ", inner)
+
+    def scalar(column: str) -> Sql:
+        same = sql("p.global_id = ", rows.outer("global_id"))
+        return sql(
+            f"(SELECT any_value(p.{column}) FROM ",
+            properties,
+            " AS p WHERE ",
+            same,
+            f" AND {where})",
+        )
+
+    if is_scalar:
+        return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
+    text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
+    return Value(text, number, text, number_si, number_si, within=within)
+
+
+# inverse attributes
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """How an inverse attribute leads from an object to others, by the table of relations.
+
+    Parameters
+    ----------
+    own, other : {'child', 'parent'}
+        The columns of the object and of the others.
+    where : tuple of str
+        Conditions on the rows of relations, as `r`.
+    only : dict from str to str
+        Conditions on the rows that hold in models of one schema only.
+    is_named : bool
+        Whether the others have no GlobalId, but names.
+    """
+
+    own: str
+    other: str
+    where: tuple[str, ...]
+    only: dict[str, str]
+    is_named: bool
+
+    def condition(self, domain: Variable) -> list[Sql]:
+        """Write the conditions on the rows of relations."""
+        found = [sql(each) for each in self.where]
+        for schema, otherwise in self.only.items():
+            of_schema = sql(f"r.{self.own} IN (SELECT global_id FROM ", domain.step,
+                            f" WHERE ifc_schema = {literal(schema)})")  # fmt: skip
+            found.append(sql(f"({otherwise} OR ", of_schema, ")"))
+        return found
+
+    @property
+    def target(self) -> str:
+        """What stands for the others: their GlobalId, or what they are called."""
+        if self.is_named:
+            return f"coalesce(r.{self.other}_name, r.{self.other}_class)"
+        return f"r.{self.other}"
+
+
+Rule = tuple[str, str, str | None]
+
+
+@cache
+def inverse(attribute: str) -> Inverse | None:
+    """Find out how an inverse attribute leads from an object to others.
+
+    None where it leads by no relationship: some objects name others directly.
+    """
+    wanted = {name: _rules(schema, attribute) for name, schema in schemas.schemas().items()}
+    rules = list(dict.fromkeys(rule for found in wanted.values() for rule in found))
+    if not rules:
+        return None
+    own = rules[0][1]
+    ends = {(kind, child, parent) for (kind, child, parent), _ in rules}
+    kinds = sorted({kind for kind, _, _ in ends})
+    where = [f"r.relation_class {_among(kinds)}"]
+    others = {rule[:3] for rule in RULES if rule[0] in kinds} - ends
+    for k, end in ((1, "child"), (2, "parent")):
+        if others and not {each[k] for each in others} <= {each[k] for each in ends}:
+            where.append(f"r.{end}_attribute {_among(sorted({str(each[k]) for each in ends}))}")
+    # classes that lead on in one schema, and not in another one that has them as well
+    only = {}
+    for name, found in wanted.items():
+        own_kinds = {kind for (kind, _, _), _ in found}
+        extra = {
+            kind
+            for other, schema in schemas.schemas().items()
+            if wanted[other]
+            for kind in own_kinds - {each for (each, _, _), _ in wanted[other]}
+            if kind in schema
+        }
+        if extra:
+            left = [kind for kind in kinds if kind not in extra]
+            only[name] = f"r.relation_class {_among(left)}" if left else "false"
+    is_named = all(kind.startswith(NAMED) for kind in kinds)
+    return Inverse(own, "parent" if own == "child" else "child", tuple(where), only, is_named)
+
+
+def _rules(schema: schemas.Schema, attribute: str) -> list[tuple[Rule, str]]:
+    """List the rules by which an attribute leads on in a schema, with the end of the object."""
+    objects = schema.subtypes["IfcObjectDefinition"]
+    declared = {
+        schema[above].inverse[attribute]
+        for name in objects
+        for above in schema.lineage(name)
+        if attribute in schema[above].inverse
+    }
+    found, seen = [], set()
+    for kind, child, parent, _ in RULES:
+        ends = {end for relation, end in declared if kind in schema.subtypes.get(relation, ())}
+        has = {each for above in schema.lineage(kind) for each in schema[above].attributes}
+        # the first rule of a class says what is at its other end
+        if ends & {child, parent} and {child, parent or child} <= has and kind not in seen:
+            seen.add(kind)
+            found.append(((kind, child, parent), "child" if child in ends else "parent"))
+    return found
+
+
+def _among(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"= {literal(names[0])}"
+    return f"IN ({', '.join(map(literal, names))})"
+
+
+def _count(use: Caller, rows: Rows, attribute: Token) -> Sql:
+    """Write how many objects an inverse attribute leads to."""
+    way = inverse_of(use, attribute)
+    same = sql(f"r.{way.own} = ", rows.outer("global_id"))
+    conditions = [same, *way.condition(rows.variable), sql(f"{way.target} IS NOT NULL")]
+    where = sql(conditions[0])
+    for each in conditions[1:]:
+        where = sql(where, " AND ", each)
+    return sql(
+        "(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")"
+    )
+
+
+def inverse_of(use: Caller, attribute: Token) -> Inverse:
+    """Find out how an inverse attribute leads from an object to others.
+
+    Raises
+    ------
+    ScriptError
+        If there is no such attribute, with the near names.
+    """
+    known = schemas.inverse_of_objects()
+    if attribute not in known:
+        if attribute in schemas.object_attributes():
+            reason = f"{attribute} is no inverse attribute; Dereferencer follows it"
+        else:
+            near = schemas.near_names(attribute, known)
+            hint = f"near names are {', '.join(near)}" if near else "one is HasOpenings"
+            reason = f"no inverse attribute {str(attribute)!r}; {hint}"
+        raise use.error(attribute, reason)
+    way = inverse(str(attribute))
+    if way is None:
+        classes = " and ".join(known[attribute])
+        reason = f"{attribute} leads by no relationship: {classes} names the object itself"
+        raise use.error(attribute, reason)
+    return way

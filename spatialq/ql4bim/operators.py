@@ -1,0 +1,642 @@
+"""The operators of QL4BIM: one table, and how each becomes a step of a query.
+
+Messages, completion and the reference are made of the table, too.
+"""
+
+import re
+from functools import partial
+from typing import Any
+
+from lark import Token
+
+from spatialq.functions.sql_text import literal
+from spatialq.ql4bim.attributes import Rows, Value, inverse_of, property_of, value_of
+from spatialq.ql4bim.conditions import compare, of_values
+from spatialq.ql4bim.meshes import Objects
+from spatialq.ql4bim.syntax import Constant
+from spatialq.ql4bim.use import Operator, Picked, Use
+from spatialq.ql4bim.variables import Column, Model, Variable, all_models
+from spatialq.query.steps import Sql, Step, Table, plain, sql
+
+MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
+CLOUD = re.compile(r"\.(las|laz)$|[*?\[/\\]", re.IGNORECASE)
+"""What is the name of a file, and not of a table."""
+
+
+# models
+
+
+def import_model(use: Use) -> Variable:
+    """Make the objects of a file, or of loaded tables."""
+    use.no_more_than(1)
+    path = use.compiler.path_of(use, use.text(0))
+    model = Model(path, is_file=MODEL.search(path) is not None)
+    objects = use.compiler.imports.get(model)
+    if objects is None:
+        step = Objects(use.name, model.table("objects"), model=model)
+        objects = use.rows("set", step, (model,))
+        use.compiler.imports[model] = objects
+    return objects
+
+
+def export_model(use: Use) -> Variable:
+    """Note that a set is to be written; it is the set itself."""
+    use.no_more_than(2)
+    objects = use.of_kind(0, "set")
+    use.compiler.export(objects, use.text(1), use.call.operator)
+    return objects
+
+
+# filters
+
+
+def filtered(use: Use) -> Variable:
+    """Make the rows of which all conditions hold."""
+    subject = use.subject()
+    if not use.conditions:
+        raise use.error(use.call.operator, f"takes {use.operator.shapes}")
+    where = use.where(subject)
+    if subject.kind == "relation":
+        return use.same_columns(subject, where=where)
+    return use.rows(subject.kind, Step(use.name, sql(subject.step), where=where), subject.models)
+
+
+def property_filter(use: Use) -> Variable:
+    """Make the objects whose property compares: by conditions, or as published by two texts."""
+    if use.conditions:
+        return filtered(use)
+    use.no_more_than(3)
+    objects = use.of_kind(0, "set")
+    use.text(1)
+    name = use.operand(1)
+    assert isinstance(name, Constant)
+    pset, prop = use.quoted_path(name).path
+    value = property_of(use, Rows(objects), pset or None, prop)
+    if use.target is not None and use.target.columns is not None:
+        return _properties(use, objects, pset, prop)
+    constant = use.operand(2)
+    if not isinstance(constant, Constant):
+        raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
+    where = compare(use, value, "=", constant, prop)
+    return use.rows("set", Step(use.name, sql(objects.step), where=(where,)), objects.models)
+
+
+def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
+    """Make the relation of objects and the values of a property."""
+    names = use.columns(["object", "value"])
+    where = [sql(f"p.property = {literal(str(prop))}")]
+    if pset:
+        where.insert(0, sql(f"p.pset = {literal(str(pset))}"))
+    if len(use.operands) == 3:
+        constant = use.operand(2)
+        if not isinstance(constant, Constant):
+            raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
+        text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
+        form = Value(text, number, text, number_si, number_si)
+        where.append(compare(use, form, "=", constant, use.tokens[1]))
+    source = sql(objects.beside("properties"), " AS p SEMI JOIN ", objects.step,
+                 " ON p.global_id = ", objects.step, ".global_id")  # fmt: skip
+    columns = [
+        ("p.global_id", Column(names[0], objects)),
+        ("p.value", Column(names[1], is_text=True)),
+    ]
+    return use.relation(columns, source, where=tuple(where))
+
+
+# relations
+
+
+def projector(use: Use) -> Variable:
+    """Make a set of the objects in a column, or a relation of some columns."""
+    picked = []
+    for k in range(max(len(use.operands), 1)):
+        found = use.operand(k)
+        if not isinstance(found, Picked) or found.column is None or found.path:
+            raise use.error(use.tokens[k], f"takes {use.operator.shapes}")
+        picked.append(found)
+    relation = picked[0].variable
+    if any(each.variable is not relation for each in picked):
+        raise use.error(use.tokens[1], "all columns must be of one relation")
+    wants_set = use.target.columns is None if use.target is not None else len(picked) == 1
+    if wants_set and len(picked) == 1:
+        objects = use.objects_in(picked[0])
+        assert isinstance(objects.step, Step)
+        return use.rows(objects.kind, objects.step.changed(name=use.name), objects.models)
+    chosen = [each.column for each in picked if each.column is not None]
+    names = use.columns([each.name for each in chosen])
+    columns = [
+        (plain(each.name), Column(name, each.domain, each.is_text))
+        for each, name in zip(chosen, names, strict=True)
+    ]
+    return use.relation(columns, sql(relation.step))
+
+
+def extreme(use: Use, *, order: str) -> Variable:
+    """Make the rows that hold the extreme value; several if they hold the same."""
+    use.no_more_than(1)
+    found = use.operand(0)
+    if not isinstance(found, Picked):
+        raise use.error(use.tokens[0], f"takes {use.operator.shapes}")
+    relation = found.variable
+    if found.column is None:
+        value = value_of(use, Rows(relation), found.path, is_scalar=True)
+        form = value.number or value.text
+    elif not found.path:
+        value = of_values(found.column)
+        if found.column.domain is not None:
+            reason = f"[{found.column.name}] has objects: write [{found.column.name}].Attribute"
+            raise use.error(found.token, reason)
+        form = value.number or value.text
+    else:
+        domain = use.domain(found.column, found.token)
+        value = value_of(use, Rows(domain, "one"), found.path, is_scalar=True)
+        inner = value.number or value.text
+        same = sql(f"one.{domain.key} = ", relation.step, f".{plain(found.column.name)}")
+        form = inner and sql(
+            "(SELECT max(", inner, ") FROM ", domain.step, " AS one WHERE ", same, ")"
+        )
+    if form is None:
+        raise use.error(found.token, f"{found.token} is a truth value and has no order")
+    clauses: dict[str, Any] = {
+        "where": (sql(form, " IS NOT NULL"),),
+        "qualify": sql("rank() OVER (ORDER BY ", form, f"{order}) = 1"),
+    }
+    if relation.kind == "relation":
+        return use.same_columns(relation, **clauses)
+    return use.rows(relation.kind, Step(use.name, sql(relation.step), **clauses), relation.models)
+
+
+def deassociater(use: Use) -> Variable:
+    """Make the pairs of objects and those that an inverse attribute leads to."""
+    use.no_more_than(1)
+    found = use.operand(0)
+    if not isinstance(found, Picked) or len(found.path) != 1:
+        raise use.error(use.tokens[0], f"takes {use.operator.shapes}")
+    relation, column, attribute = found.variable, found.column, found.path[0]
+    objects = relation if column is None else use.domain(column, found.token)
+    if objects.kind != "set":
+        raise use.error(found.token, "only objects have inverse attributes")
+    way = inverse_of(use, attribute)
+    others = Column("", None if way.is_named else use.compiler.whole(objects.models), way.is_named)
+    relations = objects.beside("relations")
+    if column is None:
+        names = use.columns(["object", str(attribute)])
+        columns = [
+            (f"r.{way.own}", Column(names[0], objects)),
+            (way.target, Column(names[1], others.domain, others.is_text)),
+        ]
+        source = sql(relations, " AS r SEMI JOIN ", objects.step, f" ON r.{way.own} = ",
+                     objects.step, ".global_id")  # fmt: skip
+    else:
+        columns = _further(use, relation, [(way.target, str(attribute), others)])
+        source = sql(relation.step, " JOIN ", relations, f" AS r ON r.{way.own} = ",
+                     relation.step, f".{plain(column.name)}")  # fmt: skip
+    where = (*way.condition(objects), sql(f"{way.target} IS NOT NULL"))
+    return use.relation(columns, source, where=where)
+
+
+def _further(
+    use: Use,
+    relation: Variable,
+    more: list[tuple[Any, str, Column]],
+    *,
+    at_least: int | None = None,
+) -> list[tuple[Any, Column]]:
+    """Name the columns of a relation and further ones, of which some need not be named."""
+    natural = [each.name for each in relation.columns]
+    fewest = None if at_least is None else len(natural) + at_least
+    names = use.columns([*natural, *(name for _, name, _ in more)], at_least=fewest)
+    columns: list[tuple[Any, Column]] = [
+        (sql(relation.step, f".{plain(each.name)}"), Column(name, each.domain, each.is_text))
+        for name, each in zip(names, relation.columns, strict=False)
+    ]
+    for name, (expression, _, each) in zip(names[len(natural) :], more, strict=False):
+        columns.append((expression, Column(name, each.domain, each.is_text)))
+    return columns
+
+
+def dereferencer(use: Use) -> Variable:
+    """Make the pairs of objects and the values of an attribute, one for each value of a list."""
+    first = use.operand(0)
+    relation = first if isinstance(first, Variable) else None
+    if isinstance(first, Picked):
+        relation = first.variable
+    paths = [_attribute(use, k) for k in range(isinstance(first, Variable), len(use.operands))]
+    path = tuple(token for each in paths for token in each)
+    if relation is None or not path:
+        raise use.error(use.tokens[0], f"takes {use.operator.shapes}")
+    column = first.column if isinstance(first, Picked) else None
+    objects = relation if column is None else use.domain(column, use.tokens[0])
+    if objects.kind != "set":
+        raise use.error(use.tokens[0], "only objects have attributes to follow")
+    value = value_of(use, Rows(objects, "o"), path, is_scalar=True)
+    if value.text is None:
+        raise use.error(path[-1], f"{path[-1]} leads to nothing")
+    json = "'$." + ".".join(path) + "'"
+    listed = f"json_extract_string(o.attributes, '$.{'.'.join(path)}[*]')"
+    is_json = any("attributes" in piece for piece in value.text.pieces if isinstance(piece, str))
+    values = value.text if not is_json else sql(
+        f"unnest(CASE json_type(o.attributes, {json}) WHEN 'ARRAY' THEN {listed} ELSE [",
+        value.text, "] END)",
+    )  # fmt: skip
+    others = Column("", use.compiler.whole(objects.models), is_text=True)
+    where = (sql(value.text, " IS NOT NULL"),)
+    if column is None:
+        names = use.columns(["object", str(path[-1])])
+        own = (sql("o.global_id"), Column(names[0], objects))
+        columns = [own, (values, Column(names[1], others.domain, is_text=True))]
+        return use.relation(columns, sql(objects.step, " AS o"), where=where)
+    source = sql(relation.step, " JOIN ", objects.step, " AS o ON o.global_id = ",
+                 relation.step, f".{plain(column.name)}")  # fmt: skip
+    further = _further(use, relation, [(values, str(path[-1]), others)])
+    return use.relation(further, source, where=where)
+
+
+def _attribute(use: Use, k: int) -> tuple[Token, ...]:
+    """Give the attribute in an argument: `s.Attribute`, `[a].Attribute` or in quotes."""
+    found = use.operand(k)
+    if isinstance(found, Picked):
+        return found.path
+    if isinstance(found, Constant) and isinstance(found.value, str):
+        return (Token.new_borrow_pos("NAME", found.value, found.token),)
+    raise use.error(use.tokens[k], f"takes {use.operator.shapes}")
+
+
+TIMES = ("ScheduleStart", "ScheduleFinish", "ActualStart", "ActualFinish")
+"""What a task's time has, in the order in which a relation has columns for it."""
+TASKS = """(
+        SELECT parent AS element, child AS task FROM {relations}
+        WHERE kind = 'assigned_to_product' AND child_class = 'IfcTask'
+        UNION
+        SELECT child, parent FROM {relations}
+        WHERE kind = 'assigned_to_process' AND parent_class = 'IfcTask'
+    )"""
+"""The tasks that make elements, or work on them."""
+
+
+def time_resolver(use: Use) -> Variable:
+    """Make the tasks of elements with their times: planned start and so on."""
+    use.no_more_than(1)
+    found = use.operand(0)
+    column = found.column if isinstance(found, Picked) else None
+    if isinstance(found, Picked) and (column is None or found.path):
+        raise use.error(use.tokens[0], f"takes {use.operator.shapes}")
+    relation = found.variable if isinstance(found, Picked) else use.of_kind(0, "set")
+    objects = relation if column is None else use.domain(column, use.tokens[0])
+    whole = use.compiler.whole(objects.models)
+    relations = objects.beside("relations")
+    source = sql(
+        relation.step, " JOIN ", *_around(TASKS, "{relations}", relations), " AS r ON r.element = ",
+        relation.step, f".{plain(column.name if column else 'global_id')}",
+        " JOIN ", whole.step, " AS t ON t.global_id = r.task",
+        " LEFT JOIN (FROM ", relations, " WHERE kind = 'timed_by') AS b ON b.child = t.global_id",
+        " LEFT JOIN ", whole.step, " AS control ON control.global_id = b.parent",
+    )  # fmt: skip
+    times = [
+        (f"coalesce(t.attributes ->> '$.TaskTime.{each}', control.attributes ->> '$.{each}')",
+         each, Column("", is_text=True))
+        for each in TIMES
+    ]  # fmt: skip
+    more = [("t.global_id", "task", Column("", whole)), *times]
+    if column is not None:
+        columns = _further(use, relation, more, at_least=2)
+    else:
+        names = use.columns(["object", *(name for _, name, _ in more)], at_least=3)
+        own = (sql(relation.step, ".global_id"), Column(names[0], objects))
+        columns = [own] + [
+            (expression, Column(name, each.domain, each.is_text))
+            for name, (expression, _, each) in zip(names[1:], more, strict=False)
+        ]
+    return use.relation(columns, source)
+
+
+def _around(text: str, mark: str, filling: Sql) -> list[Sql | str]:
+    """Put SQL into a text wherever a mark stands."""
+    parts: list[Sql | str] = []
+    for k, part in enumerate(text.split(mark)):
+        parts += [filling, part] if k else [part]
+    return parts
+
+
+# sets of the same kind
+
+
+def combined(use: Use, *, word: str) -> Variable:
+    """Make what is in both, in one of them, or in the first only."""
+    use.no_more_than(2)
+    one, other = (use.of_kind(k, "set", "relation") for k in (0, 1))
+    if {one.kind, other.kind} != {one.kind} or len(one.columns) != len(other.columns):
+        raise use.error(use.tokens[1], "both must be sets, or relations with as many columns")
+    if one.kind == "relation":
+        relation = use.same_columns(one)
+        union = sql("(FROM ", one.step, f" {word} FROM ", other.step, ")")
+        assert isinstance(relation.step, Step)
+        return Variable("relation", relation.step.changed(source=union), relation.columns)
+    if word == "UNION":
+        parts = (one.step, " UNION ALL BY NAME FROM ", other.step, " ANTI JOIN ", one.step)
+        source = sql("(FROM ", *parts, " USING (global_id))")
+    else:
+        join = "SEMI JOIN" if word == "INTERSECT" else "ANTI JOIN"
+        source = sql(one.step, f" {join} ", other.step, " USING (global_id)")
+    models = all_models((one, other)) if word == "UNION" else one.models
+    return use.rows("set", Step(use.name, source), models)
+
+
+# space
+
+
+def spatial(
+    use: Use,
+    *,
+    is_symmetric: bool,
+    has_null: bool = True,
+    measure: str | None = None,
+    takes_length: bool = False,
+    fixed: str = "",
+) -> Variable:
+    """Make the pairs of objects that a spatial operator finds.
+
+    Parameters
+    ----------
+    use : Use
+    is_symmetric : bool
+        Whether a pair means the same in both orders: within one set it is given once then.
+    has_null : bool
+        Whether the macro takes NULL for pairs within one set.
+    measure : str, optional
+        A third column that the macro has.
+    takes_length : bool
+        Whether the last argument is a length.
+    fixed : str
+        A further argument of the macro.
+    """
+    assert use.operator.macro is not None
+    count = len(use.operands) - takes_length
+    if count < 1 or count > 2:
+        raise use.error(use.call.operator, f"takes {use.operator.shapes}")
+    a = use.of_kind(0, "set")
+    b = use.of_kind(1, "set") if count == 2 else None
+    length = [literal(use.metres(count))] if takes_length else []
+    second: Any = b or ("NULL" if is_symmetric and has_null else a)
+    arguments = [a, second, *length, *([fixed] if fixed else [])]
+    source = use.call_macro(use.operator.macro[1], *arguments)
+    natural = ["a", "b", measure] if measure else ["a", "b"]
+    names = use.columns(natural, at_least=2)
+    kinds = (Column(names[0], a), Column(names[1], b or a), Column(names[-1]))
+    where = (sql("a < b"),) if b is None and is_symmetric and not has_null else ()
+    pairs = list(zip(natural, kinds, strict=False))[: len(names)]
+    return use.relation(pairs, source, where=where)
+
+
+# clouds
+
+
+def import_cloud(use: Use) -> Variable:
+    """Make the points of a file, table or view."""
+    use.no_more_than(1)
+    path = use.text(0)
+    if CLOUD.search(path):
+        return use.rows("cloud", Step(use.name, sql(f"read_las({literal(path)})")))
+    table = Table(".".join(map(plain, path.split("."))))
+    return use.rows("cloud", Step(use.name, sql(table)))
+
+
+def ground_filter(use: Use) -> Variable:
+    """Make the ground points of a cloud, with their height."""
+    use.no_more_than(1)
+    cloud = use.of_kind(0, "cloud")
+    source = sql(
+        cloud.step, " JOIN ", use.call_macro("classify_ground", cloud), " USING (point_id)"
+    )
+    return use.rows("cloud", Step(use.name, source, where=(sql("is_ground"),)))
+
+
+def planes(use: Use) -> Variable:
+    """Make the planes of a cloud."""
+    use.no_more_than(1)
+    return use.rows(
+        "planes", Step(use.name, use.call_macro("detect_planes", use.of_kind(0, "cloud")))
+    )
+
+
+MEASURES = ("deviation", "coverage", "overlap", "nearest", "angle", "rank", "point_count", "area")
+"""Further columns of `plane_elements` that a relation may have, by these names."""
+
+
+def plane_elements(use: Use) -> Variable:
+    """Make the pairs of planes of a cloud and elements that they are the surface of."""
+    use.no_more_than(2)
+    cloud, elements = use.of_kind(0, "cloud"), use.of_kind(1, "set")
+    source = use.call_macro("plane_elements", cloud, elements)
+    found = Variable("planes", Step("planes", source))
+    columns = [("plane_id", Column("plane", found)), ("global_id", Column("element", elements))]
+    wanted = use.target.columns if use.target is not None else None
+    if wanted is None:
+        use.columns(["plane", "element", *MEASURES], at_least=2)
+    for k, token in enumerate(wanted or ()):
+        if k < 2:
+            columns[k] = (columns[k][0], Column(str(token), columns[k][1].domain))
+        elif token not in MEASURES:
+            raise use.error(token, f"no column {str(token)!r}; there is {', '.join(MEASURES)}")
+        else:
+            columns.append((str(token), Column(str(token))))
+    return use.relation(columns, source, where=(sql("global_id IS NOT NULL"),))
+
+
+def closer_than(use: Use) -> Variable:
+    """Make the pairs that are at most a length apart: of elements, or of points and elements."""
+    if not isinstance(use.operand(0), Variable) or use.of_kind(0, "set", "cloud").kind == "set":
+        return spatial(use, is_symmetric=True, measure="distance", takes_length=True)
+    use.no_more_than(3)
+    cloud, elements = use.of_kind(0, "cloud"), use.of_kind(1, "set")
+    source = use.call_macro("point_elements", cloud, elements, literal(use.metres(2)))
+    names = use.columns(["point", "element", "distance"], at_least=2)
+    columns = [
+        ("point_id", Column(names[0], cloud)),
+        ("global_id", Column(names[1], elements)),
+        ("distance", Column(names[-1])),
+    ]
+    return use.relation(columns[: len(names)], source)
+
+
+def _of_space(
+    name: str, short: str, macro: str, folder: str, doc: str, *, is_symmetric: bool,
+    has_null: bool = True, measure: str | None = None,
+) -> Operator:  # fmt: skip
+    return Operator(
+        name,
+        (short,),
+        partial(spatial, is_symmetric=is_symmetric, has_null=has_null, measure=measure),
+        "one or two sets or columns of relations",
+        f"relation [a|b{f'|{measure}' if measure else ''}]",
+        doc,
+        f"t[a|b] = {name}(s, w)",
+        (folder, macro),
+    )
+
+
+def _of_direction(direction: str, macro: str, *, strict: bool) -> Operator:
+    name = f"{direction}{'Strict' if strict else 'Relaxed'}"
+    where = direction.lower() if direction in ("Above", "Below") else f"{direction.lower()} of"
+    return Operator(
+        name,
+        (f"{direction[0]}{'S' if strict else 'R'}",),
+        partial(spatial, is_symmetric=False, fixed=f"strict := {literal(strict)}"),
+        "one or two sets or columns of relations",
+        "relation [a|b]",
+        f"The pairs of which {'all' if strict else 'some'} of b lies {where} a.",
+        f"t[a|b] = {name}(s, w)",
+        ("direction", macro),
+        ("strict",),
+    )
+
+
+CONDITIONS = "a set or relation, and conditions"
+OPERATORS: tuple[Operator, ...] = (
+    Operator(
+        "ImportModel", ("IM",), import_model, "a file, or the name of a loaded model", "set",
+        "The objects of a building model, with or without geometry.",
+        'm = ImportModel("house.ifc")',
+    ),
+    Operator(
+        "ExportModel", ("EM",), export_model, "a set, and the name of an .ifc file", "set",
+        "Writes objects as a model, with all that belongs to them.",
+        'done = ExportModel(w, "walls.ifc")',
+    ),
+    Operator(
+        "TypeFilter", ("TF",), filtered, CONDITIONS, "as its argument",
+        "The objects of a class or its subtypes.",
+        "w = TypeFilter(m is IfcWall)", filters=True,
+    ),
+    Operator(
+        "AttributeFilter", ("AF",), filtered, CONDITIONS, "as its argument",
+        "The rows of which conditions on attributes, properties, columns or counts hold.",
+        'd = AttributeFilter(m, m.Name ~ "door" and not m.Tag = unknown)', filters=True,
+    ),
+    Operator(
+        "PropertyFilter", ("PF", "PropertyFilterOperator"), property_filter,
+        "a set and conditions on properties, or a set, a property and its value",
+        "set, or relation [object|value]",
+        "The objects of which a property compares.",
+        'e = PropertyFilter(w, "Pset_WallCommon.IsExternal" = true)', filters=True,
+    ),
+    Operator(
+        "Dereferencer", ("DR",), dereferencer, "an attribute of a set or of a column",
+        "relation [object|value], or one column more",
+        "The values of an attribute, a row for each.",
+        "a[task|start] = Dereferencer(m.TaskTime.ScheduleStart)",
+    ),
+    Operator(
+        "Deassociater", ("DA",), deassociater, "an inverse attribute of a set or of a column",
+        "relation [object|other], or one column more",
+        "Follows a relationship from objects to others.",
+        "o[host|open] = Deassociater(m.HasOpenings)",
+    ),
+    Operator(
+        "Projector", ("PR",), projector, "a relation and columns of it", "set, or relation",
+        "The objects in a column, each once, or a relation of some columns.",
+        "h = Projector(o, [host])",
+    ),
+    Operator(
+        "Maximum", ("MA",), partial(extreme, order=" DESC"), "an attribute or a column of values",
+        "as its argument",
+        "The rows with the greatest value, all of them if several have it.",
+        "k = Maximum(m.OverallHeight)",
+    ),
+    Operator(
+        "Minimum", ("MI",), partial(extreme, order=""), "an attribute or a column of values",
+        "as its argument",
+        "The rows with the smallest value, all of them if several have it.",
+        "k = Minimum(m.OverallHeight)",
+    ),
+    Operator(
+        "TimeResolver", ("TR", "TaskTimer"), time_resolver, "a set or a column of a relation",
+        "relation with the task and up to four times more",
+        "The tasks of elements with their times, as texts.",
+        "t[element|task|start] = TimeResolver(m)",
+    ),
+    Operator(
+        "Union", ("UN",), partial(combined, word="UNION"), "two sets or relations",
+        "as its arguments", "What is in one of the two.", "u = Union(w, s)",
+    ),
+    Operator(
+        "Intersection", ("IN",), partial(combined, word="INTERSECT"), "two sets or relations",
+        "as its arguments", "What is in both.", "u = Intersection(w, s)",
+    ),
+    Operator(
+        "Difference", ("DI",), partial(combined, word="EXCEPT"), "two sets or relations",
+        "as its arguments", "What is in the first, but not in the second.", "u = Difference(m, w)",
+    ),
+    _of_space("Overlaps", "OL", "overlaps_with", "intersects_with",
+              "The pairs that have a common interior, and each a part outside the other.",
+              is_symmetric=True),
+    _of_space("Touches", "TO", "touches", "intersects_with",
+              "The pairs that are in contact without a common interior.", is_symmetric=True),
+    _of_space("Contains", "CT", "contains_element", "intersects_with",
+              "The pairs of which b lies inside a, without contact.", is_symmetric=False),
+    _of_space("Inside", "IS", "inside", "intersects_with",
+              "The pairs of which a lies inside b, without contact.", is_symmetric=False),
+    _of_space("Covers", "CO", "covers", "intersects_with",
+              "The pairs of which b lies inside a, in contact with its surface.",
+              is_symmetric=False),
+    _of_space("CoveredBy", "CB", "covered_by", "intersects_with",
+              "The pairs of which a lies inside b, in contact with its surface.",
+              is_symmetric=False),
+    _of_space("Disjoint", "DJ", "disjoint", "intersects_with",
+              "The pairs that have nothing in common.", is_symmetric=True, has_null=False),
+    _of_space("Equals", "EQ", "equals", "intersects_with", "The pairs that are the same body.",
+              is_symmetric=True),
+    _of_space("Intersects", "IX", "intersects_with", "intersects_with",
+              "The pairs that have a common interior: what clashes.", is_symmetric=True,
+              measure="depth"),
+    _of_space("Distance", "DS", "distance", "distance", "How far pairs are apart, in metres.",
+              is_symmetric=True, measure="distance"),
+    Operator(
+        "CloserThan", ("CL",), closer_than, "one or two sets, or a cloud and a set, and a length",
+        "relation [a|b|distance] or [point|element|distance]",
+        "The pairs that are at most a length apart.", "t[a|b] = CloserThan(s, w, 0.5m)",
+        ("distance", "closer_than"),
+    ),
+    Operator(
+        "FartherThan", ("FA",),
+        partial(spatial, is_symmetric=True, has_null=False, takes_length=True),
+        "one or two sets or columns of relations, and a length", "relation [a|b]",
+        "The pairs that are more than a length apart.", "t[a|b] = FartherThan(s, w, 5m)",
+        ("distance", "farther_than"),
+    ),
+    _of_space("Nearest", "NE", "nearest", "distance", "The nearest of b for each of a.",
+              is_symmetric=False, measure="distance"),
+    *(
+        _of_direction(direction, macro, strict=strict)
+        for direction, macro in (
+            ("Above", "above"), ("Below", "below"), ("North", "north_of"), ("South", "south_of"),
+            ("East", "east_of"), ("West", "west_of"),
+        )
+        for strict in (False, True)
+    ),
+    Operator(
+        "ImportCloud", ("IC",), import_cloud, "a file, or the name of a table", "cloud",
+        "The points of a scan.", 'c = ImportCloud("scan.laz")',
+    ),
+    Operator(
+        "GroundFilter", ("GF",), ground_filter, "a cloud", "cloud",
+        "The ground points of a cloud, with their height above the ground.",
+        "g = GroundFilter(c)", ("classify_ground", "classify_ground"),
+    ),
+    Operator(
+        "Planes", ("PL",), planes, "a cloud", "planes", "The planes of a cloud.", "p = Planes(c)",
+        ("detect_planes", "detect_planes"),
+    ),
+    Operator(
+        "PlaneElements", ("PE",), plane_elements, "a cloud and a set",
+        f"relation [plane|element], and columns named {', '.join(MEASURES)}",
+        "The planes of a cloud and the elements that they are the surface of.",
+        "b[plane|wall|deviation] = PlaneElements(c, w)", ("plane_elements", "plane_elements"),
+    ),
+)  # fmt: skip
+BY_NAME = {name: each for each in OPERATORS for name in (each.name, *each.shorts)}
+
+
+def operators() -> tuple[Operator, ...]:
+    """List all operators of the language, in the order of the reference."""
+    return OPERATORS

@@ -1,0 +1,137 @@
+"""A compiled script: a step of a query for each variable."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spatialq.ql4bim.compiler import Compiler, Export, Requirement
+from spatialq.ql4bim.meshes import with_meshes
+from spatialq.ql4bim.operators import BY_NAME
+from spatialq.ql4bim.parser import parse
+from spatialq.ql4bim.syntax import Function, Statement
+from spatialq.ql4bim.text import Place, Span, Text
+from spatialq.ql4bim.variables import Variable
+from spatialq.query.steps import Step, Table, write
+
+Files = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a script means: nothing has been read yet.
+
+    Parameters
+    ----------
+    text : Text
+        The script, for errors.
+    variables : mapping from str to Variable
+    exports : tuple of Export
+        What ExportModel writes.
+    required : tuple of Requirement
+        Properties that the models must have.
+    result : str or None
+        The variable of the last statement that is no ExportModel.
+    places : mapping from str to Place
+        Where each variable was assigned last.
+    """
+
+    text: Text
+    variables: Mapping[str, Variable]
+    exports: tuple[Export, ...]
+    required: tuple[Requirement, ...]
+    result: str | None
+    places: Mapping[str, Place]
+
+    def step(self, variable: str | None = None) -> Step | Table:
+        """Give the step whose rows are those of a variable, by default of the result."""
+        return self.step_of(self.variable(variable))
+
+    def step_of(self, variable: Variable) -> Step | Table:
+        """Give the step for a variable, with meshes where it needs some."""
+        return with_meshes(variable)
+
+    def sql(self, variable: str | None = None) -> str:
+        """Write the statement for a variable, by default for the result.
+
+        Raises
+        ------
+        ScriptError
+            If the script has no such variable.
+        """
+        return write(self.step(variable))
+
+    def variable(self, name: str | None = None) -> Variable:
+        """Give a variable, by default the result.
+
+        Raises
+        ------
+        ScriptError
+            If the script has none of that name.
+        """
+        name = self.result if name is None else name
+        if name is None or name not in self.variables:
+            there = ", ".join(self.variables) or "none"
+            wanted = "no result" if name is None else f"no variable {name!r}"
+            raise self.text.error(Span(0, 0), f"the script has {wanted}; its variables are {there}")
+        return self.variables[name]
+
+
+def compile_script(text: str, *, name: str = "<script>", models: Files = None) -> Program:
+    """Compile a QL4BIM script, without touching a database or a file.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What errors call the script.
+    models : path or mapping from str to path, optional
+        The file for the one ImportModel of the script, instead of what it names, or files by
+        variable. A script without ImportModel then has the variable `model`, or those of the
+        mapping.
+
+    Raises
+    ------
+    ScriptError
+        If the script is wrong, with the place.
+    """
+    script = Text(text, name)
+    statements, functions = parse(script)
+    compiler = Compiler(script, _by_name(script, functions), _paths(models))
+    compiler.add_models(statements)
+    compiler.run(statements)
+    made = [each for each in statements if _operator(each) != "ExportModel"]
+    result = (made or statements)[-1].target.name if statements else None
+    return Program(
+        script,
+        compiler.scope,
+        tuple(compiler.exports),
+        tuple(compiler.required),
+        None if result is None else str(result),
+        {str(each.target.name): each.target.name for each in statements},
+    )
+
+
+def _operator(statement: Statement) -> str:
+    name = str(statement.call.operator)
+    return BY_NAME[name].name if name in BY_NAME else name
+
+
+def _by_name(script: Text, functions: list[Function]) -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    for each in functions:
+        name = str(each.name)
+        if name in found or name in BY_NAME:
+            kind = "an operator" if name in BY_NAME else "a function"
+            raise script.error(each.name, f"there is {kind} {name} already")
+        if not name[0].isupper():
+            raise script.error(each.name, f"functions begin with a capital letter, got {name!r}")
+        found[name] = each
+    return found
+
+
+def _paths(models: Files) -> str | dict[str, str]:
+    if models is None:
+        return {}
+    if isinstance(models, Mapping):
+        return {name: os.fspath(path) for name, path in models.items()}
+    return os.fspath(models)
