@@ -326,5 +326,5 @@ def _regex_problem(text: str) -> str:
     try:
         pc.match_substring_regex(pa.array([""]), text)
     except pa.ArrowInvalid as error:
-        return str(error).rpartition(": ")[2]
+        return str(error).partition(": ")[2]
     return ""

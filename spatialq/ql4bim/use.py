@@ -39,6 +39,18 @@ class Picked:
     token: Token
 
 
+ALIASES = (
+    "rel", "prop", "unit", "obj", "one", "other", "timing", "control",
+    "whole", "related", "part_of", "below", "pairs",
+)  # fmt: skip
+"""What tables are called within a step, and parts of the macros that look for it by its name."""
+
+
+def step_name(name: str) -> str:
+    """Say what the step of a variable should be called, so that nothing within hides it."""
+    return f"{name}_" if name in ALIASES else str(name)
+
+
 Operand = Variable | Picked | Constant
 
 
@@ -160,7 +172,7 @@ class Use:
         """What its step should be called."""
         if self.target is None:
             return self.operator.step_name
-        return str(self.target.name)
+        return step_name(self.target.name)
 
     # arguments
 
@@ -295,7 +307,7 @@ class Use:
         domain = self.domain(column, picked.token)
         key = sql(domain.step, f".{domain.key} = ", relation.step, f".{plain(column.name)}")
         source = sql(domain.step, " SEMI JOIN ", relation.step, " ON ", key)
-        return Variable(domain.kind, Step(column.name, source), models=domain.models)
+        return Variable(domain.kind, Step(step_name(column.name), source), models=domain.models)
 
     def text(self, k: int) -> str:
         """Give an argument that must be a text."""
@@ -442,7 +454,7 @@ class Use:
         for k, (expression, column) in enumerate(columns):
             name = plain(column.name)
             text = sql(expression)
-            is_its_name = text.pieces[-1] in (name, f".{name}", f"r.{name}")
+            is_its_name = str(text.pieces[-1]).rpartition(".")[2] in (name, column.name)
             renamed = text if is_its_name else sql(text, f" AS {name}")
             chosen += [", ", renamed] if k else [renamed]
         step = Step(self.name, source, sql(*chosen), **clauses)
