@@ -12,15 +12,30 @@ from spatialq.database.partial_models import export_ifc as export_ifc
 from spatialq.database.pinning import pin as pin
 from spatialq.database.pinning import unpin as unpin
 from spatialq.database.pins import pin_budget as pin_budget
-from spatialq.database.readers.ifc_models import read_ifc as read_ifc
 from spatialq.errors import CrsError as CrsError
 from spatialq.errors import DeviceError as DeviceError
 from spatialq.errors import FileError as FileError
 from spatialq.errors import FileWarning as FileWarning
+from spatialq.errors import QueryError as QueryError
+from spatialq.errors import ScriptError as ScriptError
 from spatialq.errors import SpatialqError as SpatialqError
 from spatialq.functions.help import describe as describe
-from spatialq.io.grid.source import read_grid as read_grid
-from spatialq.io.las.source import read_las as read_las
+from spatialq.ql4bim.program import compile_script as compile_script
+from spatialq.ql4bim.run import Script as Script
+from spatialq.ql4bim.run import run_script as run_script
+from spatialq.query.functions import Elements as Elements
+from spatialq.query.functions import Grid as Grid
+from spatialq.query.functions import Nodes as Nodes
+from spatialq.query.functions import Objects as Objects
+from spatialq.query.functions import Pairs as Pairs
+from spatialq.query.functions import Points as Points
+from spatialq.query.query import from_sql as from_sql
+from spatialq.query.query import read_grid as read_grid
+from spatialq.query.query import read_ifc as read_ifc
+from spatialq.query.query import read_ifc_objects as read_ifc_objects
+from spatialq.query.query import read_las as read_las
+from spatialq.query.query import table as table
+from spatialq.query.relational import Query as Query
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.calibration import calibrate as calibrate
 from spatialq.workflows.features import write_features as write_features
@@ -33,15 +48,27 @@ __version__: str
 __all__ = [
     "CrsError",
     "DeviceError",
+    "Elements",
     "FileError",
     "FileWarning",
+    "Grid",
     "Meshes",
+    "Nodes",
+    "Objects",
+    "Pairs",
+    "Points",
+    "Query",
+    "QueryError",
+    "Script",
+    "ScriptError",
     "SpatialqError",
     "__version__",
     "calibrate",
+    "compile_script",
     "connect",
     "describe",
     "export_ifc",
+    "from_sql",
     "install",
     "load",
     "pin",
@@ -49,10 +76,13 @@ __all__ = [
     "pops_method",
     "read_grid",
     "read_ifc",
+    "read_ifc_objects",
     "read_las",
     "run",
     "run_elements",
     "run_grid",
+    "run_script",
+    "table",
     "unpin",
     "write_features",
     "write_ground",
@@ -230,7 +260,7 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
@@ -250,7 +280,7 @@ def run(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
@@ -338,7 +368,7 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,
@@ -360,7 +390,7 @@ def run_grid(
     steps: Sequence[float] | None = None,
     example_scale: float = 2000.0,
     example_step: float | None = None,
-    methods: Sequence[str] = ('pca', 'stat'),
+    methods: Sequence[str] = ("pca", "stat"),
     min_valid: float = 0.5,
     min_points: int = 3,
     min_patches: int = 1,

@@ -18,6 +18,10 @@ class FileError(SpatialqError, ValueError):
         return cls(f"{reader}: '{path}': {reason}")
 
 
+class QueryError(SpatialqError, ValueError):
+    """A query cannot be: the message names the method, the argument and what would be right."""
+
+
 class CrsError(SpatialqError, ValueError):
     """Data of different coordinate reference systems would be mixed."""
 

@@ -42,15 +42,18 @@ def interruptible(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    failure: Exception | None = None
     try:
         yield
     except Exception as error:
-        if signalled.is_set():  # an interrupted query fails with errors of many kinds
-            raise KeyboardInterrupt from error
-        raise
+        failure = error
     finally:
         signal.set_wakeup_fd(before)
         ended.set()
         sender.close()
         watcher.join()
         receiver.close()
+    if failure is not None:
+        if signalled.is_set():  # an interrupted query fails with errors of many kinds
+            raise KeyboardInterrupt from failure
+        raise failure

@@ -203,6 +203,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction(
+        "spatialq_ql4bim_sql",
+        ("VARCHAR", "VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        "spatialq.ql4bim.sql_macro:ql4bim_sql",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_refuse",
         ("VARCHAR", "VARCHAR"),
         "BIGINT",

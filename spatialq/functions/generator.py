@@ -25,6 +25,7 @@ from spatialq.functions.macros import (
     render,
     struct,
 )
+from spatialq.functions.methods import methods
 from spatialq.functions.stubs import stubs
 
 HEAD = (
@@ -37,12 +38,14 @@ CLOUD = Argument(
     "Name of a table or view with point_id, x, y and z, and {attributes} where it has them; or a "
     "file that read_las reads, such as 'forest.laz', or a pattern such as 'tiles/*.laz', whose "
     "files are one cloud with the point_ids of read_las.",
+    rows="Points",
 )
 GRID = Argument(
     "grid",
     "Name of a table or view of cells x, y, z in any order; or a file that read_grid reads, such "
     "as 'dem.tif', or a pattern such as 'tiles/*.tif', of which each file is a grid of its own "
     "and the result has a column file_name.",
+    rows="Grid",
 )
 OF_FILES = (
     Argument("nodata", "Of a file: a value that means that there is none.", "NULL", "number"),
@@ -84,7 +87,7 @@ def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
         function.name,
         function.output.summary,
         (
-            Argument("points", doc) if attributes else POINTS,
+            replace(CLOUD, doc=doc) if attributes else POINTS,
             *arguments_of(function.parameters),
             DEVICE,
         ),
@@ -166,6 +169,10 @@ def _of_grid(function: Function) -> Macro:
     )
 
 
+def _table_macros() -> list[Macro]:
+    return [macro for folder in folders() for macro in macros_of(folder) if macro.is_table]
+
+
 def sql_files() -> dict[str, str]:
     """Give the text of each generated file of `sql/`, by its name.
 
@@ -219,7 +226,8 @@ def with_tables(page: str) -> str:
 
 def generated(root: Path) -> dict[Path, str]:
     """Give all generated files of a checkout, and the pages with generated parts."""
-    files = {root / name: text for name, text in {**sql_files(), **stubs()}.items()}
+    texts = {**sql_files(), **stubs(), **methods(_table_macros())}
+    files = {root / name: text for name, text in texts.items()}
     for page in sorted((root / "docs").glob("*.md")):
         files[page] = with_tables(page.read_text(encoding="utf-8"))
     return files

@@ -20,6 +20,13 @@ class Argument:
     default: str | None = None
     """In SQL; without one the argument must be given."""
     kind: str = "text"
+    choices: tuple[str, ...] = ()
+    parameter: Parameter | None = None
+    """What it is made of, if it is a parameter of a function."""
+    rows: str = ""
+    """If it names a table: of what its rows are, as classes of `spatialq.query` are called."""
+    is_optional: bool = False
+    """Whether it may be NULL though it must be given."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +48,18 @@ AGGREGATE = "_aggregate"
 """Ends the names of macros that stand in for aggregates of the extension."""
 
 POINTS = Argument(
-    "points", "Name of a table or view with point_id, x, y and z; point_id must be unique."
+    "points",
+    "Name of a table or view with point_id, x, y and z; point_id must be unique.",
+    rows="Points",
 )
-DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'")
+DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'", choices=("auto", "cpu", "gpu"))
 
 
 def arguments_of(parameters: Iterable[Parameter], *names: str) -> tuple[Argument, ...]:
     """Make arguments of parameters: of all, or of those named, in the order of the names."""
     known = {each.name: each for each in parameters}
     return tuple(
-        Argument(each.name, description(each), literal(each.default), each.kind)
+        Argument(each.name, description(each), literal(each.default), each.kind, parameter=each)
         for each in (known[name] for name in names or known)
     )
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.functions.declaration import (
@@ -27,7 +28,7 @@ from typing import Any, Literal, overload
 
 def annotation(each: Parameter) -> str:
     """Write the type hint of a parameter as callers may give it."""
-    text = f"Literal[{', '.join(map(_quoted, each.choices))}]" if each.choices else _name(each.type)
+    text = f"Literal[{', '.join(map(quoted, each.choices))}]" if each.choices else _name(each.type)
     text = f"Sequence[{text}]" if each.is_list else text
     return f"{text} | None" if each.is_optional else text
 
@@ -36,18 +37,27 @@ def _name(kind: type) -> str:
     return kind.__name__
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Write a text without quotes in it as one of Python."""
     return f'"{text}"'
 
 
-def _default(each: Parameter) -> str:
-    return _quoted(each.default) if isinstance(each.default, str) else repr(each.default)
+def default(each: Parameter) -> str:
+    """Write the default of a parameter in Python."""
+    if isinstance(each.default, tuple):
+        ends = "," if len(each.default) == 1 else ""
+        return f"({', '.join(map(_value, each.default))}{ends})"
+    return _value(each.default)
+
+
+def _value(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _overload(
     caller: str, function: Function, arguments: Iterable[str], more: Iterable[str] = ()
 ) -> str:
-    options = [f"{p.name}: {annotation(p)} = {_default(p)}" for p in function.parameters]
+    options = [f"{p.name}: {annotation(p)} = {default(p)}" for p in function.parameters]
     inputs = function.inputs
     attributes = inputs.attributes if isinstance(inputs, PointsInput) else {}
     lines = [

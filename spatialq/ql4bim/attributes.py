@@ -1,22 +1,19 @@
 """What belongs to a row, such as an attribute or a property of an object, as SQL."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+
+from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
 from spatialq.io.ifc.columns import OBJECTS
 from spatialq.io.ifc.layouts import ELSEWHERE
 from spatialq.io.ifc.relations import RULES
-from spatialq.ql4bim.variables import Variable
+from spatialq.ql4bim.variables import Caller, Variable
 from spatialq.query.steps import Sql, plain, sql
-
-if TYPE_CHECKING:
-    from lark import Token
-
-    from spatialq.ql4bim.operators import Use
 
 COLUMNS = {
     "GlobalId": "global_id",
@@ -28,14 +25,13 @@ COLUMNS = {
     "LongName": "long_name",
 }
 """Attributes that are columns of objects; the others are in `attributes`."""
-OWN_COLUMNS = {
-    name: kind for name, kind in OBJECTS.items() if name not in ("attributes", "properties")
-}
+OWN_COLUMNS = OBJECTS.keys() - {"attributes", "properties"}
+"""Columns of objects that scripts may name, such as `storey`."""
 NAMED = "IfcRelAssociates"
 """Begins the classes of relationships to what has no GlobalId: it goes by its name."""
 
 
-def unchanged(condition: Sql) -> Sql:
+def unchanged(condition: Sql | None) -> Sql | None:
     """Leave a condition as it is."""
     return condition
 
@@ -47,6 +43,8 @@ class Value:
     Parameters
     ----------
     text, number, truth : Sql or None
+    is_truth_text : bool
+        Whether truth is 'true' or 'false'.
     metres : Sql or None
         The number where it is a length, in metres.
     radians : Sql or None
@@ -59,7 +57,8 @@ class Value:
     truth: Sql | None = None
     metres: Sql | None = None
     radians: Sql | None = None
-    within: Callable[[Sql | None], Sql | None] = unchanged  # type: ignore[assignment]
+    is_truth_text: bool = True
+    within: Callable[[Sql | None], Sql | None] = unchanged
 
 
 @dataclass(frozen=True)
@@ -71,21 +70,20 @@ class Rows:
 
     def column(self, name: str) -> Sql:
         """Write a column."""
-        return sql(f"{self.alias}.{plain(name)}" if self.alias else plain(name))
+        written = name if name in OBJECTS else plain(name)
+        return sql(f"{self.alias}.{written}" if self.alias else written)
 
     def outer(self, name: str) -> Sql:
         """Write a column where it stands in another query within."""
-        return self.column(name) if self.alias else sql(self.variable.step, f".{plain(name)}")
+        return self.column(name) if self.alias else sql(self.variable.step, ".", self.column(name))
 
 
-def value_of(
-    use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False
-) -> Value:
+def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: bool = False) -> Value:
     """Find out what a path such as `Name` or `Pset_WallCommon.FireRating` means.
 
     Parameters
     ----------
-    use : Use
+    use : Caller
         The call that it stands in.
     rows : Rows
     path : tuple of Token
@@ -130,11 +128,11 @@ def _unknown(name: str, *, is_alone: bool) -> str:
     )
 
 
-def _of_points(use: "Use", rows: Rows, path: tuple["Token", ...]) -> Value:
+def _of_points(use: Caller, rows: Rows, path: tuple[Token, ...]) -> Value:
     if len(path) > 1:
         raise use.error(path[1], f"columns of {rows.variable.kind} have no attributes")
     column = rows.column(str(path[0]))
-    return Value(text=column, number=column, truth=column, metres=column)
+    return Value(column, column, column, column, is_truth_text=False)
 
 
 def _of_column(rows: Rows, name: str) -> Value:
@@ -143,28 +141,20 @@ def _of_column(rows: Rows, name: str) -> Value:
         case "VARCHAR":
             return Value(text=column)
         case "BOOLEAN":
-            return Value(truth=column)
+            return Value(truth=column, is_truth_text=False)
     return Value(number=column, metres=column)
 
 
-def _of_json(rows: Rows, path: tuple["Token", ...]) -> Value:
+def _of_json(rows: Rows, path: tuple[Token, ...]) -> Value:
     at = literal("$." + ".".join(map(_key, path)))
     attributes = rows.column("attributes")
+    text = sql("(", attributes, f" ->> {at})")
     number = sql("TRY_CAST(", attributes, f" -> {at} AS DOUBLE)")
-    return Value(
-        text=sql("(", attributes, f" ->> {at})"),
-        number=number,
-        truth=sql("TRY_CAST(", attributes, f" -> {at} AS BOOLEAN)"),
-        metres=sql(number, " * ", _unit(rows)),
-    )
+    return Value(text, number, truth=text, metres=sql(number, " * ", _unit(rows)))
 
 
 def _key(name: str) -> str:
-    return (
-        str(name)
-        if name.isidentifier()
-        else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )
+    return str(name) if name.isidentifier() else json.dumps(str(name), ensure_ascii=False)
 
 
 def _unit(rows: Rows) -> Sql:
@@ -177,7 +167,7 @@ def _unit(rows: Rows) -> Sql:
 
 
 def property_of(
-    use: "Use", rows: Rows, pset: "Token | None", prop: "Token", *, is_scalar: bool = False
+    use: Caller, rows: Rows, pset: Token | None, prop: Token, *, is_scalar: bool = False
 ) -> Value:
     """Write the value of a property, of any set if none is given."""
     use.require_property(rows.variable, pset, prop)
@@ -203,8 +193,7 @@ def property_of(
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
     text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
-    truth = sql("TRY_CAST(p.value AS BOOLEAN)")
-    return Value(text, number, truth, number_si, number_si, within)  # type: ignore[arg-type]
+    return Value(text, number, text, number_si, number_si, within=within)
 
 
 # inverse attributes
@@ -314,7 +303,7 @@ def _among(names: list[str]) -> str:
     return f"IN ({', '.join(map(literal, names))})"
 
 
-def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
+def _count(use: Caller, rows: Rows, attribute: Token) -> Sql:
     """Write how many objects an inverse attribute leads to."""
     way = inverse_of(use, attribute)
     same = sql(f"r.{way.own} = ", rows.outer("global_id"))
@@ -327,7 +316,7 @@ def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
     )
 
 
-def inverse_of(use: "Use", attribute: "Token") -> Inverse:
+def inverse_of(use: Caller, attribute: Token) -> Inverse:
     """Find out how an inverse attribute leads from an object to others.
 
     Raises

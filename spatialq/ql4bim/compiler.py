@@ -13,7 +13,7 @@ from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
 from spatialq.ql4bim.text import Place, Text
 from spatialq.ql4bim.use import Use
 from spatialq.ql4bim.variables import Column, Model, Variable
-from spatialq.query.steps import Sql, Step, plain, sql
+from spatialq.query.steps import Step, plain, sql
 
 IMPORTS = ("ImportModel", "IM")
 MOST = 10_000
@@ -148,7 +148,7 @@ class Compiler:
             found = self.variable(each.variable)
             if each.column is not None:
                 use = Use(self, BY_NAME["Projector"], call, None)
-                use._read_operand(each)  # noqa: SLF001
+                use._read_operand(each)
                 found = use.of_kind(0, "set")
         else:
             raise self.error(each.token, f"{name}: a variable must stand here")

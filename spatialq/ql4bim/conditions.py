@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import radians
-from typing import TYPE_CHECKING
+
+from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
@@ -24,13 +25,8 @@ from spatialq.ql4bim.syntax import (
     Negation,
     Reference,
 )
-from spatialq.ql4bim.variables import Column, Variable
+from spatialq.ql4bim.variables import Caller, Column, Variable
 from spatialq.query.steps import Sql, plain, sql
-
-if TYPE_CHECKING:
-    from lark import Token
-
-    from spatialq.ql4bim.operators import Use
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -41,12 +37,12 @@ class Conditions:
 
     Parameters
     ----------
-    use : Use
+    use : Caller
         The call that they stand in.
     subject : Variable
     """
 
-    use: "Use"
+    use: Caller
     subject: Variable
 
     def all_of(self, parts: Sequence[Expression]) -> tuple[Sql, ...]:
@@ -96,12 +92,12 @@ class Conditions:
             return self._of_two(left, sign, right)
         raise self.use.error(part.token, "a comparison needs an attribute, a column or a set")
 
-    def _of_objects(self, rows: Variable, token: "Token", condition: Sql) -> Sql:
+    def _of_objects(self, rows: Variable, token: Token, condition: Sql) -> Sql:
         if rows.kind != "set":
             raise self.use.error(token, f"a {rows.kind} has no class; write [column] is IfcWall")
         return condition
 
-    def _where(self, column: Column, token: "Token", condition: Sql) -> Sql:
+    def _where(self, column: Column, token: Token, condition: Sql) -> Sql:
         """Write whether the objects that a column names are so."""
         domain = self.use.domain(column, token)
         inner = sql(f"(SELECT {domain.key} FROM ", domain.step, " WHERE ", condition, ")")
@@ -136,21 +132,19 @@ class Conditions:
 
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
-        one, other = (
-            self._operand(each, alias) for each, alias in ((left, "one"), (right, "other"))
-        )
+        one, other = self._operand(left, "one"), self._operand(right, "other")
         condition = compare_values(self.use, one[1], sign, other[1], left.token)
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
-        tables = _joined(
-            ", ", [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
-        )
+        tables = [sql(rows.variable.step, f" AS {rows.alias}") for rows, _ in sources]
         keys = [
             sql(f"{rows.alias}.{rows.variable.key} = ", self.subject.step, f".{plain(name)} AND ")
             for rows, name in sources
         ]
-        return sql("EXISTS (SELECT 1 FROM ", *tables, " WHERE ", *keys, condition, ")")
+        return sql(
+            "EXISTS (SELECT 1 FROM ", *_joined(", ", tables), " WHERE ", *keys, condition, ")"
+        )
 
     def _operand(self, part: Reference, alias: str) -> tuple[tuple[Rows, str] | None, Value]:
         if part.column is None:
@@ -180,7 +174,7 @@ def _joined(between: str, parts: Sequence[Sql]) -> Iterator[Sql | str]:
         yield part
 
 
-def class_condition(use: "Use", token: "Token") -> Sql:
+def class_condition(use: Caller, token: Token) -> Sql:
     """Write whether an object is of a class, as its own schema says it.
 
     Raises
@@ -214,7 +208,7 @@ def of_values(column: Column, relation: Variable | None = None) -> Value:
     return Value(number=text, metres=text)
 
 
-def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Token") -> Sql:
+def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Token) -> Sql:
     """Write a comparison of a value with a constant.
 
     Raises
@@ -231,7 +225,8 @@ def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Tok
             if sign not in ("=", "!="):
                 raise use.error(constant.token, f"true and false are = or !=, not {sign}")
             form, other = value.truth, "a truth value"
-            right = literal(constant.value)
+            wanted, sign = constant.value == (sign == "="), "="  # != true is = false
+            right = literal(literal(wanted)) if value.is_truth_text else literal(wanted)
         case str() if sign == "~":
             form, other = value.text, "a text"
             right = literal(pattern(use, constant))
@@ -248,15 +243,17 @@ def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Tok
     if sign == "~":
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
-        return value.within(sql("regexp_matches(", form, f", {right})"))  # type: ignore[return-value]
-    return value.within(sql(form, f" {SIGNS[sign]} {right}"))  # type: ignore[return-value]
+        condition = sql("regexp_matches(", form, f", {right})")
+    else:
+        condition = sql(form, f" {SIGNS[sign]} {right}")
+    return value.within(condition) or condition
 
 
 SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 LENGTHS = tuple(unit for unit in UNITS if unit != "deg")
 
 
-def _sign(use: "Use", sign: str, constant: Constant) -> str:
+def _sign(use: Caller, sign: str, constant: Constant) -> str:
     if sign not in SIGNS:
         raise use.error(constant.token, "~ compares texts")
     return SIGNS[sign]
@@ -271,7 +268,7 @@ def _is_missing(value: Value, *, is_wanted: bool) -> Sql:
     return sql(form, " IS NULL" if is_wanted else " IS NOT NULL")
 
 
-def _in_unit(use: "Use", value: Value, constant: Constant) -> tuple[Sql | None, str]:
+def _in_unit(use: Caller, value: Value, constant: Constant) -> tuple[Sql | None, str]:
     """Choose the form of a value that compares with a number in its unit."""
     if constant.unit is None:
         return value.number, "a number"
@@ -290,7 +287,7 @@ def in_unit(constant: Constant, *, is_angle: bool = False) -> float:
     return float(f"{constant.value * UNITS[constant.unit]:.15g}")
 
 
-def compare_values(use: "Use", one: Value, sign: str, other: Value, token: "Token") -> Sql:
+def compare_values(use: Caller, one: Value, sign: str, other: Value, token: Token) -> Sql:
     """Write a comparison of two values: of numbers if both are, else of texts."""
     if sign not in SIGNS:
         raise use.error(token, "~ compares with a regular expression in quotes")
@@ -307,7 +304,7 @@ def compare_values(use: "Use", one: Value, sign: str, other: Value, token: "Toke
     return found
 
 
-def pattern(use: "Use", constant: Constant) -> str:
+def pattern(use: Caller, constant: Constant) -> str:
     """Check a regular expression: DuckDB reads it with RE2.
 
     Raises

@@ -71,11 +71,7 @@ def _with(step: Step, changed: dict[Any, Any]) -> Step:
     def text(one: Sql | None) -> Sql | None:
         return one and Sql(tuple(map(replaced, one.pieces)))
 
-    return step.changed(
-        source=text(step.source),
-        columns=text(step.columns),
-        where=tuple(map(text, step.where)),
-        group=text(step.group),
-        qualify=text(step.qualify),
-        order=text(step.order),
-    )
+    # of the clauses that operators write
+    where = tuple(map(text, step.where))
+    clauses = {name: text(getattr(step, name)) for name in ("source", "columns", "qualify")}
+    return step.changed(where=where, **clauses)

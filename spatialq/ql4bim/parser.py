@@ -31,8 +31,10 @@ DEEPEST = 50
 UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0, "km": 1000.0, "in": 0.0254, "ft": 0.3048, "deg": 1.0}
 """Lengths in metres; degrees."""
 RESERVED = ("is", "and", "or", "not", "func", "true", "false", "unknown")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that SQL cannot hold."""
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-NUMBER = re.compile(r"([^a-df-zA-DF-Z_ \t]*(?:[eE][+-]?\d+)?)[ \t]*(\w*)")
+NUMBER = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)[ \t]*(\w*)")
 EXPECTED = {
     "$END": "the end",
     "NAME": "a name",
@@ -87,14 +89,19 @@ def parse(script: Text) -> tuple[list[Statement], list[Function]]:
     ScriptError
         If it is none: where, and what would be right there.
     """
+    if found := UNWRITABLE.search(script.text):
+        at = found.start()
+        reason = f"a script cannot hold the character U+{ord(found[0]):04X}"
+        raise script.error(Span(at, at + 1), reason)
     try:
         parts = parser().parse(script.without_comments())
     except UnexpectedCharacters as error:
-        at = error.pos_in_stream
+        at = error.pos_in_stream or 0
         raise script.error(Span(at, at + 1), _unreadable(script.text[at:])) from None
     except UnexpectedToken as error:
         token = error.token
-        place = token if token.type != "$END" else Span(*[len(script.text.rstrip())] * 2)
+        end = len(script.text.rstrip())
+        place = Span(end, end) if token.type == "$END" else token
         raise script.error(place, _unexpected(token, error.accepts or error.expected)) from None
     except NestedTooDeep as error:
         reason = f"brackets are nested more than {DEEPEST} deep"
@@ -186,8 +193,8 @@ def _free(name: Token) -> Token:
 
 
 def _unescaped(token: Token) -> str:
-    """Take the quotes off; a backslash stands for itself before all but ", \\ and n."""
-    text = token.value[1:-1]
+    """Take the quotes off; a backslash is one but before a quote, n and another one."""
+    text = str(token.value)[1:-1]
     if "\\" not in text:
         return text
     known = {'"': '"', "\\": "\\", "n": "\n"}
@@ -204,7 +211,7 @@ def _number(token: Token) -> Constant:
     number = float(digits)
     if not isfinite(number):
         raise NotAConstant(token, "the number is too large")
-    is_whole = digits.lstrip("+-").isdigit() and abs(number) < 2**53
+    is_whole = digits.lstrip("+-").isdecimal() and abs(number) < 2**53
     return Constant(int(digits) if is_whole else number, unit, token)
 
 

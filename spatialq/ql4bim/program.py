@@ -44,7 +44,11 @@ class Program:
 
     def step(self, variable: str | None = None) -> Step | Table:
         """Give the step whose rows are those of a variable, by default of the result."""
-        return with_meshes(self.variable(variable))
+        return self.step_of(self.variable(variable))
+
+    def step_of(self, variable: Variable) -> Step | Table:
+        """Give the step for a variable, with meshes where it needs some."""
+        return with_meshes(variable)
 
     def sql(self, variable: str | None = None) -> str:
         """Write the statement for a variable, by default for the result.

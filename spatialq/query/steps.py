@@ -5,11 +5,12 @@ would write by hand: a `WITH` of named parts that refer to each other.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from spatialq.database.model_tables import beside_objects
 from spatialq.functions.sql_text import identifier, literal
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
@@ -68,6 +69,11 @@ class Step:
     qualify : Sql, optional
     limit : int, optional
     is_distinct : bool
+    beside : Step or Table, optional
+        The objects of a building model to which the rows belong: the step is called as
+        `model_tables.beside_objects` names it, with `name` as the name of the table.
+    needs : tuple of Step
+        Steps that the text names by what they are called, not by itself.
     """
 
     name: str
@@ -79,6 +85,8 @@ class Step:
     order: Sql | None = None
     limit: int | None = None
     is_distinct: bool = False
+    beside: "Step | Table | None" = None
+    needs: "tuple[Step | Table, ...]" = ()
 
     def changed(self, **clauses: Any) -> "Step":
         """Give the step with other clauses."""
@@ -101,12 +109,19 @@ class Step:
             yield "LIMIT", sql(str(self.limit))
 
 
-def write(step: Step | Table) -> str:
-    """Write the statement that gives the rows of a step, with all steps that it needs before it."""
+def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
+    """Write the statement that gives the rows of a step, with all steps that it needs before it.
+
+    Parameters
+    ----------
+    step : Step or Table
+    taken : collection of str, lower case
+        Names that no step may have.
+    """
     if isinstance(step, Table):
         return f"FROM {step.name}"
     needed = in_order(step)
-    names = _names(needed, step)
+    names = _names(needed, step, taken)
     parts = [
         f"{names[part]} AS (\n{INDENT}{_select(part, names, INDENT)}\n)"
         for part in needed
@@ -134,6 +149,9 @@ def in_order(last: Step) -> list[Step | Table]:
 
 def needs(step: Step) -> Iterator[Step | Table]:
     """Give the steps and tables that a step names itself, as often as it names them."""
+    if step.beside is not None:
+        yield step.beside
+    yield from step.needs
     for _, text in step.clauses():
         for piece in text.pieces:
             if isinstance(piece, Quoted):
@@ -142,14 +160,19 @@ def needs(step: Step) -> Iterator[Step | Table]:
                 yield piece
 
 
-def _names(needed: list[Step | Table], last: Step) -> Mapping[Step | Table, str]:
+def _names(
+    needed: list[Step | Table], last: Step, others: Collection[str]
+) -> Mapping[Step | Table, str]:
     """Give each step a name of its own, in any case of letters, that is no table's."""
     taken = {each.name.strip('"').lower() for each in needed if isinstance(each, Table)}
+    taken |= {*others}
     numbers: dict[str, int] = {}
     names: dict[Step | Table, str] = {}
     for step in needed:
         if isinstance(step, Table):
             names[step] = step.name
+        elif step.beside is not None:
+            names[step] = plain(beside_objects(unquoted(names[step.beside]), step.name))
         elif step is not last:
             name, number = step.name, numbers.get(step.name, 1)
             while name.lower() in taken:
@@ -159,6 +182,11 @@ def _names(needed: list[Step | Table], last: Step) -> Mapping[Step | Table, str]
             numbers[step.name] = number
             names[step] = plain(name)
     return names
+
+
+def unquoted(name: str) -> str:
+    """Give the name that an identifier in quotes, or without, stands for."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 @cache

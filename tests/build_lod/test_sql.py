@@ -406,7 +406,7 @@ def test_real_files(con, relative):
     sizes = "max_points := 500, grid_size := 64, strategy := 'average'"
     found = con.sql(f"FROM build_lod('{path}', {sizes})").fetchall()
     assert found == con.sql(f"FROM build_lod(rows, {sizes})").fetchall()
-    known = set(view.project("point_id, x, y, z, red, green, blue, intensity").fetchall())
+    known = set(view.select("point_id, x, y, z, red, green, blue, intensity").fetchall())
     leaves = [
         (p["point_id"], p["x"], p["y"], p["z"], p["red"], p["green"], p["blue"], p["intensity"])
         for row in found

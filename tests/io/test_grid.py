@@ -43,7 +43,7 @@ def test_every_cell_is_where_it_belongs(con, tmp_path, hill, options):
     path = write_tif(tmp_path / "hill.tif", hill, nodata=-9999, **options)
     for relation in (
         con.sql(f"FROM read_grid('{path}')"),
-        spatialq.read_grid(con, path, name="hill"),
+        spatialq.read_grid(con, path, name="hill").relation(),
     ):
         x, y, z = (relation.fetchnumpy()[axis] for axis in "xyz")
         column, row = ((x - 500000.0) / 2 - 0.5).round(), ((5600000.0 - y) / 2 - 0.5).round()

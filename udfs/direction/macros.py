@@ -18,6 +18,8 @@ SETS = (
     Argument(
         "b",
         "Another one, or the same; NULL stands for all pairs within a, every pair in both orders.",
+        rows="Elements",
+        is_optional=True,
     ),
 )
 

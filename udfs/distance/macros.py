@@ -16,7 +16,12 @@ from spatialq.functions.macros import (
 from . import DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
-SETS = (FIRST, Argument("b", "Another one; NULL stands for all pairs within a."))
+SETS = (
+    FIRST,
+    Argument(
+        "b", "Another one; NULL stands for all pairs within a.", rows="Elements", is_optional=True
+    ),
+)
 LIMIT = Argument("d", "The distance. (metres)", kind="number")
 NEAREST = """CASE WHEN k >= 1 THEN k + 1
         ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
@@ -118,7 +123,12 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "The k nearest elements of b for every element of a.",
         (
             FIRST,
-            Argument("b", "Another one; a itself, or NULL, stands for the nearest others."),
+            Argument(
+                "b",
+                "Another one; a itself, or NULL, stands for the nearest others.",
+                rows="Elements",
+                is_optional=True,
+            ),
             Argument("k", "How many. (>= 1)", "1", "whole number"),
             DEVICE,
         ),

@@ -21,6 +21,7 @@ MACROS = (
                 "elements",
                 "Name of a table or view with global_id and mesh; spatial_elements says which "
                 "elements are considered.",
+                rows="Elements",
             ),
             *arguments_of(PARAMETERS, *MATCH),
             *arguments_of(each for each in PARAMETERS if each.name not in MATCH),

@@ -1,0 +1,39 @@
+"""The tables of the building model that elements are of: objects, relations and so on."""
+
+from dataclasses import dataclass, field
+
+from spatialq.database.model_tables import beside_elements
+from spatialq.functions.sql_text import literal
+from spatialq.query.steps import Step, Table, plain, sql
+
+READERS = ("relations", "properties", "materials", "classifications")
+
+
+@dataclass(frozen=True)
+class Model:
+    """Where the tables of a model are; each is written only where it is used."""
+
+    objects: Step | Table
+    others: dict[str, Step | Table] = field(default_factory=dict)
+
+    def table(self, name: str) -> Step | Table:
+        """Give a table of the model by the name that `load` gives it."""
+        return self.objects if name == "objects" else self.others[name]
+
+
+def of_file(stem: str, path: str, objects: Step | None = None) -> Model:
+    """Say how the tables of the models in a file, or in several, are read."""
+    objects = objects or Step(f"{stem}_objects", sql(f"read_ifc_objects({literal(path)})"))
+    others: dict[str, Step | Table] = {
+        name: Step(name, sql(f"read_ifc_{name}({literal(path)})"), beside=objects)
+        for name in READERS
+    }
+    return Model(objects, others)
+
+
+def of_table(elements: str) -> Model:
+    """Name the tables that are beside a table of elements."""
+    return Model(
+        Table(plain(beside_elements(elements, "objects"))),
+        {name: Table(plain(beside_elements(elements, name))) for name in READERS},
+    )

@@ -1,0 +1,171 @@
+"""What comes out of a query: its SQL, its rows in the forms of other libraries, a table, a file."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq.database.table_files import write_table
+from spatialq.errors import QueryError
+from spatialq.query import html
+from spatialq.query.binding import bind, names_taken
+from spatialq.query.sentences import said_by
+from spatialq.query.steps import Step, Table, plain, write
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Outputs:
+    """Rows that are not there yet: a connection, a step, and the columns that it has."""
+
+    def __init__(
+        self, con: "duckdb.DuckDBPyConnection", step: Step | Table, columns: dict[str, str]
+    ) -> None:
+        self._con = con
+        self._step = step
+        self._columns = columns
+
+    # -- what it is
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._columns)
+
+    @property
+    def types(self) -> list[str]:
+        """SQL types of the columns."""
+        return list(self._columns.values())
+
+    @property
+    def step(self) -> Step | Table:
+        """The step whose rows these are, for other queries and scripts."""
+        return self._step
+
+    def sql(self) -> str:
+        """Write the statement that gives the rows."""
+        with said_by("sql"):
+            return write(self._step, taken=names_taken(self._con))
+
+    def relation(self) -> "duckdb.DuckDBPyRelation":
+        """Give the rows as a relation of DuckDB, which runs when it is read."""
+        with said_by("relation", self._columns):
+            return bind(self._con, self.sql())
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{plain(name)} {kind}" for name, kind in self._columns.items())
+        return f"<{type(self).__name__}: {columns}>\n{self.sql()}"
+
+    # -- its rows
+
+    @contextmanager
+    def _running(self, caller: str) -> Iterator["duckdb.DuckDBPyRelation"]:
+        """Give the relation while it may be read, on pinned columns where that pays."""
+        with said_by(caller, self._columns):
+            yield bind(self._con, self.sql())
+
+    def count(self) -> int:
+        """Count the rows."""
+        with self._running("count") as rows:
+            (number,) = rows.aggregate("count(*)").fetchall()[0]
+            return int(number)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Give all rows as tuples."""
+        with self._running("fetchall") as rows:
+            return rows.fetchall()
+
+    def show(self, max_rows: int = 20) -> None:
+        """Print the first rows as a table."""
+        with self._running("show") as rows:
+            rows.limit(max_rows + 1).show(max_rows=max_rows)
+
+    def to_arrow(self) -> "pa.Table":
+        """Give all rows as a table of PyArrow."""
+        with self._running("to_arrow") as rows:
+            return rows.to_arrow_table()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Give all rows as a frame of pandas.
+
+        Raises
+        ------
+        QueryError
+            If pandas is not installed.
+        """
+        _require("to_pandas", "pandas")
+        with self._running("to_pandas") as rows:
+            return rows.df()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Give all rows as a frame of Polars.
+
+        Raises
+        ------
+        QueryError
+            If Polars is not installed.
+        """
+        _require("to_polars", "polars")
+        with self._running("to_polars") as rows:
+            frame: pl.DataFrame = rows.pl()
+            return frame
+
+    def create(self, name: str, *, replace: bool = False) -> None:
+        """Create a table of the rows.
+
+        Parameters
+        ----------
+        name : str
+            Of the table; a schema may stand before it.
+        replace : bool
+            Whether to replace a table of this name.
+
+        Raises
+        ------
+        QueryError
+            If there is one, or the database cannot be written.
+        """
+        verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
+        table = ".".join(plain(part) for part in name.split("."))
+        with self._running("create") as rows:
+            self._con.execute(f"{verb} {table} AS {rows.sql_query()}")
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Write the rows to a file; its ending tells the format.
+
+        Parameters
+        ----------
+        path : path
+            .parquet, .csv or .json; .tif or .png for the cells x, y, z of a regular grid; .ifc or
+            .ifczip for the objects whose GlobalIds the rows have.
+
+        Returns
+        -------
+        int
+            Rows written; of a model, objects.
+
+        Raises
+        ------
+        FileError, QueryError, ValueError
+            If the file cannot be written, or the rows are none for it.
+        """
+        with said_by("write", self._columns):
+            return write_table(self._con, self.sql(), Path(path))
+
+    def _repr_html_(self) -> str:
+        with self._running("_repr_html_") as rows:
+            return html.table(type(self).__name__, self._columns, rows)
+
+
+def _require(caller: str, library: str) -> None:
+    try:
+        importlib.import_module(library)
+    except ImportError:
+        message = f"{caller}: {library} is not installed: pip install {library}"
+        raise QueryError(message) from None

@@ -1,0 +1,278 @@
+"""Where queries begin: files, tables, statements."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from spatialq.database.readers import ifc_models
+from spatialq.database.statements import one_statement
+from spatialq.errors import QueryError
+from spatialq.io.files import find_files, require_file
+from spatialq.io.grid import source as grid
+from spatialq.io.ifc.model import require_meshes
+from spatialq.io.las import source as las
+from spatialq.query.binding import columns_of, names_taken
+from spatialq.query.functions import Elements, Grid, Objects, Points
+from spatialq.query.models import of_file, of_table
+from spatialq.query.relational import Origin, Query, Reader, make
+from spatialq.query.sentences import said_by
+from spatialq.query.steps import Step, Table, plain, sql, write
+from spatialq.query.values import require_text
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def of_step(
+    con: "duckdb.DuckDBPyConnection",
+    step: Step | Table,
+    *,
+    origin: Origin | None = None,
+    caller: str = "query",
+) -> Query:
+    """Make a query of a step, of the kind that its columns are.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    step : Step or Table
+    origin : Origin, optional
+        Where its rows are from.
+    caller : str
+        What errors name.
+
+    Raises
+    ------
+    QueryError
+        If DuckDB does not understand it.
+    """
+    with said_by(caller):
+        columns = columns_of(con, write(step, taken=names_taken(con)))
+    return make(con, step, columns, origin)
+
+
+def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
+    """Begin a query with the rows of a table or view.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    name : str
+        The name, in quotes or behind a schema as in SQL where that is needed.
+
+    Returns
+    -------
+    Query
+        Of the kind that the columns make: `Points` with point_id, x, y, z and so on.
+
+    Raises
+    ------
+    QueryError
+        If there is no such table; the sentence has a near name.
+    """
+    require_text("table", "name", name)
+    written = name if '"' in name or "." in name else plain(name)
+    return of_step(con, Table(written), origin=Origin(model=of_table(name)), caller="table")
+
+
+def from_sql(con: "duckdb.DuckDBPyConnection", text: str) -> Query:
+    """Begin a query with the rows of a statement.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    text : str
+        A SELECT, or what else gives rows.
+
+    Returns
+    -------
+    Query
+        Of the kind that the columns make.
+
+    Raises
+    ------
+    QueryError
+        If it is not one statement, or DuckDB does not understand it.
+    """
+    with said_by("from_sql"):
+        try:
+            statement = one_statement("from_sql", con, text)
+        except ValueError as error:
+            raise QueryError(str(error)) from None
+    return of_step(con, Step("result", sql(f"(\n{statement}\n)")), caller="from_sql")
+
+
+def read_las(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Points:
+    """Begin a query with the points of LAS, LAZ or COPC files.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file, or a pattern such as ``tiles/*.laz``.
+    name : str, optional
+        Makes a view of this name, which other statements can read while the connection is open.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns are decoded.
+
+    Returns
+    -------
+    Points
+
+    Raises
+    ------
+    FileError, CrsError, QueryError
+        If a file cannot be read, files have different CRS, or an argument is wrong.
+    """
+    if name is not None:
+        las.read_las(con, path, name=name, bounds=bounds, columns=columns)
+        return of_step(con, Table(plain(name)), caller="read_las")._as(Points)  # type: ignore[no-any-return]
+    reader = Reader("read_las", os.fspath(path), _given(bounds=bounds, columns=columns))
+    return _read(con, reader, Origin(reader=reader))._as(Points)  # type: ignore[no-any-return]
+
+
+def read_grid(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    nodata: float | None = None,
+    band: int = 1,
+    bounds: Sequence[float] | None = None,
+) -> Grid:
+    """Begin a query with the cells of terrain grids: GeoTIFF and what else GDAL reads, and .npy.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file, or a pattern such as ``tiles/*.tif``.
+    name : str, optional
+        Makes a view of this name, which other statements can read while the connection is open.
+    nodata : float, optional
+        A value that means that there is none, besides those that the file declares.
+    band : int
+        Of a file with several bands, from 1.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only cells whose centre is inside.
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    FileError, CrsError, QueryError
+        If a file cannot be read, files have different CRS, or an argument is wrong.
+    """
+    if name is not None:
+        grid.read_grid(con, path, name=name, nodata=nodata, band=band, bounds=bounds)
+        return of_step(con, Table(plain(name)), caller="read_grid")._as(Grid)  # type: ignore[no-any-return]
+    given = _given(nodata=nodata, band=None if band == 1 else band, bounds=bounds)
+    reader = Reader("read_grid", os.fspath(path), given)
+    return _read(con, reader, Origin(reader=reader))._as(Grid)  # type: ignore[no-any-return]
+
+
+def read_ifc(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    product_seconds: float = 60.0,
+    geometry: Literal["auto", "exact"] = "auto",
+) -> Elements:
+    """Begin a query with the elements of IFC files: products that have a mesh.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file (.ifc, .ifczip), or a pattern.
+    name : str, optional
+        Reads the file now, and creates the table `name` of the elements, and `name_objects`,
+        `name_relations` and so on for the others, all or none.
+    product_seconds : float, > 0
+        A product whose mesh takes longer is left out.
+    geometry : 'auto' or 'exact'
+        'auto' takes meshes of ifclite-geom where they are whole, 'exact' those of IfcOpenShell.
+
+    Returns
+    -------
+    Elements
+
+    Raises
+    ------
+    FileError, ValueError
+        If there is no such file, or an argument is wrong. Without a name, the file is opened when
+        the rows are read.
+    """
+    if name is not None:
+        ifc_models.read_ifc(
+            con, path, name=name, geometry=geometry, product_seconds=product_seconds
+        )
+        return table(con, name)._as(Elements)  # type: ignore[no-any-return]
+    require_meshes("read_ifc", geometry)
+    _require_files("read_ifc", path)
+    named = _given(
+        product_seconds=None if product_seconds == 60 else product_seconds,
+        geometry=None if geometry == "auto" else geometry,
+    )
+    reader = Reader("read_ifc", os.fspath(path), named)
+    model = of_file(_stem(reader.path), reader.path)
+    return _read(con, reader, Origin(model=model))._as(Elements)  # type: ignore[no-any-return]
+
+
+def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[str]) -> Objects:
+    """Begin a query with the objects of IFC files, with or without geometry.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file (.ifc, .ifczip), or a pattern.
+
+    Returns
+    -------
+    Objects
+        Elements, spaces, storeys, groups, types, tasks and so on. The file is opened when the rows
+        are read.
+    """
+    _require_files("read_ifc_objects", path)
+    reader = Reader("read_ifc_objects", os.fspath(path))
+    step = Step(f"{_stem(reader.path)}_objects", reader.text())
+    model = of_file(_stem(reader.path), reader.path, step)
+    found = of_step(con, step, origin=Origin(model=model), caller="read_ifc_objects")
+    return found._as(Objects)  # type: ignore[no-any-return]
+
+
+def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Query:
+    step = Step(_stem(reader.path), reader.text())
+    return of_step(con, step, origin=origin, caller=reader.function)
+
+
+def _require_files(reader: str, path: str | os.PathLike[str]) -> None:
+    """Reject at once what is there and no file, or what is not there."""
+    for file in find_files(reader, path):
+        require_file(reader, file)
+
+
+def _stem(path: str) -> str:
+    """Name a step after its file; of a pattern, after the folder."""
+    name = Path(path).name
+    if any(sign in name for sign in "*?["):
+        name = Path(path).parent.name
+    return name.split(".")[0] or "files"
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,0 +1,464 @@
+"""The verbs of every query: conditions, columns, order, groups, joins.
+
+Each verb gives a new query and binds it, so that DuckDB's answer to a wrong name comes at the line
+that has it. Consecutive verbs become clauses of one SELECT where that means the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from spatialq.errors import QueryError
+from spatialq.query.binding import columns_of, names_taken
+from spatialq.query.expressions import condition, expression, is_open, ordered, selected
+from spatialq.query.models import Model
+from spatialq.query.outputs import Outputs
+from spatialq.query.sentences import near, said_by
+from spatialq.query.steps import Sql, Step, Table, plain, sql, unquoted, write
+from spatialq.query.values import require_text, value
+
+if TYPE_CHECKING:
+    import duckdb
+
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
+         "semi": "SEMI JOIN", "anti": "ANTI JOIN"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A table macro that reads files, with its arguments."""
+
+    function: str
+    path: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_arguments(self, **arguments: Any) -> "Reader":
+        """Give the reader with arguments more."""
+        return replace(self, arguments={**self.arguments, **arguments})
+
+    def text(self) -> Sql:
+        """Write the call."""
+        named = "".join(
+            f", {name} := {value(self.function, name, given)}"
+            for name, given in self.arguments.items()
+        )
+        return sql(f"{self.function}({value(self.function, 'path', self.path)}{named})")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows are from, as far as later methods ask for it."""
+
+    reader: Reader | None = None
+    """What reads the file that they are from."""
+    model: Model | None = None
+    """The tables of the model that elements or objects are of."""
+    sides: "tuple[Query, ...]" = ()
+    """Of pairs, the elements a and b that they were made of."""
+
+
+class Query(Outputs):
+    """Rows of a database that are described and not yet computed.
+
+    A query never changes: each method gives another one. Conditions and expressions are SQL.
+    """
+
+    KIND: ClassVar[str] = "rows"
+    """What error sentences call such rows."""
+    NEEDS: ClassVar[tuple[str, ...]] = ()
+    """The columns that make rows of this kind."""
+    KINDS: ClassVar[list[type["Query"]]] = []
+    """All kinds of rows; the first whose columns are there counts."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.NEEDS and cls.NEEDS is not cls.__base__.NEEDS:  # type: ignore[union-attr]
+            Query.KINDS.append(cls)
+
+    def __init__(
+        self,
+        con: "duckdb.DuckDBPyConnection",
+        step: Step | Table,
+        columns: dict[str, str],
+        origin: "Origin | None" = None,
+    ) -> None:
+        super().__init__(con, step, columns)
+        self._origin = origin or Origin()
+
+    # -- relational verbs
+
+    def where(self, *conditions: str) -> Self:
+        """Keep the rows for which all conditions hold.
+
+        Parameters
+        ----------
+        *conditions : str
+            Expressions of SQL over the columns, such as ``"height > 2"``.
+
+        Raises
+        ------
+        QueryError
+            If a text is no condition, or names a column that is not there.
+        """
+        return self._where("where", [sql(condition("where", each)) for each in conditions])
+
+    def select(self, *columns: str) -> "Query":
+        """Keep some columns, or expressions of them.
+
+        Parameters
+        ----------
+        *columns : str
+            Names or expressions of SQL, such as ``"x"`` or ``"z * 0.3048 AS z_metres"``.
+
+        Returns
+        -------
+        Query
+            Of the kind that its columns make; `as_points` and its like tell type checkers which.
+
+        Raises
+        ------
+        QueryError
+            If a text is no expression, or names a column that is not there.
+        """
+        if not columns:
+            message = "select: name at least one column"
+            raise QueryError(message)
+        texts, names = [], []
+        for text, plainly in (selected("select", each) for each in columns):
+            texts.append(text)
+            names.append(plainly)
+        step = self._own(
+            lambda s: (
+                s.columns is None
+                and s.group is None
+                and not s.is_distinct
+                and (None not in names or (s.order is None and s.limit is None))
+            )
+        )
+        return self._made("select", step.changed(columns=sql(", ".join(texts))))
+
+    def with_columns(self, **expressions: str) -> Self:
+        """Add columns, or replace those of the same names.
+
+        Parameters
+        ----------
+        **expressions : str
+            Name of a column = an expression of SQL over the columns that are there.
+
+        Raises
+        ------
+        QueryError
+            If a text is no expression, or names a column that is not there.
+        """
+        there = {name.lower() for name in self._columns}
+        texts = {name: expression("with_columns", each) for name, each in expressions.items()}
+        new = [
+            f"{text} AS {plain(name)}" for name, text in texts.items() if name.lower() not in there
+        ]
+        old = [f"{text} AS {plain(name)}" for name, text in texts.items() if name.lower() in there]
+        every = f"* REPLACE ({', '.join(old)})" if old else "*"
+        step = self._own(
+            lambda s: s.columns is None and not (s.group or s.order or s.limit or s.is_distinct)
+        )
+        return self._same("with_columns", step.changed(columns=sql(", ".join([every, *new]))))
+
+    def order(self, *terms: str) -> Self:
+        """Sort the rows.
+
+        Parameters
+        ----------
+        *terms : str
+            Columns or expressions, such as ``"height DESC"``; those before count more.
+
+        Raises
+        ------
+        QueryError
+            If a text is no such term, or names a column that is not there.
+        """
+        if not terms:
+            message = "order: name at least one term"
+            raise QueryError(message)
+        found = [ordered("order", each) for each in terms]
+        names = [name for _, plainly in found for name in (plainly or [""])]
+        are_columns = {each.lower() for each in names} <= {each.lower() for each in self._columns}
+        step = self._own(lambda s: s.limit is None and (s.columns is None or are_columns))
+        return self._same("order", step.changed(order=sql(", ".join(text for text, _ in found))))
+
+    def limit(self, n: int) -> Self:
+        """Keep the first rows.
+
+        Parameters
+        ----------
+        n : int, >= 0
+            How many.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            message = f"limit: n must be a whole number >= 0, got {n!r}"
+            raise QueryError(message)
+        step = self._own(lambda _: True)
+        fewer = n if step.limit is None else min(n, step.limit)
+        return self._same("limit", step.changed(limit=fewer))
+
+    def distinct(self) -> Self:
+        """Keep one of rows that are equal in all columns."""
+        step = self._own(lambda s: s.order is None and s.limit is None)
+        return self._same("distinct", step.changed(is_distinct=True))
+
+    def aggregate(self, *aggregates: str, group: str | Sequence[str] = ()) -> "Query":
+        """Aggregate the rows, in groups or all of them.
+
+        Parameters
+        ----------
+        *aggregates : str
+            Such as ``"count(*) AS n"`` or ``"max(height)"``.
+        group : str or sequence of str
+            Columns or expressions, of whose values each combination is a group.
+
+        Returns
+        -------
+        Query
+            One row for each group, with the columns of `group` first.
+
+        Raises
+        ------
+        QueryError
+            If a text is no expression, or names a column that is not there.
+        """
+        groups = [group] if isinstance(group, str) else list(group)
+        texts = [selected("aggregate", each)[0] for each in (*groups, *aggregates)]
+        if not aggregates:
+            message = "aggregate: name at least one aggregate, such as 'count(*) AS n'"
+            raise QueryError(message)
+        step = self._own(
+            lambda s: (
+                s.columns is None
+                and not (s.group or s.order or s.limit or s.is_distinct or s.qualify)
+            )
+        )
+        by = sql("ALL") if groups else None
+        return self._made("aggregate", step.changed(columns=sql(", ".join(texts)), group=by))
+
+    def join(self, other: "Query | str", on: str | Sequence[str], *, how: How = "inner") -> Self:
+        """Join the rows with others.
+
+        Parameters
+        ----------
+        other : Query or str
+            Rows, or the name of a table.
+        on : str or sequence of str
+            A column that both have, several of them, or a condition. In a condition the two are
+            called by the names that the query's SQL gives them; simpler is ``a`` for these rows
+            and ``b`` for the others, such as ``"a.global_id = b.a"``.
+        how : str
+            'inner', 'left', 'right' or 'full'; 'semi' keeps these rows where there is one of the
+            others, 'anti' where there is none.
+
+        Returns
+        -------
+        Query
+            These columns, then those of the others. Of the latter one whose name is there already
+            gets the ending ``_right``.
+
+        Raises
+        ------
+        QueryError
+            If a name or a condition is wrong, or the two are of different connections.
+        """
+        if how not in JOINS:
+            message = f"join: how must be {', '.join(map(repr, JOINS))}, got {how!r}"
+            raise QueryError(message)
+        right = self._rows_of("join", "other", other)
+        shared = self._shared(right, on)
+        if shared:
+            head = sql(self._step, f" {JOINS[how]} ", right._step)
+            source = sql(head, f" USING ({', '.join(map(plain, shared))})")
+            left_name, right_name = sql(self._step), sql(right._step)
+        else:
+            text = condition("join", on if isinstance(on, str) else " AND ".join(on))
+            source = sql(self._step, f" AS a {JOINS[how]} ", right._step, f" AS b ON {text}")
+            left_name, right_name = sql("a"), sql("b")
+        there = {name.lower() for name in self._columns}
+        twice = [
+            name
+            for name in right._columns
+            if name.lower() in there and name not in shared and how not in ("semi", "anti")
+        ]
+        columns = None
+        if twice:
+            renamed = ", ".join(f"{plain(name)} AS {plain(name + '_right')}" for name in twice)
+            left_out = f" EXCLUDE ({', '.join(map(plain, shared))})" if shared else ""
+            columns = sql(left_name, ".*, ", right_name, f".*{left_out} RENAME ({renamed})")
+        return self._same("join", Step(self._step_name(), source, columns=columns))
+
+    def union(self, other: "Query | str") -> Self:
+        """Add the rows of another query: columns go by their names, and a missing one is NULL.
+
+        Parameters
+        ----------
+        other : Query or str
+            Rows, or the name of a table.
+
+        Raises
+        ------
+        QueryError
+            If there is no such table, or the two are of different connections.
+        """
+        right = self._rows_of("union", "other", other)
+        source = sql("(FROM ", self._step, " UNION ALL BY NAME FROM ", right._step, ")")
+        return self._same("union", Step(self._step_name(), source))
+
+    def alias(self, name: str) -> Self:
+        """Give the rows a name, which the SQL of later queries has.
+
+        Parameters
+        ----------
+        name : str
+            Such as 'walls'.
+        """
+        step = self._own(lambda _: True).changed(name=require_text("alias", "name", name))
+        return self._same("alias", step)
+
+    # -- how queries are made
+
+    def _own(self, may_fold: "Any") -> Step:
+        """Give the last step if clauses may be added to it, else a new one over it."""
+        if isinstance(self._step, Step) and may_fold(self._step):
+            return self._step
+        return Step(self._step_name(), sql(self._step))
+
+    def _where(self, verb: str, conditions: list[Sql]) -> Self:
+        step = self._own(
+            lambda s: s.columns is None and not (s.group or s.qualify or s.limit is not None)
+        )
+        return self._same(verb, step.changed(where=_together((*step.where, *conditions))))
+
+    def _step_name(self) -> str:
+        """Name a step over these rows; after a table, which has its name, a number follows."""
+        name = self._step.name
+        return unquoted(name.split(".")[-1]) if isinstance(self._step, Table) else name
+
+    def _made(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> "Query":
+        """Bind a step, and make a query of the kind that its columns are."""
+        with said_by(verb, self._columns):
+            found = columns_of(self._con, write(step, taken=names_taken(self._con)))
+        return make(self._con, step, found, origin or self._origin)
+
+    def _same(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> Self:
+        """Bind a step whose rows are of the same kind."""
+        return self._made(verb, step, origin=origin)  # type: ignore[return-value]
+
+    def _rows_of(
+        self, verb: str, argument: str, given: object, kind: "type[Query] | None" = None
+    ) -> "Query":
+        """Give the query that is an argument: a query itself, or the name of a table.
+
+        Raises
+        ------
+        QueryError
+            If it is neither, of another connection, or not of the kind that is wanted.
+        """
+        found = self._query_of(verb, argument, given)
+        missing = [name for name in kind.NEEDS if name not in found._columns] if kind else []
+        if kind is not None and missing:
+            message = (
+                f"{verb}: {argument} must be {kind.KIND}, which have the columns "
+                f"{', '.join(kind.NEEDS)}; these rows have no {' and no '.join(missing)}"
+            )
+            raise QueryError(message)
+        return found
+
+    def _query_of(self, verb: str, argument: str, given: object) -> "Query":
+        if isinstance(given, str):
+            step = Table(given if _is_written(given) else plain(given))
+            with said_by(verb):
+                return make(self._con, step, columns_of(self._con, write(step)))
+        if not isinstance(given, Query):
+            message = (
+                f"{verb}: {argument} must be a query or the name of a table, "
+                f"got {type(given).__name__}"
+            )
+            raise QueryError(message)
+        if given._con is not self._con:
+            message = f"{verb}: {argument} is of another connection"
+            raise QueryError(message)
+        return given
+
+    def _shared(self, right: "Query", on: str | Sequence[str]) -> list[str]:
+        """Give the columns to join by, none if `on` is a condition."""
+        names = [on] if isinstance(on, str) else list(on)
+        there = {name.lower() for name in self._columns}, {name.lower() for name in right._columns}
+        if all(name.lower() in there[0] & there[1] for name in names):
+            return names
+        for name in names:
+            _, plainly = selected("join", name)
+            if plainly is not None:
+                side, where = (
+                    (right, "the others") if name.lower() in there[0] else (self, "these rows")
+                )
+                message = f"join: no column {name!r} in {where}; {near(name, side._columns)}"
+                raise QueryError(message)
+        return []
+
+    def _as(self, kind: type["Query"]) -> Any:
+        """Give the query as one of a kind.
+
+        Raises
+        ------
+        QueryError
+            If it has not the columns.
+        """
+        if not isinstance(self, kind):
+            missing = [name for name in kind.NEEDS if name not in self._columns]
+            if missing:
+                message = f"these rows are no {kind.KIND}: they have no {' and no '.join(missing)}"
+                raise QueryError(message)
+            return kind(self._con, self._step, self._columns, self._origin)
+        return self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            owners = [kind for kind in Query.KINDS if name in dir(kind)]
+            if owners and not name.startswith("_"):
+                message = " ".join(
+                    f"{name} is a method of {kind.KIND}, which have the columns "
+                    f"{', '.join(kind.NEEDS)};"
+                    for kind in owners
+                )
+                message = f"{message} these rows have {', '.join(self._columns)}"
+                raise AttributeError(message)
+            known = [each for each in dir(type(self)) if each[0] != "_" and each.islower()]
+            message = f"a query has no method {name!r}; {near(name, known)}"
+            raise AttributeError(message)
+
+
+def make(
+    con: "duckdb.DuckDBPyConnection",
+    step: Step | Table,
+    columns: dict[str, str],
+    origin: Origin | None = None,
+) -> Query:
+    """Make a query of the kind that its columns are."""
+    there = {name.lower() for name in columns}
+    kinds = (kind for kind in Query.KINDS if there.issuperset(kind.NEEDS))
+    return next(kinds, Query)(con, step, columns, origin)
+
+
+def _together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:
+    """Put conditions of the user into parentheses where they do not go with others as they are."""
+    if len(conditions) == 1:
+        return conditions
+    return tuple(_closed(each) for each in conditions)
+
+
+def _closed(text: Sql) -> Sql:
+    words = [piece for piece in text.pieces if isinstance(piece, str)]
+    if len(words) == len(text.pieces) and is_open("".join(words)):
+        return sql("(", text, ")")
+    return text
+
+
+def _is_written(name: str) -> bool:
+    """Whether the name of a table has a schema before it, or quotes, as SQL has them."""
+    return '"' in name or "." in name

@@ -1,0 +1,394 @@
+"""What is written by hand of the kinds of rows; `functions.py` adds the spatial functions."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
+
+from spatialq.database.selectors.query import write as write_selector
+from spatialq.errors import QueryError
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.sql_text import literal
+from spatialq.io.ifc import schemas
+from spatialq.query.models import READERS, Model
+from spatialq.query.relational import Origin
+from spatialq.query.relational import Query as Query
+from spatialq.query.sentences import near
+from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
+from spatialq.query.values import require_text, value
+
+Kind = TypeVar("Kind", bound=Query)
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+Box = Sequence[float]
+NAMES = {"name": "name", "class": "ifc_class", "storey": "storey"}
+"""What `with_names` adds for each element of a pair: ending -> column of the elements."""
+
+
+def checked(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Answer a wrong argument of a method with the near ones."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        known = [*signature.parameters][1:]
+        for name in kwargs:
+            if name not in known:
+                message = f"{method.__name__}: no argument {name!r}; {near(name, known)}"
+                raise QueryError(message)
+        return method(*args, **kwargs)
+
+    return call
+
+
+class FunctionVerbs(Query):
+    """Rows that spatial functions take."""
+
+    def _called(
+        self,
+        kind: type[Kind],
+        function: str,
+        arguments: Mapping[str, Any],
+        tables: Mapping[str, type[Query]] | None = None,
+    ) -> Kind:
+        """Call a table macro on these rows; what it gives are the rows of the result."""
+        call, others = self._call(function, arguments, tables or {})
+        sides = (self, others.get("b", self)) if "b" in arguments else ()
+        made = self._made(function, Step(function, call), origin=Origin(sides=sides))
+        return made._as(kind)  # type: ignore[no-any-return]
+
+    def _added(self, function: str, arguments: Mapping[str, Any]) -> Self:
+        """Call a table macro on these points; what it gives for each are columns more."""
+        call, _ = self._call(function, arguments, {})
+        head = sql(self._step, " JOIN ", call, " USING (point_id)")
+        there = {name.lower() for name in self._columns}
+        again = [
+            sql(self._step, f".{plain(name)}")
+            for name in catalogue()[function].output.columns
+            if name.lower() in there and name != "point_id"
+        ]
+        columns = sql("* EXCLUDE (", *_listed(again), ")") if again else None
+        return self._same(function, Step(self._step_name(), head, columns=columns))
+
+    def _call(
+        self, function: str, arguments: Mapping[str, Any], tables: Mapping[str, type[Query]]
+    ) -> tuple[Sql, dict[str, Query]]:
+        """Write a call in which these rows are the first argument.
+
+        Returns
+        -------
+        Sql
+        dict
+            The other tables, by the names of their arguments.
+        """
+        declared = inspect.signature(getattr(type(self), function)).parameters
+        others = {
+            name: self._rows_of(function, name, arguments[name], kind)
+            for name, kind in tables.items()
+            if arguments[name] is not None
+        }
+        positional: list[Sql] = [sql(Quoted(self._step))]
+        named: list[Sql] = []
+        for name, given in {**arguments, **self._implied(arguments)}.items():
+            table = others[name]._step if name in others else given
+            is_table = isinstance(table, Step | Table)
+            piece = sql(Quoted(table)) if is_table else sql(value(function, name, given))
+            default = declared[name].default
+            if declared[name].kind is inspect.Parameter.KEYWORD_ONLY:
+                if is_table or not _same(given, default):
+                    named.append(sql(f"{name} := ", piece))
+            elif default is inspect.Parameter.empty or given is not None:
+                positional.append(piece)
+        return sql(f"{function}(", *_listed([*positional, *named]), ")"), others
+
+    def _implied(self, arguments: Mapping[str, Any]) -> dict[str, Step | Table]:
+        """Give what is not given and known here: the relations of the model of the elements."""
+        model = self._origin.model
+        is_wanted = arguments.get("exclude_related") and arguments.get("relations") is None
+        if not is_wanted or model is None or isinstance(self._step, Table):
+            return {}  # beside a table the function finds them itself
+        return {"relations": model.table("relations")}
+
+
+def _listed(texts: Sequence[Sql]) -> list[Sql | str]:
+    return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
+
+
+def _same(given: Any, default: Any) -> bool:
+    """Whether a value is that of the declaration; 1 is 1.0, and a list is a tuple."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(given, list | tuple) and isinstance(default, list | tuple):
+        return list(given) == list(default)
+    are_numbers = isinstance(given, int | float) and isinstance(default, int | float)
+    return (are_numbers or type(given) is type(default)) and bool(given == default)
+
+
+class _Bounded(FunctionVerbs):
+    """Rows with x and y."""
+
+    def within(self, bounds: Box) -> Self:
+        """Keep what is within a box, its border included.
+
+        Parameters
+        ----------
+        bounds : sequence of float
+            xmin, ymin, xmax, ymax in the units of x and y. Of a file that is read here, only this
+            part is decoded where its format allows it.
+
+        Raises
+        ------
+        QueryError
+            If these are not four numbers, or a lower one is above an upper one.
+        """
+        box = [*bounds.tolist()] if hasattr(bounds, "tolist") else [*bounds]
+        are_numbers = all(
+            isinstance(each, int | float) and not isinstance(each, bool) for each in box
+        )
+        if len(box) != 4 or not are_numbers or not (box[0] <= box[2] and box[1] <= box[3]):
+            message = f"within: bounds must be xmin, ymin, xmax, ymax, got {bounds!r}"
+            raise QueryError(message)
+        reader = self._origin.reader
+        if reader is not None and isinstance(self._step, Step) and "bounds" not in reader.arguments:
+            bounded = reader.with_arguments(bounds=box)
+            if self._step.source == reader.text():
+                step = self._step.changed(source=bounded.text())
+                return self._same("within", step, origin=Origin(reader=bounded))
+        xmin, ymin, xmax, ymax = map(literal, box)
+        texts = (f"x BETWEEN {xmin} AND {xmax}", f"y BETWEEN {ymin} AND {ymax}")
+        return self._where("within", [sql(each) for each in texts])
+
+
+class PointVerbs(_Bounded):
+    """Points of a cloud."""
+
+
+class GridVerbs(_Bounded):
+    """Cells of a terrain grid."""
+
+
+class _Classified(FunctionVerbs):
+    """Rows with classes and storeys of IFC."""
+
+    def is_a(self, ifc_class: str) -> Self:
+        """Keep what is of a class of IFC, or of a subtype.
+
+        Parameters
+        ----------
+        ifc_class : str
+            Such as 'IfcBeam'.
+
+        Raises
+        ------
+        QueryError
+            If no schema has the class; the sentence names the near ones.
+        """
+        require_text("is_a", "ifc_class", ifc_class)
+        try:
+            schemas.subtypes(ifc_class, None)
+        except ValueError as error:
+            raise QueryError(str(error).replace("supertype", "ifc_class", 1)) from None
+        return self._where("is_a", [sql(f"is_a(ifc_class, {literal(ifc_class)})")])
+
+    def storey(self, name: str) -> Self:
+        """Keep what is in a storey.
+
+        Parameters
+        ----------
+        name : str
+            As in the column `storey`.
+
+        Raises
+        ------
+        QueryError
+            If the rows are of a table, and it has no such storey: the sentence names the near
+            ones. Files are not read for that; then there are no rows.
+        """
+        wanted = literal(require_text("storey", "name", name))
+        return self._where("storey", [sql(f"storey = {wanted}")])
+
+    def _model(self, verb: str) -> Model:
+        model = self._origin.model
+        if model is None:
+            message = f"{verb}: the objects of these rows are not known: name their table"
+            raise QueryError(message)
+        return model
+
+
+class ElementVerbs(_Classified):
+    """Elements of building models."""
+
+    def elements_where(self, selector: str, *, objects: Query | str | None = None) -> Self:
+        """Keep the elements that a selector of IfcOpenShell selects.
+
+        Parameters
+        ----------
+        selector : str
+            Such as 'IfcWall, Pset_WallCommon.FireRating=2HR'.
+        objects : Objects or str, optional
+            The objects of the models, or the name of their table; by default those of the file, or
+            those beside the table, that the elements are of.
+
+        Raises
+        ------
+        QueryError
+            If the selector is none, or names what no schema has.
+        """
+        needs = _tables_of("elements_where", selector)
+        if objects is None:
+            model = self._model("elements_where")
+            found, beside = model.objects, tuple(model.table(name) for name in needs)
+        else:
+            found, beside = self._rows_of("elements_where", "objects", objects)._step, ()
+        is_beside = isinstance(self._step, Table) and objects is None
+        given = [Quoted(self._step), *([] if is_beside else [Quoted(found)])]
+        text = sql(
+            f"elements_where({literal(selector)}", *(p for g in given for p in (", ", g)), ")"
+        )
+        return self._same("elements_where", Step(self._step_name(), text, needs=beside))
+
+
+class ObjectVerbs(_Classified):
+    """Objects of building models."""
+
+    def objects_where(self, selector: str) -> Self:
+        """Keep the objects that a selector of IfcOpenShell selects.
+
+        Parameters
+        ----------
+        selector : str
+            Such as 'IfcWall, Pset_WallCommon.FireRating=2HR'. It looks for parts, storeys and
+            properties in the whole model, whatever of it these rows are.
+
+        Raises
+        ------
+        QueryError
+            If the selector is none, or names what no schema has.
+        """
+        needs = _tables_of("objects_where", selector)
+        model = self._model("objects_where")
+        beside = tuple(model.table(name) for name in needs)
+        text = sql(f"objects_where({literal(selector)}, ", Quoted(model.objects), ")")
+        if self._step is not model.objects:
+            text = sql(self._step, " SEMI JOIN ", text, " USING (file_name, step_id)")
+        return self._same("objects_where", Step(self._step_name(), text, needs=beside))
+
+
+def _tables_of(verb: str, selector: str) -> list[str]:
+    """Name the tables beside the objects that a selector needs."""
+    try:
+        query = write_selector(verb, require_text(verb, "selector", selector), "objects")
+    except ValueError as error:
+        raise QueryError(str(error)) from None
+    return [name for name in READERS if f"query_table({literal(name)})" in query]
+
+
+class PairVerbs(Query, Generic[Kind]):
+    """Pairs of elements."""
+
+    def elements(self, column: Literal["a", "b"]) -> Kind:
+        """Give the elements that stand in a column, each once.
+
+        Parameters
+        ----------
+        column : 'a' or 'b'
+            Of the first elements, or of the others.
+
+        Raises
+        ------
+        QueryError
+            If the pairs were not made by a method of elements.
+        """
+        if column not in ("a", "b"):
+            message = f"elements: column must be 'a' or 'b', got {column!r}"
+            raise QueryError(message)
+        side = self._sides("elements")["ab".index(column)]
+        source = sql(
+            side._step, " AS e SEMI JOIN ", self._step, f" AS p ON p.{column} = e.global_id"
+        )
+        step = Step(side._step_name(), source)
+        return side._same("elements", step)  # type: ignore[return-value]  # they are elements
+
+    def with_names(self) -> Self:
+        """Add name, class and storey of both elements.
+
+        Returns
+        -------
+        Pairs
+            With the columns a_name, a_class, a_storey, b_name, b_class and b_storey.
+
+        Raises
+        ------
+        QueryError
+            If the pairs were not made by a method of elements.
+        """
+        columns = ", ".join(
+            f"{letter}.{column} AS {letter}_{ending}"
+            for letter in "ab"
+            for ending, column in NAMES.items()
+        )
+        joins = []
+        for letter, side in zip("ab", self._sides("with_names"), strict=True):
+            named = f"(SELECT DISTINCT ON (global_id) global_id, {', '.join(NAMES.values())} FROM "
+            joins.append(
+                sql(
+                    f" LEFT JOIN {named}",
+                    side._step,
+                    f") AS {letter} ON {letter}.global_id = p.{letter}",
+                )
+            )
+        source = sql(self._step, " AS p", *joins)
+        return self._same("with_names", Step(self._step_name(), source, sql(f"p.*, {columns}")))
+
+    def _sides(self, verb: str) -> tuple[Query, ...]:
+        if not self._origin.sides:
+            message = f"{verb}: the elements of these pairs are not known: join them by global_id"
+            raise QueryError(message)
+        return self._origin.sides
+
+
+class NodeVerbs(Query):
+    """Nodes of a tree of a point cloud, as build_lod gives them."""
+
+    def lod_select(
+        self,
+        camera: Mapping[str, Any],
+        *,
+        pixels: float = 1.0,
+        max_samples: int | None = None,
+    ) -> Self:
+        """Keep the nodes that a viewer needs for a view.
+
+        Parameters
+        ----------
+        camera : mapping
+            `eye` and `target`: x, y, z; optional are `up` (default 0, 0, 1), `fov` (degrees from
+            bottom to top, default 60) or `view_height` (for a parallel view, in the unit of x, y
+            and z), `width` and `height` (pixels, default 1920 and 1080), `near` (default 0), `far`.
+        pixels : float
+            How many pixels a voxel may cover from side to side.
+        max_samples : int, optional
+            Maximum number of samples: the view becomes coarser to keep it.
+
+        Returns
+        -------
+        Nodes
+            With the columns pixels and octants: how many pixels a voxel covers at most, and which
+            octants are drawn.
+
+        Raises
+        ------
+        QueryError
+            If the camera is none.
+        """
+        fields = ", ".join(
+            f"{plain(str(name))}: {value('lod_select', 'camera', each)}"
+            for name, each in camera.items()
+        )
+        named = {"pixels": (pixels, 1.0), "max_samples": (max_samples, None)}
+        given = "".join(
+            f", {name} := {value('lod_select', name, each)}"
+            for name, (each, default) in named.items()
+            if each != default
+        )
+        text = sql("lod_select(", Quoted(self._step), f", {{{fields}}}{given})")
+        return self._same("lod_select", Step("lod_select", text))
