@@ -104,6 +104,56 @@ FROM query(
 ) AS p
 QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesce(k, 0);
 
+-- Which elements the points of a cloud are near, and how far from each: one row per point and
+-- element, 0 metres on the surface and inside of a closed body.
+-- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
+-- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
+--     are considered.
+-- max_distance: Only elements that are as near. (metres; >= 0)
+-- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+-- device: 'auto', 'cpu' or 'gpu'.
+-- gives: point_id global_id distance: metres
+-- example: SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)
+CREATE OR REPLACE MACRO point_elements(
+    points,
+    elements,
+    max_distance,
+    unit := 1.0,
+    device := 'auto'
+) AS TABLE
+WITH spatialq_points AS NOT MATERIALIZED (
+    SELECT
+        p.point_id::VARCHAR AS global_id,
+        'points' AS file_name,
+        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {
+            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+            faces: [0, 0, 0]::INTEGER[]
+        } ELSE error(
+            'point_elements: x, y and z must be finite numbers, got '
+            || concat_ws(
+                ', ', {x: p.x, y: p.y, z: p.z}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
+            )
+        ) END AS mesh
+    FROM query_table(points) AS p, (
+        SELECT CASE WHEN isfinite(unit::DOUBLE) AND unit > 0 THEN unit::DOUBLE
+                ELSE error('point_elements: unit must be > 0 metres, got '
+                    || coalesce(unit::VARCHAR, 'NULL')) END AS metres
+    ) AS s
+)
+SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
+FROM query(
+    distance_sql(
+        'point_elements', 'spatialq_points', elements::VARCHAR,
+        to_json({
+            max_distance: CASE WHEN isfinite(max_distance::DOUBLE) AND max_distance >= 0 THEN max_distance::DOUBLE
+                ELSE error('point_elements: max_distance must be >= 0 metres, got '
+                    || coalesce(max_distance::VARCHAR, 'NULL')) END,
+            k: NULL,
+            device: device
+        })
+    )
+) AS n;
+
 -- The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL where
 -- one of them is NULL. For many pairs of one table use the table macro distance.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.

@@ -79,7 +79,6 @@ def test_sql_straight_over_a_file(tmp_path):
         (["ground", "none.laz", "-o", "no/x.laz"], 1, "error: output: 'no/x.laz': there is no"),
         (["sql", "SELECT 1", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
         (["sql", " ; -- nothing"], 1, "error: sql: the query is empty"),
-        (["sql", "SELECT 1; SELECT 2", "-o", "x.csv"], 1, "error: output: the query must be one"),
         (["sql", "SELECT 1", "--limit", "-1"], 2, "error: Invalid value for '--limit'"),
         (["ground", "*.laz", "-o", "x.laz"], 1, "error: ground: '*.laz': there is no such file"),
         (["ground", "house.ifc", "-o", "x.laz"], 1, "error: ground: 'house.ifc': is no point"),

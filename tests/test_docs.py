@@ -21,6 +21,7 @@ from spatialq.udfs.build_lod import SAMPLE
 
 import spatialq
 from spatialq.cli import main as cli
+from spatialq.cli.errors import plain
 from spatialq.database.connection import macros
 from spatialq.export.camera import Camera
 from spatialq.export.raster import Raster, write_terrain
@@ -106,7 +107,7 @@ class Reader:
             return said.getvalue().splitlines()[-1].removeprefix("error: ")
         with pytest.raises(Exception) as caught:  # noqa: PT011
             self.run(language, text)
-        return cli.plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
+        return plain(caught.value).removeprefix("Invalid Input Error: ")  # of error() in SQL
 
 
 @pytest.fixture(scope="module")

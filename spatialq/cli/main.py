@@ -1,12 +1,11 @@
-"""The command line: `spatialq info | load | sql | ground | planes | lod | clash | ...`."""
+"""The command line: `spatialq info | load | sql | run | shell | ground | planes | ...`."""
 
 import os
-import re
 import signal
 import sys
 import threading
 import warnings
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -19,11 +18,16 @@ from spatialq.cli.commands.features import features
 from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
+from spatialq.cli.commands.run import run
+from spatialq.cli.commands.shell import shell
+from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
 from spatialq.cli.rendering import note
 from spatialq.errors import FileWarning, SpatialqError
 
+CTRL_C = 130
+"""The exit status after it."""
 EXIT_SECONDS = 5.0
 """How long Python may take to end after an interruption."""
 
@@ -34,7 +38,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Point clouds, terrain grids and building models in SQL.",
 )
-for command in (info, load, sql, ground, planes, clash, features, lod, demo, devices, calibrate):
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 (typer calls it so)
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"spatialq {version('spatialq')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Point clouds, terrain grids and building models in SQL."""
+
+
+COMMANDS = (
+    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, devices, calibrate,
+)  # fmt: skip
+for command in COMMANDS:
     register(app, command)
 
 
@@ -74,9 +104,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        # typer returns the exit status of a Ctrl-C instead of raising it
-        if app(standalone_mode=False):
-            interrupted()
+        status = app(standalone_mode=False)
     except typer.Abort:
         interrupted()
     except typer.Exit as stop:
@@ -90,18 +118,12 @@ def main() -> None:
             interrupted()
         if not isinstance(error, SpatialqError | ValueError | OSError | duckdb.Error):
             raise  # an error in spatialq itself
-        note(f"error: {plain(error)}")
+        note(f"error: {sentence(error)}")
         sys.exit(1)
-
-
-def plain(error: BaseException) -> str:
-    """Take the sentence of spatialq out of the text that DuckDB puts around a function's error.
-
-    DuckDB has no interface for it: the error has no cause, and its one argument is this text.
-    """
-    text = str(error).strip()
-    ours = re.search(r"(?:\w+Error|Invalid|Invalid Input Error): (\w+: .*)", text)
-    return ours[1].split(". Detail: Python exception")[0] if ours else text
+    if status == CTRL_C:  # typer returns it instead of raising
+        interrupted()
+    if status:
+        sys.exit(status)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -20,6 +21,17 @@ Crs = Annotated[
 IfcGeometry = Annotated[
     Literal["auto", "exact"],
     typer.Option(help="Meshes of building models: auto is fast, exact takes IfcOpenShell for all."),
+]
+MAX_ROWS = 100
+Limit = Annotated[int, typer.Option(min=0, help="Maximum number of rows to print.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write instead of printing: .parquet, .csv or .json; for a grid also "
+        ".tif or .png; for GlobalIds also .ifc or .ifczip.",
+    ),
 ]
 SEPARATOR = ","
 LISTS = {

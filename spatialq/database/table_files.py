@@ -1,6 +1,7 @@
 """Query results to Parquet, CSV or JSON; grids to GeoTIFF or PNG, GlobalIds to IFC as well."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,11 +45,8 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
     """
     import duckdb
 
+    require_output(path)
     ending = path.suffix.lower()
-    if ending not in (*FORMATS, *RASTERS, *MODELS):
-        endings = ", ".join((*FORMATS, *RASTERS, *MODELS))
-        message = f"{WRITER}: '{path}' must end in one of {endings}"
-        raise ValueError(message)
     if ending in MODELS:
         return export_ifc(con, query, path)
     statement = one_statement(WRITER, con, query)
@@ -87,8 +85,25 @@ def require_table(path: Path) -> None:
     ValueError
         If the ending is not that of a table.
     """
-    if path.suffix.lower() not in FORMATS:
-        message = f"{WRITER}: '{path}' must end in one of {', '.join(FORMATS)}"
+    _require(path, FORMATS)
+
+
+def require_output(path: Path) -> None:
+    """Reject a path that `write_table` cannot write to, before work is done for it.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    ValueError
+        If the ending is unknown.
+    """
+    _require(path, (*FORMATS, *RASTERS, *MODELS))
+
+
+def _require(path: Path, endings: Collection[str]) -> None:
+    if path.suffix.lower() not in endings:
+        message = f"{WRITER}: '{path}' must end in one of {', '.join(endings)}"
         raise ValueError(message)
     require_writable(path)
 

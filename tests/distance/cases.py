@@ -20,6 +20,11 @@ def cube(x, y, z, size=1.0):
     return box(x, y, z, x + size, y + size, z + size)
 
 
+def point(x, y, z):
+    """A triangle without area."""
+    return [(x, y, z)], [(0, 0, 0)]
+
+
 def joined(*meshes):
     """One element of several parts."""
     vertices, faces = [], []
@@ -108,6 +113,11 @@ CASES = {
         [(cube(9, 9, 9)[0] + [(2.0, 2.0, 2.0)], SIDES)],
         [cube(0, 0, 0, 4)],
         {},
+    ),
+    "points": (
+        [point(2, 2, 0.5), point(9.5, 3, 1), point(2, 2, -0.25), point(1, 0, 0), point(7, 7, 7)],
+        [cube(1, 1, 0, 2), cube(9, 0, 0, 3), (cube(6, 6, 6, 3)[0], SIDES[:-1]), point(1, 0, 1)],
+        {"max_distance": 2.0},
     ),
     "equal ones": ([cube(0, 0, 0), cube(0, 0, 0)], None, {}),
     "tetrahedra": (tetrahedra(4, 1, 3), None, {}),

@@ -67,6 +67,8 @@ def is_inside(point, triangles):
             tuple(Fraction(x) - Fraction(y) for x, y in zip(corner, point, strict=True))
             for corner in triangle
         )
+        if u == v == w:
+            continue  # a point
         sides = [triple(ray, u, v), triple(ray, v, w), triple(ray, w, u)]
         assert all(sides) or min(sides) < 0 < max(sides)
         if (min(sides) > 0 or max(sides) < 0) and triple(u, v, w) * sides[0] > 0:

@@ -4,6 +4,7 @@ from spatialq.functions.declaration import parameters_of
 from spatialq.functions.element_macros import FIRST, MESHES, RELATED, TWO_SETS, WITHOUT_RELATED
 from spatialq.functions.macros import (
     DEVICE,
+    POINTS,
     Argument,
     Macro,
     Sql,
@@ -36,6 +37,47 @@ FROM query(
         to_json({options})
     )
 ) AS p"""
+
+
+def metres(name: str, least: str) -> str:
+    """Write an argument of `point_elements` as a length, or its error sentence."""
+    return f"""CASE WHEN isfinite({name}::DOUBLE) AND {name} {least} 0 THEN {name}::DOUBLE
+        ELSE error('point_elements: {name} must be {least} 0 metres, got '
+            || coalesce({name}::VARCHAR, 'NULL')) END"""
+
+
+def of_points() -> str:
+    """Write the query that runs the kernel on points and elements.
+
+    A point is a mesh of one triangle without area. Its file keeps it apart from an element whose
+    GlobalId is a number.
+    """
+    options = struct(PARAMETERS, (), max_distance=Sql(metres("max_distance", ">=")))
+    scale = metres("unit", ">")
+    return f"""WITH spatialq_points AS NOT MATERIALIZED (
+    SELECT
+        p.point_id::VARCHAR AS global_id,
+        'points' AS file_name,
+        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {{
+            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+            faces: [0, 0, 0]::INTEGER[]
+        }} ELSE error(
+            'point_elements: x, y and z must be finite numbers, got '
+            || concat_ws(
+                ', ', {{x: p.x, y: p.y, z: p.z}}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
+            )
+        ) END AS mesh
+    FROM query_table(points) AS p, (
+        SELECT {indent(scale, 2)} AS metres
+    ) AS s
+)
+SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
+FROM query(
+    distance_sql(
+        'point_elements', 'spatialq_points', elements::VARCHAR,
+        to_json({indent(options, 2)})
+    )
+) AS n"""
 
 
 COLUMNS = "a b distance ax ay az bx by bz flags: GlobalIds; metres; the nearest points of the two"
@@ -96,6 +138,33 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         " <= coalesce(k, 0)",
         ("FROM nearest('desks', 'exits')",),
         "the columns of distance",
+    ),
+    Macro(
+        "point_elements",
+        "Which elements the points of a cloud are near, and how far from each: one row per point "
+        "and element, 0 metres on the surface and inside of a closed body.",
+        (
+            POINTS,
+            Argument(
+                "elements",
+                "Name of a table or view with global_id and mesh; spatial_elements says which "
+                "elements are considered.",
+            ),
+            Argument(
+                "max_distance", "Only elements that are as near. (metres; >= 0)", kind="number"
+            ),
+            Argument(
+                "unit",
+                "Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. "
+                "(metres; > 0)",
+                "1.0",
+                "number",
+            ),
+            DEVICE,
+        ),
+        of_points(),
+        ("SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)",),
+        "point_id global_id distance: metres",
     ),
     Macro(
         "mesh_distance",

@@ -1,15 +1,16 @@
 """`spatialq info`, `load` and `sql`: what files hold, files into tables, queries."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spatialq.cli.options import IfcGeometry, Json
+from spatialq.cli.databases import MEMORY, Create, Database, open_database
+from spatialq.cli.interruption import interruptible
+from spatialq.cli.options import MAX_ROWS, IfcGeometry, Json, Limit, Output
 from spatialq.cli.progress import progress
-from spatialq.cli.rendering import json_column, note_limit, show, text_column
-
-MEMORY = ":memory:"
+from spatialq.cli.rendering import show
 
 
 def info(
@@ -56,46 +57,26 @@ def load(
 def sql(
     query: Annotated[str, typer.Argument(help="SQL; macros such as read_las('f.laz') work.")],
     *,
-    database: Annotated[
-        str,
-        typer.Option("--database", "-d", help="DuckDB file; by default a database in memory."),
-    ] = MEMORY,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write instead of printing: .parquet, .csv or .json; for a grid also "
-            ".tif or .png; for GlobalIds also .ifc or .ifczip.",
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Maximum number of rows to print.")] = 100,
+    database: Database = MEMORY,
+    create: Create = False,
+    output: Output = None,
+    limit: Limit = MAX_ROWS,
     as_json: Json = False,
 ) -> None:
-    """Run SQL with all functions of spatialq, and print or write the result."""
-    from spatialq.database.connection import connect_quietly
-    from spatialq.database.sources import require_one_crs
-    from spatialq.database.statements import without_semicolon
-    from spatialq.database.table_files import write_table
+    """Run SQL with all functions of spatialq, and print or write the result of the last statement.
 
-    con = connect_quietly(database)
-    statements = con.extract_statements(query)
-    if not statements:
-        message = "sql: the query is empty"
-        raise ValueError(message)
-    require_one_crs(con, query)
+    Statements end with a semicolon.
+    """
+    from spatialq.cli.results import show_statement, write_statement
+    from spatialq.database import statements
+    from spatialq.database.table_files import require_output
+
     if output is not None:
-        written = write_table(con, query, output)
-        show([{"output": str(output), "rows": written}], as_json=as_json)
-        return
-    for statement in statements[:-1]:
-        con.execute(statement)
-    relation = con.sql(without_semicolon(statements[-1].query))
-    relation = relation.project("*")  # renames columns of equal name: a, a_1
-    column = json_column if as_json else text_column
-    cells = [column(*each) for each in zip(relation.columns, relation.types, strict=True)]
-    result = relation.limit(limit + 1).project(", ".join(cells))
-    fetched = [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
-    show(fetched[:limit], as_json=as_json)
-    if len(fetched) > limit:
-        note_limit(limit, "rows")
+        require_output(output)
+    con = open_database("sql", database, create=create)
+    if output is None:
+        show = partial(show_statement, con, limit=limit, as_json=as_json)
+    else:
+        show = partial(write_statement, con, output=output, as_json=as_json)
+    with interruptible(con):
+        statements.run(con, "sql", query, show)

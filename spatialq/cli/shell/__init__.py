@@ -1,0 +1,1 @@
+"""`spatialq shell`: SQL and QL4BIM scripts, line by line."""
