@@ -14,9 +14,9 @@ from spatialq.ql4bim.attributes import Rows, Value, inverse_of, property_of, val
 from spatialq.ql4bim.conditions import compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
-from spatialq.ql4bim.use import Operator, Picked, Use
+from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
 from spatialq.ql4bim.variables import Column, Model, Variable, all_models
-from spatialq.query.steps import Sql, Step, Table, plain, sql
+from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
 CLOUD = re.compile(r"\.(las|laz)$|[*?\[/\\]", re.IGNORECASE)
@@ -384,6 +384,10 @@ def spatial(
     length = [literal(use.metres(count))] if takes_length else []
     second: Any = b or ("NULL" if is_symmetric and has_null else a)
     arguments = [a, second, *length, *([fixed] if fixed else [])]
+    if "exclude_related" in use.keywords:
+        models = Variable("set", a.step, models=all_models([a, b or a]))
+        relations = Quoted(Step("relations", models.beside("relations")))
+        arguments.append(sql("relations := ", relations))
     source = use.call_macro(use.operator.macro[1], *arguments)
     natural = ["a", "b", measure] if measure else ["a", "b"]
     names = use.columns(natural, at_least=2)
@@ -454,7 +458,8 @@ def closer_than(use: Use) -> Variable:
         return spatial(use, is_symmetric=True, measure="distance", takes_length=True)
     use.no_more_than(3)
     cloud, elements = use.of_kind(0, "cloud"), use.of_kind(1, "set")
-    source = use.call_macro("point_elements", cloud, elements, literal(use.metres(2)))
+    length, keywords = literal(use.metres(2)), named_arguments("distance", "point_elements")
+    source = use.call_macro("point_elements", cloud, elements, length, keywords=keywords)
     names = use.columns(["point", "element", "distance"], at_least=2)
     columns = [
         ("point_id", Column(names[0], cloud)),

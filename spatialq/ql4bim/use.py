@@ -98,11 +98,12 @@ class Operator:
 
     def keywords(self) -> tuple[Argument, ...]:
         """List its keyword arguments: those that its macro has by name."""
-        return _named_arguments(*self.macro, self.without) if self.macro else ()
+        return named_arguments(*self.macro, self.without) if self.macro else ()
 
 
 @cache
-def _named_arguments(folder: str, macro: str, without: tuple[str, ...]) -> tuple[Argument, ...]:
+def named_arguments(folder: str, macro: str, without: tuple[str, ...] = ()) -> tuple[Argument, ...]:
+    """List the arguments of a macro that have a default, as keywords of an operator."""
     from spatialq.functions.generator import macros_of
 
     (found,) = (each for each in macros_of(folder) if each.name == macro)
@@ -370,9 +371,11 @@ class Use:
 
     # keywords
 
-    def options(self) -> list[Sql]:
-        """Write the keyword arguments as named arguments of the operator's macro."""
-        known = {each.name: each for each in self.operator.keywords()}
+    def options(self, keywords: tuple[Argument, ...] | None) -> list[Sql]:
+        """Write the keyword arguments as named arguments of a macro, by default the operator's."""
+        if keywords is None:
+            keywords = self.operator.keywords()
+        known = {each.name: each for each in keywords}
         written = []
         for name, (token, value) in self.keywords.items():
             argument = known.get({"tol": "tolerance"}.get(name, name))
@@ -402,7 +405,10 @@ class Use:
     # results
 
     def call_macro(
-        self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()
+        self,
+        macro: str,
+        *arguments: Sql | Variable | str,
+        keywords: tuple[Argument, ...] | None = None,
     ) -> Sql:
         """Write a call of a table macro: variables stand for the names of their steps."""
         written: list[Sql] = []
@@ -413,7 +419,7 @@ class Use:
             else:
                 written.append(sql(each))
         parts: list[Any] = [f"{macro}("]
-        for k, part in enumerate([*written, *self.options()]):
+        for k, part in enumerate([*written, *self.options(keywords)]):
             parts += [", ", part] if k else [part]
         return sql(*parts, ")")
 
