@@ -45,6 +45,8 @@ class Value:
     text, number, truth : Sql or None
     is_truth_text : bool
         Whether truth is 'true' or 'false'.
+    may_be_list : bool
+        Whether the text may be a JSON list of texts, as of enumerated values.
     metres : Sql or None
         The number where it is a length, in metres.
     radians : Sql or None
@@ -58,6 +60,7 @@ class Value:
     metres: Sql | None = None
     radians: Sql | None = None
     is_truth_text: bool = True
+    may_be_list: bool = False
     within: Callable[[Sql | None], Sql | None] = unchanged
 
 
@@ -199,7 +202,7 @@ def property_of(
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
     text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-    return Value(text, number, text, number_si, number_si, within=within)
+    return Value(text, number, text, number_si, number_si, may_be_list=True, within=within)
 
 
 # inverse attributes

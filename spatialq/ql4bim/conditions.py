@@ -4,6 +4,7 @@ A value that is missing compares with nothing, which SQL calls NULL. That is as 
 not behind `not`, where conditions are made false explicitly.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -247,6 +248,10 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
         condition = sql("regexp_matches(", form, f", {right})")
+    elif isinstance(constant.value, str) and value.may_be_list and sign in ("=", "!="):
+        listed = literal(json.dumps(constant.value, ensure_ascii=False))
+        among = sql("starts_with(", form, ", '[') AND contains(", form, f", {listed})")
+        condition = sql("NOT " * (sign == "!="), "(", form, f" = {right} OR ", among, ")")
     else:
         condition = sql(form, f" {SIGNS[sign]} {right}")
     return value.within(condition) or condition

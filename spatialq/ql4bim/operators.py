@@ -92,7 +92,7 @@ def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
         if not isinstance(constant, Constant):
             raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
         text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-        form = Value(text, number, text, number_si, number_si)
+        form = Value(text, number, text, number_si, number_si, may_be_list=True)
         where.append(compare(use, form, "=", constant, use.tokens[1]))
     source = sql(objects.beside("properties"), " AS prop SEMI JOIN ", objects.step,
                  " ON prop.global_id = ", objects.step, ".global_id")  # fmt: skip
