@@ -178,6 +178,15 @@ def _joined(between: str, parts: Sequence[Sql]) -> Iterator[Sql | str]:
         yield part
 
 
+def classes_of(part: Expression) -> Iterator[str]:
+    """Give the classes that all objects of a set are for which a condition holds."""
+    for each in _conjuncts(part):
+        if isinstance(each, IsA) and not (
+            isinstance(each.left, Reference) and each.left.column is not None
+        ):
+            yield schemas.class_names()[each.ifc_class.lower()]
+
+
 def class_condition(use: Caller, token: Token) -> Sql:
     """Write whether an object is of a class, as its own schema says it.
 
