@@ -253,6 +253,25 @@ def test_tasks_and_their_times(con, odd):
     assert names(ran, "b") == ["build"]
 
 
+def test_tasks_of_ifc2x3_have_times_as_well(con, tmp_path):
+    model = ifcopenshell.file(schema="IFC2X3")
+    make, guid = model.create_entity, ifcopenshell.guid.new
+    unit = make("IfcSIUnit", None, "LENGTHUNIT", None, "METRE")
+    make("IfcProject", guid(), None, "p", UnitsInContext=make("IfcUnitAssignment", [unit]))
+    wall, task = make("IfcWall", guid(), None, "w"), make("IfcTask", guid(), None, "build")
+    plan = make("IfcWorkSchedule", guid(), None, "plan")
+    day = make("IfcCalendarDate", 1, 5, 2024)
+    start = make("IfcDateAndTime", day, make("IfcLocalTime", 8, 30))
+    times = make("IfcScheduleTimeControl", guid(), ScheduleStart=start, ScheduleFinish=day)
+    make("IfcRelAssignsTasks", guid(), None, None, None, [task], None, plan, times)
+    make("IfcRelAssignsToProduct", guid(), None, None, None, [task], None, wall)
+    model.write(str(tmp_path / "old.ifc"))
+    script = f'm = IM("{tmp_path / "old.ifc"}") t[wall|task|start|finish|real] = TR(m)'
+    found = spatialq.run_script(con, script).result.fetchall()
+    expected = ("2024-05-01T08:30:00", "2024-05-01T00:00:00", None)
+    assert found == [(wall.GlobalId, task.GlobalId, *expected)]
+
+
 def test_several_greatest_are_all_given(con):
     script = spatialq.run_script(con, M + "d = TF(m is IfcDoor) k = MI(d.OverallHeight)")
     heights = [h for (h,) in con.sql(
