@@ -4,6 +4,7 @@ A value that is missing compares with nothing, which SQL calls NULL. That is as 
 not behind `not`, where conditions are made false explicitly.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -77,6 +78,8 @@ class Conditions:
         if isinstance(part.left, Call) or part.left.column is None:
             return self._of_objects(self.subject, part.left.token, condition)
         column = self.use.column(self.subject, part.left.column)
+        domain = self.use.domain(column, part.left.column)
+        self._of_objects(domain, part.left.column, condition)
         return self._where(column, part.left.column, condition)
 
     def compares(self, part: Comparison) -> Sql:
@@ -94,7 +97,8 @@ class Conditions:
 
     def _of_objects(self, rows: Variable, token: Token, condition: Sql) -> Sql:
         if rows.kind != "set":
-            raise self.use.error(token, f"a {rows.kind} has no class; write [column] is IfcWall")
+            kind = rows.kind if rows.kind.endswith("s") else f"{rows.kind}s"
+            raise self.use.error(token, f"{kind} have no class; objects and columns of them have")
         return condition
 
     def _where(self, column: Column, token: Token, condition: Sql) -> Sql:
@@ -174,6 +178,15 @@ def _joined(between: str, parts: Sequence[Sql]) -> Iterator[Sql | str]:
         yield part
 
 
+def classes_of(part: Expression) -> Iterator[str]:
+    """Give the classes that all objects of a set are for which a condition holds."""
+    for each in _conjuncts(part):
+        if isinstance(each, IsA) and not (
+            isinstance(each.left, Reference) and each.left.column is not None
+        ):
+            yield schemas.class_names()[each.ifc_class.lower()]
+
+
 def class_condition(use: Caller, token: Token) -> Sql:
     """Write whether an object is of a class, as its own schema says it.
 
@@ -244,6 +257,10 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
         condition = sql("regexp_matches(", form, f", {right})")
+    elif isinstance(constant.value, str) and value.may_be_list and sign in ("=", "!="):
+        listed = literal(json.dumps(constant.value, ensure_ascii=False))
+        among = sql("starts_with(", form, ", '[') AND contains(", form, f", {listed})")
+        condition = sql("NOT " * (sign == "!="), "(", form, f" = {right} OR ", among, ")")
     else:
         condition = sql(form, f" {SIGNS[sign]} {right}")
     return value.within(condition) or condition
@@ -326,5 +343,5 @@ def _regex_problem(text: str) -> str:
     try:
         pc.match_substring_regex(pa.array([""]), text)
     except pa.ArrowInvalid as error:
-        return str(error).rpartition(": ")[2]
+        return str(error).partition(": ")[2]
     return ""

@@ -3,12 +3,12 @@
 import traceback
 from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from spatialq.cli.errors import sentence
+from spatialq.cli.interruption import interruptible
 from spatialq.cli.rendering import note
 from spatialq.cli.results import show_rows, show_statement
 from spatialq.cli.shell.completion import COMMANDS, Names
@@ -28,17 +28,16 @@ QL4BIM scripts assign variables:    m = ImportModel("house.ifc")
 and variables are views in SQL:     SELECT name FROM w;
 Ctrl-C drops what was typed or stops what runs; Tab completes names and files.
 """
-TABLES = """
+TEMPORARY = "temporary view"
+TABLES = f"""
 SELECT schema_name AS schema, table_name AS name, 'table' AS kind
 FROM duckdb_tables() WHERE NOT internal
-UNION ALL SELECT schema_name, view_name, if(temporary, 'temporary view', 'view')
+UNION ALL SELECT schema_name, view_name, if(temporary, '{TEMPORARY}', 'view')
 FROM duckdb_views() WHERE NOT internal
 ORDER BY ALL
 """
 NAME = "shell"
 """What errors are of."""
-BRIEF = ("global_id", "ifc_class", "name", "storey")
-"""The columns that are shown of a set of objects."""
 
 
 class Session:
@@ -83,21 +82,24 @@ class Session:
 
         self._names = None
         try:
-            match language(text):
-                case "nothing":
-                    pass
-                case "command":
-                    return self._run_command(*text.split())
-                case "script":
-                    self._run_script(text)
-                case "sql":
-                    self._run_sql(text)
-        except (KeyboardInterrupt, duckdb.InterruptException):
+            with interruptible(self._con):
+                return self._run(text)
+        except KeyboardInterrupt:
             self._fail("interrupted")
         except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
             self._fail(f"error: {sentence(error)}")
         except Exception:  # an error in spatialq itself ends nothing either
             self._fail(traceback.format_exc())
+        return True
+
+    def _run(self, text: str) -> bool:
+        match language(text):
+            case "command":
+                return self._run_command(*text.split())
+            case "script":
+                self._run_script(text)
+            case "sql":
+                self._run_sql(text)
         return True
 
     def _fail(self, text: str) -> None:
@@ -114,26 +116,19 @@ class Session:
 
     def _run_script(self, text: str) -> None:
         """Compile a script together with those before it, and show its result."""
-        from spatialq.database.table_files import write_table
+        from spatialq.cli.scripts import run_program, show_variable
         from spatialq.ql4bim.program import compile_script
-        from spatialq.query.steps import write
 
-        known = self._program
-        typed = text.strip().removesuffix(";")
-        program = compile_script(
-            typed if known is None else f"{known.text.text}\n{typed}", name=NAME
-        )
+        known, typed = self._program, text.strip().removesuffix(";")
+        script = typed if known is None else f"{known.text.text}\n{typed}"
+        program = compile_script(script, name=NAME)
+        written = run_program(self._con, program, known)
         self._make_views(program)
-        self._program = program
-        exports = program.exports[0 if known is None else len(known.exports) :]
-        for export in exports:
-            rows = write_table(self._con, write(export.objects.step), Path(export.path))
-            note(f"{export.path}: {rows} objects")
-        if program.result is not None and not exports:
-            rows_of = self._con.sql(program.sql())
-            if program.variable().kind == "set":
-                rows_of = rows_of.select(*BRIEF)
-            show_rows(rows_of, limit=self._limit, as_json=False)
+        for path in written:
+            note(f"written: {path}")
+        if not written:
+            show_variable(self._con, program, limit=self._limit, as_json=False)
+        self._program = program  # what failed is not kept
 
     def _make_views(self, program: "Program") -> None:
         """Make the variables of a program known to SQL."""
@@ -150,8 +145,8 @@ class Session:
             self._con.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {query}")
 
     def _is_table(self, name: str) -> bool:
-        found = self._con.execute(f"SELECT 1 FROM ({TABLES}) WHERE lower(name) = lower(?)", [name])
-        return bool(found.fetchall())
+        query = f"SELECT kind FROM ({TABLES}) WHERE lower(name) = lower(?)"
+        return any(kind != TEMPORARY for (kind,) in self._con.execute(query, [name]).fetchall())
 
     def _run_command(self, command: str, *arguments: str) -> bool:
         match command, arguments:
