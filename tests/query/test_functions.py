@@ -100,6 +100,7 @@ def rows_of(site, name):
     return sq.table(site, tables[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_gives_the_rows_of_its_macro(site, name):
     rows = rows_of(site, name)
@@ -119,6 +120,7 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
     assert sorted(map(str, found.fetchall())) == sorted(map(str, expected.fetchall()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS.keys() & catalogue().keys()))
 def test_arguments_arrive(site, name):
     """Each parameter, by the error for a value that it must not have."""
