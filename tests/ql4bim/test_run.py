@@ -89,6 +89,8 @@ def test_models_can_be_said_from_outside(con, folder, tmp_path):
     two = 'a = IM("a.ifc") b = IM("b.ifc")'
     with pytest.raises(spatialq.ScriptError, match="there are several models"):
         spatialq.run_script(con, two, models="house.ifc")
+    with pytest.raises(spatialq.ScriptError, match="given for 'c', but the models are a, b"):
+        spatialq.run_script(con, two, models={"a": "house.ifc", "c": "other.ifc"})
     with pytest.raises(spatialq.FileError, match=r"no_such\.ql4bim"):
         spatialq.run_script(con, "no_such.ql4bim")
 
