@@ -4,20 +4,16 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+
+from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
 from spatialq.io.ifc.columns import OBJECTS
 from spatialq.io.ifc.layouts import ELSEWHERE
 from spatialq.io.ifc.relations import RULES
-from spatialq.ql4bim.variables import Variable
+from spatialq.ql4bim.variables import Caller, Variable
 from spatialq.query.steps import Sql, plain, sql
-
-if TYPE_CHECKING:
-    from lark import Token
-
-    from spatialq.ql4bim.use import Use
 
 COLUMNS = {
     "GlobalId": "global_id",
@@ -82,14 +78,12 @@ class Rows:
         return self.column(name) if self.alias else sql(self.variable.step, ".", self.column(name))
 
 
-def value_of(
-    use: "Use", rows: Rows, path: tuple["Token", ...], *, is_scalar: bool = False
-) -> Value:
+def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: bool = False) -> Value:
     """Find out what a path such as `Name` or `Pset_WallCommon.FireRating` means.
 
     Parameters
     ----------
-    use : Use
+    use : Caller
         The call that it stands in.
     rows : Rows
     path : tuple of Token
@@ -134,7 +128,7 @@ def _unknown(name: str, *, is_alone: bool) -> str:
     )
 
 
-def _of_points(use: "Use", rows: Rows, path: tuple["Token", ...]) -> Value:
+def _of_points(use: Caller, rows: Rows, path: tuple[Token, ...]) -> Value:
     if len(path) > 1:
         raise use.error(path[1], f"columns of {rows.variable.kind} have no attributes")
     column = rows.column(str(path[0]))
@@ -151,7 +145,7 @@ def _of_column(rows: Rows, name: str) -> Value:
     return Value(number=column, metres=column)
 
 
-def _of_json(rows: Rows, path: tuple["Token", ...]) -> Value:
+def _of_json(rows: Rows, path: tuple[Token, ...]) -> Value:
     at = literal("$." + ".".join(map(_key, path)))
     attributes = rows.column("attributes")
     text = sql("(", attributes, f" ->> {at})")
@@ -173,7 +167,7 @@ def _unit(rows: Rows) -> Sql:
 
 
 def property_of(
-    use: "Use", rows: Rows, pset: "Token | None", prop: "Token", *, is_scalar: bool = False
+    use: Caller, rows: Rows, pset: Token | None, prop: Token, *, is_scalar: bool = False
 ) -> Value:
     """Write the value of a property, of any set if none is given."""
     use.require_property(rows.variable, pset, prop)
@@ -309,7 +303,7 @@ def _among(names: list[str]) -> str:
     return f"IN ({', '.join(map(literal, names))})"
 
 
-def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
+def _count(use: Caller, rows: Rows, attribute: Token) -> Sql:
     """Write how many objects an inverse attribute leads to."""
     way = inverse_of(use, attribute)
     same = sql(f"r.{way.own} = ", rows.outer("global_id"))
@@ -322,7 +316,7 @@ def _count(use: "Use", rows: Rows, attribute: "Token") -> Sql:
     )
 
 
-def inverse_of(use: "Use", attribute: "Token") -> Inverse:
+def inverse_of(use: Caller, attribute: Token) -> Inverse:
     """Find out how an inverse attribute leads from an object to others.
 
     Raises

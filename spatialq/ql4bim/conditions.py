@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import radians
-from typing import TYPE_CHECKING
+
+from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
@@ -24,13 +25,8 @@ from spatialq.ql4bim.syntax import (
     Negation,
     Reference,
 )
-from spatialq.ql4bim.variables import Column, Variable
+from spatialq.ql4bim.variables import Caller, Column, Variable
 from spatialq.query.steps import Sql, plain, sql
-
-if TYPE_CHECKING:
-    from lark import Token
-
-    from spatialq.ql4bim.use import Use
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -41,12 +37,12 @@ class Conditions:
 
     Parameters
     ----------
-    use : Use
+    use : Caller
         The call that they stand in.
     subject : Variable
     """
 
-    use: "Use"
+    use: Caller
     subject: Variable
 
     def all_of(self, parts: Sequence[Expression]) -> tuple[Sql, ...]:
@@ -96,12 +92,12 @@ class Conditions:
             return self._of_two(left, sign, right)
         raise self.use.error(part.token, "a comparison needs an attribute, a column or a set")
 
-    def _of_objects(self, rows: Variable, token: "Token", condition: Sql) -> Sql:
+    def _of_objects(self, rows: Variable, token: Token, condition: Sql) -> Sql:
         if rows.kind != "set":
             raise self.use.error(token, f"a {rows.kind} has no class; write [column] is IfcWall")
         return condition
 
-    def _where(self, column: Column, token: "Token", condition: Sql) -> Sql:
+    def _where(self, column: Column, token: Token, condition: Sql) -> Sql:
         """Write whether the objects that a column names are so."""
         domain = self.use.domain(column, token)
         inner = sql(f"(SELECT {domain.key} FROM ", domain.step, " WHERE ", condition, ")")
@@ -178,7 +174,7 @@ def _joined(between: str, parts: Sequence[Sql]) -> Iterator[Sql | str]:
         yield part
 
 
-def class_condition(use: "Use", token: "Token") -> Sql:
+def class_condition(use: Caller, token: Token) -> Sql:
     """Write whether an object is of a class, as its own schema says it.
 
     Raises
@@ -212,7 +208,7 @@ def of_values(column: Column, relation: Variable | None = None) -> Value:
     return Value(number=text, metres=text)
 
 
-def compare(use: "Use", value: Value, sign: str, constant: Constant, token: "Token") -> Sql:
+def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Token) -> Sql:
     """Write a comparison of a value with a constant.
 
     Raises
@@ -257,7 +253,7 @@ SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 LENGTHS = tuple(unit for unit in UNITS if unit != "deg")
 
 
-def _sign(use: "Use", sign: str, constant: Constant) -> str:
+def _sign(use: Caller, sign: str, constant: Constant) -> str:
     if sign not in SIGNS:
         raise use.error(constant.token, "~ compares texts")
     return SIGNS[sign]
@@ -272,7 +268,7 @@ def _is_missing(value: Value, *, is_wanted: bool) -> Sql:
     return sql(form, " IS NULL" if is_wanted else " IS NOT NULL")
 
 
-def _in_unit(use: "Use", value: Value, constant: Constant) -> tuple[Sql | None, str]:
+def _in_unit(use: Caller, value: Value, constant: Constant) -> tuple[Sql | None, str]:
     """Choose the form of a value that compares with a number in its unit."""
     if constant.unit is None:
         return value.number, "a number"
@@ -291,7 +287,7 @@ def in_unit(constant: Constant, *, is_angle: bool = False) -> float:
     return float(f"{constant.value * UNITS[constant.unit]:.15g}")
 
 
-def compare_values(use: "Use", one: Value, sign: str, other: Value, token: "Token") -> Sql:
+def compare_values(use: Caller, one: Value, sign: str, other: Value, token: Token) -> Sql:
     """Write a comparison of two values: of numbers if both are, else of texts."""
     if sign not in SIGNS:
         raise use.error(token, "~ compares with a regular expression in quotes")
@@ -308,7 +304,7 @@ def compare_values(use: "Use", one: Value, sign: str, other: Value, token: "Toke
     return found
 
 
-def pattern(use: "Use", constant: Constant) -> str:
+def pattern(use: Caller, constant: Constant) -> str:
     """Check a regular expression: DuckDB reads it with RE2.
 
     Raises

@@ -4,84 +4,23 @@ Messages, completion and the reference are made of the table, too.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from lark import Token
 
-from spatialq.functions.macros import Argument
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.attributes import Rows, Value, inverse_of, property_of, value_of
 from spatialq.ql4bim.conditions import compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
-from spatialq.ql4bim.use import Picked, Use
+from spatialq.ql4bim.use import Operator, Picked, Use
 from spatialq.ql4bim.variables import Column, Model, Variable, all_models
 from spatialq.query.steps import Sql, Step, Table, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
 CLOUD = re.compile(r"\.(las|laz)$|[*?\[/\\]", re.IGNORECASE)
 """What is the name of a file, and not of a table."""
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One operator.
-
-    Parameters
-    ----------
-    name : str
-    shorts : tuple of str
-        Its other names, the short one first.
-    make : callable
-        Makes the variable that a call of it gives.
-    shapes : str
-        Its arguments.
-    gives : str
-    doc : str
-        One sentence.
-    example : str
-        A statement; `m` is a model, `w` and `s` are sets, `r[a|b]` is a relation, `c` a cloud.
-    macro : (str, str), optional
-        The folder of the function and the macro that it calls: its named arguments are keywords.
-    without : tuple of str
-        Named arguments of the macro that are no keywords.
-    filters : bool
-        Whether its arguments are conditions.
-    """
-
-    name: str
-    shorts: tuple[str, ...]
-    make: Callable[[Use], Variable]
-    shapes: str
-    gives: str
-    doc: str
-    example: str
-    macro: tuple[str, str] | None = None
-    without: tuple[str, ...] = ()
-    filters: bool = False
-
-    @property
-    def step_name(self) -> str:
-        """What a step of it is called where the script does not name it."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
-
-    def keywords(self) -> tuple[Argument, ...]:
-        """List its keyword arguments: those that its macro has by name."""
-        return _named_arguments(*self.macro, self.without) if self.macro else ()
-
-
-@cache
-def _named_arguments(folder: str, macro: str, without: tuple[str, ...]) -> tuple[Argument, ...]:
-    from spatialq.functions.generator import macros_of
-
-    (found,) = (each for each in macros_of(folder) if each.name == macro)
-    hidden = ("b", "relations", *without)
-    return tuple(
-        each for each in found.arguments if each.default is not None and each.name not in hidden
-    )
 
 
 # models

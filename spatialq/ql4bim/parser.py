@@ -31,8 +31,10 @@ DEEPEST = 50
 UNITS = {"mm": 0.001, "cm": 0.01, "m": 1.0, "km": 1000.0, "in": 0.0254, "ft": 0.3048, "deg": 1.0}
 """Lengths in metres; degrees."""
 RESERVED = ("is", "and", "or", "not", "func", "true", "false", "unknown")
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+"""Characters that SQL cannot hold."""
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-NUMBER = re.compile(r"([^a-df-zA-DF-Z_ \t]*(?:[eE][+-]?\d+)?)[ \t]*(\w*)")
+NUMBER = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)[ \t]*(\w*)")
 EXPECTED = {
     "$END": "the end",
     "NAME": "a name",
@@ -87,6 +89,10 @@ def parse(script: Text) -> tuple[list[Statement], list[Function]]:
     ScriptError
         If it is none: where, and what would be right there.
     """
+    if found := UNWRITABLE.search(script.text):
+        at = found.start()
+        reason = f"a script cannot hold the character U+{ord(found[0]):04X}"
+        raise script.error(Span(at, at + 1), reason)
     try:
         parts = parser().parse(script.without_comments())
     except UnexpectedCharacters as error:
@@ -205,7 +211,7 @@ def _number(token: Token) -> Constant:
     number = float(digits)
     if not isfinite(number):
         raise NotAConstant(token, "the number is too large")
-    is_whole = digits.lstrip("+-").isdigit() and abs(number) < 2**53
+    is_whole = digits.lstrip("+-").isdecimal() and abs(number) < 2**53
     return Constant(int(digits) if is_whole else number, unit, token)
 
 

@@ -10,6 +10,8 @@ from spatialq.errors import ScriptError
 COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*|\*/', re.DOTALL)
 """What begins or ends a comment, and texts, in which these mean nothing."""
 INNER = re.compile(r"/\*|\*/")
+UNSHOWN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Characters that a terminal does not show, or takes for commands."""
 SHOWN = 100
 """Characters of a line that an error shows; the place is among them."""
 
@@ -80,7 +82,7 @@ class Text:
         whole = self.text[line_start:].partition("\n")[0].rstrip("\r")
         column = start - line_start + 1
         skipped = max(0, column - SHOWN // 2) if len(whole) > SHOWN else 0
-        shown = whole[skipped : skipped + SHOWN]
+        shown = UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", whole[skipped : skipped + SHOWN])
         ahead = shown[: column - 1 - skipped]
         marked = shown[len(ahead) : max(place.end_pos or 0, start + 1) - line_start - skipped]
         blanks = "".join(each if each == "\t" else " " * width(each) for each in ahead)

@@ -1,8 +1,10 @@
 """One call of an operator while it is compiled: what its arguments are, and what it must give."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any, Protocol
 
 from lark import Token
 
@@ -22,13 +24,9 @@ from spatialq.ql4bim.syntax import (
     Reference,
     references,
 )
+from spatialq.ql4bim.text import Place
 from spatialq.ql4bim.variables import Column, Kind, Model, Variable
 from spatialq.query.steps import Quoted, Sql, Step, plain, sql
-
-if TYPE_CHECKING:
-    from spatialq.ql4bim.compiler import Compiler
-    from spatialq.ql4bim.operators import Operator
-    from spatialq.ql4bim.text import Place
 
 
 @dataclass(frozen=True)
@@ -44,21 +42,108 @@ class Picked:
 Operand = Variable | Picked | Constant
 
 
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    Parameters
+    ----------
+    name : str
+    shorts : tuple of str
+        Its other names, the short one first.
+    make : callable
+        Makes the variable that a call of it gives.
+    shapes : str
+        Its arguments.
+    gives : str
+    doc : str
+        One sentence.
+    example : str
+        A statement; `m` is a model, `w` and `s` are sets, `r[a|b]` is a relation, `c` a cloud.
+    macro : (str, str), optional
+        The folder of the function and the macro that it calls: its named arguments are keywords.
+    without : tuple of str
+        Named arguments of the macro that are no keywords.
+    filters : bool
+        Whether its arguments are conditions.
+    """
+
+    name: str
+    shorts: tuple[str, ...]
+    make: "Callable[[Use], Variable]"
+    shapes: str
+    gives: str
+    doc: str
+    example: str
+    macro: tuple[str, str] | None = None
+    without: tuple[str, ...] = ()
+    filters: bool = False
+
+    @property
+    def step_name(self) -> str:
+        """What a step of it is called where the script does not name it."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
+
+    def keywords(self) -> tuple[Argument, ...]:
+        """List its keyword arguments: those that its macro has by name."""
+        return _named_arguments(*self.macro, self.without) if self.macro else ()
+
+
+@cache
+def _named_arguments(folder: str, macro: str, without: tuple[str, ...]) -> tuple[Argument, ...]:
+    from spatialq.functions.generator import macros_of
+
+    (found,) = (each for each in macros_of(folder) if each.name == macro)
+    hidden = ("b", "relations", *without)
+    return tuple(
+        each for each in found.arguments if each.default is not None and each.name not in hidden
+    )
+
+
+class Scope(Protocol):
+    """What a call asks of the script that it stands in."""
+
+    imports: dict[Model, Variable]
+
+    def error(self, place: Place, reason: str) -> ScriptError:
+        """Make an error at a place."""
+
+    def variable(self, token: Token) -> Variable:
+        """Look up a variable."""
+
+    def call(self, call: Call, target: Formal | None) -> Variable:
+        """Compile a call within this one."""
+
+    def whole(self, models: tuple[Model, ...]) -> Variable:
+        """Give all objects of some models."""
+
+    def path_of(self, use: "Use", path: str) -> str:
+        """Give the file that an ImportModel reads."""
+
+    def export(self, objects: Variable, path: str, place: Place) -> None:
+        """Note that a set is to be written."""
+
+    def require_property(
+        self, use: "Use", models: tuple[Model, ...], pset: Token | None, prop: Token
+    ) -> None:
+        """Note that some object must have a property."""
+
+
 @dataclass
 class Use:
     """One call of an operator.
 
     Parameters
     ----------
-    compiler : Compiler
+    compiler : Scope
     operator : Operator
     call : Call
     target : Formal or None
         What the result is called; None where the call is an argument of another one.
     """
 
-    compiler: "Compiler"
-    operator: "Operator"
+    compiler: Scope
+    operator: Operator
     call: Call
     target: Formal | None
     operands: list[Operand] = field(default_factory=list)
@@ -66,7 +151,7 @@ class Use:
     conditions: list[Expression] = field(default_factory=list)
     keywords: dict[str, tuple[Token, Expression]] = field(default_factory=dict)
 
-    def error(self, place: "Place", reason: str) -> ScriptError:
+    def error(self, place: Place, reason: str) -> ScriptError:
         """Make an error of this call."""
         return self.compiler.error(place, f"{self.operator.name}: {reason}")
 
@@ -248,7 +333,7 @@ class Use:
         near = near_names(token, names) or names
         raise self.error(token, f"no column {str(token)!r}; there is {', '.join(near)}")
 
-    def domain(self, column: Column, place: "Place") -> Variable:
+    def domain(self, column: Column, place: Place) -> Variable:
         """Give the rows that a column names.
 
         Raises

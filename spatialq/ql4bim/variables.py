@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
+
+from lark import Token
 
 from spatialq.database.model_tables import beside_elements
+from spatialq.errors import ScriptError
 from spatialq.functions.sql_text import literal
+from spatialq.ql4bim.syntax import Constant, Reference
+from spatialq.ql4bim.text import Place
 from spatialq.query.steps import Sql, Step, Table, plain, sql
 
 Kind = Literal["set", "relation", "cloud", "planes"]
@@ -33,6 +38,25 @@ class Model:
             reader = "read_ifc" if name == "elements" else f"read_ifc_{name}"
             return sql(f"{reader}({literal(self.path)})")
         return sql(Table(".".join(map(plain, beside_elements(self.path, name).split(".")))))
+
+
+class Caller(Protocol):
+    """The call that an attribute or a condition stands in, for errors and what it knows."""
+
+    def error(self, place: Place, reason: str) -> ScriptError:
+        """Make an error at a place."""
+
+    def column(self, relation: "Variable", token: Token) -> "Column":
+        """Look up a column of a relation."""
+
+    def domain(self, column: "Column", place: Place) -> "Variable":
+        """Give the rows that a column names."""
+
+    def quoted_path(self, constant: Constant) -> Reference:
+        """Read a property in quotes."""
+
+    def require_property(self, objects: "Variable", pset: Token | None, prop: Token) -> None:
+        """Note that some object must have a property."""
 
 
 @dataclass(frozen=True)
