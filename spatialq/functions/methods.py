@@ -153,7 +153,7 @@ def _gives(macro: Macro, result: str) -> str:
     columns = catalogue()[macro.name].output.columns
     if result == "Self":
         added = ", ".join(f"{name} {kind}" for name, kind in columns.items() if name != "point_id")
-        return f"The points, with the columns {added}. Points without them are left out."
+        return f"The points, with the columns {added}."
     return f"Columns {macro.gives or ' '.join(columns)}."
 
 

@@ -123,8 +123,7 @@ class Points(PointVerbs):
         Returns
         -------
         Points
-            The points, with the columns height DOUBLE, is_ground BOOLEAN. Points without them are
-            left out.
+            The points, with the columns height DOUBLE, is_ground BOOLEAN.
         """
         return self._added(
             "classify_ground",
@@ -533,8 +532,7 @@ class Points(PointVerbs):
         Returns
         -------
         Points
-            The points, with the columns plane_id BIGINT, distance DOUBLE. Points without them are
-            left out.
+            The points, with the columns plane_id BIGINT, distance DOUBLE.
         """
         return self._added(
             "plane_points",

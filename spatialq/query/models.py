@@ -1,8 +1,9 @@
 """The tables of the building model that elements are of: objects, relations and so on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from spatialq.database.model_tables import beside_elements
+from spatialq.database.model_tables import beside_elements, beside_objects
 from spatialq.functions.sql_text import literal
 from spatialq.query.steps import Step, Table, plain, sql
 
@@ -33,7 +34,16 @@ def of_file(stem: str, path: str, objects: Step | None = None) -> Model:
 
 def of_table(elements: str) -> Model:
     """Name the tables that are beside a table of elements."""
-    return Model(
-        Table(plain(beside_elements(elements, "objects"))),
-        {name: Table(plain(beside_elements(elements, name))) for name in READERS},
-    )
+    return _beside(beside_elements, elements)
+
+
+def of_objects(objects: str) -> Model:
+    """Name the tables that are beside a table of objects."""
+    return _beside(beside_objects, objects)
+
+
+def _beside(name: Callable[[str, str], str], table: str) -> Model:
+    tables: dict[str, Step | Table] = {
+        each: Table(plain(name(table, each))) for each in ("objects", *READERS)
+    }
+    return Model(tables.pop("objects"), tables)

@@ -14,7 +14,7 @@ from spatialq.io.ifc.model import require_meshes
 from spatialq.io.las import source as las
 from spatialq.query.binding import columns_of, names_taken
 from spatialq.query.functions import Elements, Grid, Objects, Points
-from spatialq.query.models import of_file, of_table
+from spatialq.query.models import of_file, of_objects, of_table
 from spatialq.query.relational import Origin, Query, Reader, make
 from spatialq.query.sentences import said_by
 from spatialq.query.steps import Step, Table, plain, sql, write
@@ -73,7 +73,11 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
     """
     require_text("table", "name", name)
     written = name if '"' in name or "." in name else plain(name)
-    return of_step(con, Table(written), origin=Origin(model=of_table(name)), caller="table")
+    found = of_step(con, Table(written), caller="table")
+    model = of_objects(name) if isinstance(found, Objects) else of_table(name)
+    return make(
+        con, found.step, dict(zip(found.columns, found.types, strict=True)), Origin(model=model)
+    )
 
 
 def from_sql(con: "duckdb.DuckDBPyConnection", text: str) -> Query:
@@ -136,9 +140,9 @@ def read_las(
     """
     if name is not None:
         las.read_las(con, path, name=name, bounds=bounds, columns=columns)
-        return of_step(con, Table(plain(name)), caller="read_las")._as(Points)  # type: ignore[no-any-return]
+        return of_step(con, Table(plain(name)), caller="read_las").as_kind(Points)
     reader = Reader("read_las", os.fspath(path), _given(bounds=bounds, columns=columns))
-    return _read(con, reader, Origin(reader=reader))._as(Points)  # type: ignore[no-any-return]
+    return _read(con, reader, Origin(reader=reader)).as_kind(Points)
 
 
 def read_grid(
@@ -177,10 +181,10 @@ def read_grid(
     """
     if name is not None:
         grid.read_grid(con, path, name=name, nodata=nodata, band=band, bounds=bounds)
-        return of_step(con, Table(plain(name)), caller="read_grid")._as(Grid)  # type: ignore[no-any-return]
+        return of_step(con, Table(plain(name)), caller="read_grid").as_kind(Grid)
     given = _given(nodata=nodata, band=None if band == 1 else band, bounds=bounds)
     reader = Reader("read_grid", os.fspath(path), given)
-    return _read(con, reader, Origin(reader=reader))._as(Grid)  # type: ignore[no-any-return]
+    return _read(con, reader, Origin(reader=reader)).as_kind(Grid)
 
 
 def read_ifc(
@@ -220,7 +224,7 @@ def read_ifc(
         ifc_models.read_ifc(
             con, path, name=name, geometry=geometry, product_seconds=product_seconds
         )
-        return table(con, name)._as(Elements)  # type: ignore[no-any-return]
+        return table(con, name).as_kind(Elements)
     require_meshes("read_ifc", geometry)
     _require_files("read_ifc", path)
     named = _given(
@@ -229,7 +233,7 @@ def read_ifc(
     )
     reader = Reader("read_ifc", os.fspath(path), named)
     model = of_file(_stem(reader.path), reader.path)
-    return _read(con, reader, Origin(model=model))._as(Elements)  # type: ignore[no-any-return]
+    return _read(con, reader, Origin(model=model)).as_kind(Elements)
 
 
 def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[str]) -> Objects:
@@ -252,7 +256,7 @@ def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[s
     step = Step(f"{_stem(reader.path)}_objects", reader.text())
     model = of_file(_stem(reader.path), reader.path, step)
     found = of_step(con, step, origin=Origin(model=model), caller="read_ifc_objects")
-    return found._as(Objects)  # type: ignore[no-any-return]
+    return found.as_kind(Objects)
 
 
 def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Query:

@@ -6,7 +6,7 @@ that has it. Consecutive verbs become clauses of one SELECT where that means the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from spatialq.errors import QueryError
 from spatialq.query.binding import columns_of, names_taken
@@ -21,6 +21,7 @@ from spatialq.query.values import require_text, value
 if TYPE_CHECKING:
     import duckdb
 
+Kind = TypeVar("Kind", bound="Query")
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
          "semi": "SEMI JOIN", "anti": "ANTI JOIN"}  # fmt: skip
@@ -122,7 +123,7 @@ class Query(Outputs):
         Returns
         -------
         Query
-            Of the kind that its columns make; `as_points` and its like tell type checkers which.
+            Of the kind that its columns make; `as_kind` tells type checkers which.
 
         Raises
         ------
@@ -266,7 +267,7 @@ class Query(Outputs):
         -------
         Query
             These columns, then those of the others. Of the latter one whose name is there already
-            gets the ending ``_right``.
+            gets the ending ``_right``, and is among the last.
 
         Raises
         ------
@@ -278,14 +279,17 @@ class Query(Outputs):
             raise QueryError(message)
         right = self._rows_of("join", "other", other)
         shared = self._shared(right, on)
+        if shared and right._step is not self._step:
+            right_name = sql(right._step)
+            tables = sql(self._step, f" {JOINS[how]} ", right_name)
+        else:
+            right_name = sql("b")
+            tables = sql(self._step, f" AS a {JOINS[how]} ", right._step, " AS b")
         if shared:
-            head = sql(self._step, f" {JOINS[how]} ", right._step)
-            source = sql(head, f" USING ({', '.join(map(plain, shared))})")
-            left_name, right_name = sql(self._step), sql(right._step)
+            source = sql(tables, f" USING ({', '.join(map(plain, shared))})")
         else:
             text = condition("join", on if isinstance(on, str) else " AND ".join(on))
-            source = sql(self._step, f" AS a {JOINS[how]} ", right._step, f" AS b ON {text}")
-            left_name, right_name = sql("a"), sql("b")
+            source = sql(tables, f" ON {text}")
         there = {name.lower() for name in self._columns}
         twice = [
             name
@@ -294,9 +298,9 @@ class Query(Outputs):
         ]
         columns = None
         if twice:
-            renamed = ", ".join(f"{plain(name)} AS {plain(name + '_right')}" for name in twice)
-            left_out = f" EXCLUDE ({', '.join(map(plain, shared))})" if shared else ""
-            columns = sql(left_name, ".*, ", right_name, f".*{left_out} RENAME ({renamed})")
+            left_out = listed([sql(right_name, f".{plain(name)}") for name in twice])
+            renamed = [sql(right_name, f".{plain(n)} AS {plain(n + '_right')}") for n in twice]
+            columns = sql("* EXCLUDE (", *left_out, "), ", *listed(renamed))
         return self._same("join", Step(self._step_name(), source, columns=columns))
 
     def union(self, other: "Query | str") -> Self:
@@ -327,6 +331,29 @@ class Query(Outputs):
         step = self._own(lambda _: True).changed(name=require_text("alias", "name", name))
         return self._same("alias", step)
 
+    def as_kind(self, kind: type[Kind]) -> Kind:
+        """Take the rows for rows of a kind, which type checkers cannot know after `select`.
+
+        Parameters
+        ----------
+        kind : class
+            Such as `spatialq.Points`.
+
+        Raises
+        ------
+        QueryError
+            If the rows have not its columns.
+        """
+        if isinstance(self, kind):
+            return self
+        missing = [name for name in kind.NEEDS if name not in self._columns]
+        if missing:
+            message = (
+                f"as_kind: these rows are no {kind.KIND}: they have no {' and no '.join(missing)}"
+            )
+            raise QueryError(message)
+        return kind(self._con, self._step, self._columns, self._origin)
+
     # -- how queries are made
 
     def _own(self, may_fold: "Any") -> Step:
@@ -350,7 +377,7 @@ class Query(Outputs):
         """Bind a step, and make a query of the kind that its columns are."""
         with said_by(verb, self._columns):
             found = columns_of(self._con, write(step, taken=names_taken(self._con)))
-        return make(self._con, step, found, origin or self._origin)
+        return make(self._con, step, found, origin or replace(self._origin, cloud=None))
 
     def _same(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> Self:
         """Bind a step whose rows are of the same kind."""
@@ -408,22 +435,6 @@ class Query(Outputs):
                 raise QueryError(message)
         return []
 
-    def _as(self, kind: type["Query"]) -> Any:
-        """Give the query as one of a kind.
-
-        Raises
-        ------
-        QueryError
-            If it has not the columns.
-        """
-        if not isinstance(self, kind):
-            missing = [name for name in kind.NEEDS if name not in self._columns]
-            if missing:
-                message = f"these rows are no {kind.KIND}: they have no {' and no '.join(missing)}"
-                raise QueryError(message)
-            return kind(self._con, self._step, self._columns, self._origin)
-        return self
-
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -453,6 +464,11 @@ def make(
     return next(kinds, Query)(con, step, columns, origin)
 
 
+def listed(texts: Sequence[Sql]) -> list[Sql | str]:
+    """Put commas between texts."""
+    return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
+
+
 def _together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:
     """Put conditions of the user into parentheses where they do not go with others as they are."""
     if len(conditions) == 1:
@@ -461,8 +477,8 @@ def _together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:
 
 
 def _closed(text: Sql) -> Sql:
-    words = [piece for piece in text.pieces if isinstance(piece, str)]
-    if len(words) == len(text.pieces) and is_open("".join(words)):
+    # what the builder writes itself, or has put into parentheses, has several pieces
+    if len(text.pieces) == 1 and is_open(text.pieces[0]):
         return sql("(", text, ")")
     return text
 

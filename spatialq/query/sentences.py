@@ -20,7 +20,9 @@ SCANNED = re.compile(r'Python Object "([^"]+)" of type')
 """A table that is not there is looked for among Python's variables."""
 MEANT = re.compile(r'Did you mean "([^"]+)"')
 KIND = re.compile(r"^[\w ]+ Error: ")
-CLOSED = "already closed"
+NAMED = re.compile(r"\w+: ")
+"""A sentence of ours, which names the function."""
+CLOSED = re.compile("already (been )?closed")
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -29,9 +31,7 @@ def near(name: str, known: Iterable[str]) -> str:
     lowered = {each.lower(): each for each in known}
     found = [lowered[each] for each in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
     if found:
-        return (
-            f"near names are {', '.join(found)}" if len(found) > 1 else f"a near name is {found[0]}"
-        )
+        return f"near names are {', '.join(found)}"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return f"there are {shown}" if known else "there are none"
 
@@ -64,13 +64,13 @@ def said_by(verb: str, columns: Iterable[str] = ()) -> Iterator[None]:
 
 def sentence(verb: str, text: str, columns: Iterable[str]) -> SpatialqError:
     """Write the error for the text of one of DuckDB's."""
-    if CLOSED in text:
+    if CLOSED.search(text):
         return QueryError(f"{verb}: the connection of this query was closed")
     if ours := OURS.search(text):
         kind = getattr(errors, ours[1], QueryError)
         said = ours[2].strip()
         return kind(said) if issubclass(kind, SpatialqError) else QueryError(said)
-    meant = f"; a near name is {found[1]}" if (found := MEANT.search(text)) else ""
+    meant = f"; near names are {found[1]}" if (found := MEANT.search(text)) else ""
     if found := COLUMN.search(text):
         return QueryError(f"{verb}: no column {found[1]!r}; {near(found[1], columns)}")
     if found := SCANNED.search(text):
@@ -79,5 +79,5 @@ def sentence(verb: str, text: str, columns: Iterable[str]) -> SpatialqError:
         return QueryError(f"{verb}: no {found[1].lower()} {found[2]!r}{meant}")
     if found := FUNCTION.search(text):
         return QueryError(f"{verb}: no function {found[1]!r}{meant}")
-    first = " ".join(text.partition("\n\n")[0].split())
-    return QueryError(f"{verb}: {KIND.sub('', first)}")
+    said = KIND.sub("", " ".join(text.partition("\n\n")[0].split()))
+    return QueryError(said if NAMED.match(said) else f"{verb}: {said}")

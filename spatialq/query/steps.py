@@ -185,13 +185,13 @@ def needs(step: Step) -> Iterator[Step | Table]:
     """Give the steps and tables that a step names itself, as often as it names them."""
     if step.beside is not None:
         yield step.beside
-    yield from step.needs
     for _, text in step.clauses():
         for piece in text.pieces:
             if isinstance(piece, Quoted):
                 yield piece.step
             elif not isinstance(piece, str):
                 yield piece
+    yield from step.needs
 
 
 def _names(

@@ -14,7 +14,7 @@ from spatialq.io.ifc import schemas
 from spatialq.query.binding import bind
 from spatialq.query.models import READERS, Model
 from spatialq.query.plans import beginning
-from spatialq.query.relational import Origin
+from spatialq.query.relational import Origin, listed
 from spatialq.query.relational import Query as Query
 from spatialq.query.sentences import near, said_by
 from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
@@ -59,7 +59,7 @@ class FunctionVerbs(Query):
         sides = (self, others.get("b", self)) if "b" in arguments else ()
         origin = Origin(sides=sides, pins=self._origin.pins)
         made = self._made(function, Step(function, call), origin=origin)
-        return made._as(kind)  # type: ignore[no-any-return]
+        return made.as_kind(kind)
 
     def _added(self, function: str, arguments: Mapping[str, Any]) -> Self:
         """Call a table macro on these points; what it gives for each are columns more."""
@@ -77,7 +77,7 @@ class FunctionVerbs(Query):
         is_chain = isinstance(self._step, Step) and cloud is not self._step
         before = self._step.source if is_chain else sql(self._step)  # type: ignore[union-attr]
         source = sql(before, " JOIN ", call, " USING (point_id)")
-        columns = sql("* EXCLUDE (", *_listed(again), ")") if again else None
+        columns = sql("* EXCLUDE (", *listed(again), ")") if again else None
         step = Step(self._step_name(), source, columns=columns)
         return self._same(function, step, origin=replace(self._origin, cloud=cloud))
 
@@ -114,7 +114,7 @@ class FunctionVerbs(Query):
                     named.append(sql(f"{name} := ", piece))
             elif default is inspect.Parameter.empty or given is not None:
                 positional.append(piece)
-        return sql(f"{function}(", *_listed([*positional, *named]), ")"), others
+        return sql(f"{function}(", *listed([*positional, *named]), ")"), others
 
     def _implied(self, arguments: Mapping[str, Any]) -> dict[str, Step | Table]:
         """Give what is not given and known here: the relations of the model of the elements."""
@@ -123,10 +123,6 @@ class FunctionVerbs(Query):
         if not is_wanted or model is None or isinstance(self._step, Table):
             return {}  # beside a table the function finds them itself
         return {"relations": model.table("relations")}
-
-
-def _listed(texts: Sequence[Sql]) -> list[Sql | str]:
-    return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
 
 
 def _same(given: Any, default: Any) -> bool:

@@ -1,0 +1,191 @@
+"""Rows in the forms of other libraries, as tables, files and HTML."""
+
+import sys
+
+import geopandas
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import spatialq as sq
+from spatialq.query import pinned as pinning
+from spatialq.query.html import ROWS
+
+
+@pytest.fixture
+def walls(site):
+    return sq.table(site, "elements").is_a("IfcWall").select("name", "volume").order("name")
+
+
+def test_all_forms_have_the_same_rows(walls):
+    rows = walls.fetchall()
+    table, frame, polars = walls.to_arrow(), walls.to_pandas(), walls.to_polars()
+    assert isinstance(table, pa.Table)
+    assert isinstance(frame, pd.DataFrame)
+    assert isinstance(polars, pl.DataFrame)
+    assert len(rows) == walls.count() > 3
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert [tuple(row) for row in frame.itertuples(index=False)] == rows
+    assert polars.rows() == rows
+    assert walls.relation().fetchall() == rows
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "geopandas"])
+def test_a_library_that_is_not_installed(walls, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    sentence = f"^to_{library}: {library} is not installed: pip install {library}$"
+    with pytest.raises(sq.QueryError, match=sentence):
+        getattr(walls, f"to_{library}")()
+
+
+def test_geometries(site, con):
+    points = sq.read_las(con, "tile.laz").limit(5).to_geopandas()
+    assert isinstance(points, geopandas.GeoDataFrame)
+    assert (points.geometry.x == points["x"]).all()
+    assert (points.geometry.z == points["z"]).all()
+    planes = sq.table(site, "points").detect_planes()
+    shapes = planes.to_geopandas()
+    assert shapes.geometry.name == "boundary"
+    assert len(shapes) == planes.count() > 0
+    area = site.sql("SELECT sum(ST_Area(boundary)) FROM detect_planes('points')").fetchall()[0][0]
+    assert shapes.area.sum() == pytest.approx(area)
+    boxes = sq.table(site, "elements").to_geopandas(crs="EPSG:25832")
+    assert boxes.crs.to_epsg() == 25832
+    assert list(boxes.bounds.minx) == list(boxes["xmin"])
+
+
+def test_the_crs_is_that_of_the_cloud(con, tmp_path):
+    from ..io.las_files import write
+
+    write(tmp_path / "utm.laz", 3, 10, crs="EPSG:25832")
+    query = sq.read_las(con, tmp_path / "utm.laz").where("z > 0").classify_ground()
+    assert query.to_geopandas().crs.to_epsg() == 25832
+    spatialq_table = sq.load(con, tmp_path / "utm.laz", "utm")
+    assert spatialq_table is not None
+    assert sq.table(con, "utm").limit(1).to_geopandas().crs.to_epsg() == 25832
+
+
+def test_tables(con):
+    ground = sq.read_las(con, "tile.laz").classify_ground()
+    ground.create("ground")
+    with pytest.raises(sq.QueryError, match="create: .*ground.*exists"):
+        ground.create("ground")
+    ground.where("is_ground").create('main."ground"', replace=True)
+    (same,) = con.sql("SELECT bool_and(is_ground) FROM ground").fetchall()[0]
+    assert same
+    assert sq.table(con, "ground").count() == ground.where("is_ground").count()
+
+
+def test_a_read_only_database_cannot_be_written(site):
+    with pytest.raises(sq.QueryError, match="create: .*read-only"):
+        sq.table(site, "points").create("other")
+
+
+def test_files(site, tmp_path):
+    ground = sq.table(site, "points").classify_ground().where("height > 1")
+    for ending in ("parquet", "csv", "json"):
+        path = tmp_path / f"high.{ending}"
+        assert ground.write(path) == ground.count()
+        assert site.sql(f"SELECT count(*) FROM '{path}'").fetchall() == [(ground.count(),)]
+    grid = sq.table(site, "points").ground_surface(resolution=5.0).select("x", "y", "z")
+    grid.write(tmp_path / "ground.tif")
+    assert sq.read_grid(site, tmp_path / "ground.tif").count() == grid.count()
+    walls = sq.read_ifc(site, "house.ifc").is_a("IfcWall")
+    assert walls.select("global_id").write(tmp_path / "walls.ifc") == walls.count()
+    assert sq.read_ifc(site, tmp_path / "walls.ifc").is_a("IfcWall").count() == walls.count()
+    with pytest.raises(ValueError, match="must end in one of"):
+        ground.write(tmp_path / "high.xlsx")
+    with pytest.raises(sq.FileError, match="nowhere"):
+        ground.write(tmp_path / "nowhere" / "high.csv")
+
+
+def test_html_shows_the_first_rows_and_runs_no_script(con):
+    attack = "<script>alert(1)</script>"
+    con.execute(
+        'CREATE TABLE t AS SELECT i AS n, ? AS "<b>name</b>" FROM range(50) AS r(i)', [attack]
+    )
+    page = sq.table(con, "t")._repr_html_()
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("<tr>") == ROWS + 1
+    assert "BIGINT" in page
+    assert f"the first {ROWS} rows" in page
+    long = sq.from_sql(con, "SELECT repeat('x', 1000000) AS text, NULL AS nothing, 1e99 AS big")
+    assert len(long._repr_html_()) < 1000
+    assert "NULL" in long._repr_html_()
+
+
+def test_text_shows_columns_and_sql(walls, capsys):
+    assert repr(walls).startswith('<Query: "name" VARCHAR, volume DOUBLE>\nSELECT name, volume')
+    walls.show(2)
+    assert "volume" in capsys.readouterr().out
+
+
+def test_explain_names_devices_and_rows(site, con):
+    query = sq.table(site, "points").where("z > 0").classify_ground(device="cpu").plane_points()
+    sql, kernels, plan = query.explain().split("\n\n", 2)
+    assert sql == query.sql()
+    first, second = kernels.splitlines()
+    assert first == "classify_ground: about 6,000 rows, on the cpu: device := 'cpu' was asked for"
+    assert second.startswith("plane_points: about 6,000 rows, on the ")
+    assert plan
+    assert "about 6,000 rows" in sq.read_las(con, "tile.laz").owm_ground().explain()
+    assert "about 900 rows" in sq.read_grid(con, "hill.tif").pops_features().explain()
+    touching = sq.table(site, "elements").touches("elements").explain()
+    assert "touches: about " in touching
+    assert " elements, on the cpu: " in touching
+    assert con.sql("FROM spatialq_log() WHERE at > now()::TIMESTAMP").fetchall() == []
+
+
+class Uses(list):
+    """The rows of pins as they are given up: each knows how often it was used."""
+
+    def __init__(self, monkeypatch):
+        real = pinning.unpin
+
+        def unpin(con, name):
+            self.extend(con.sql("SELECT device, uses, misses FROM spatialq_pins()").fetchall())
+            return real(con, name)
+
+        monkeypatch.setattr(pinning, "unpin", unpin)
+
+
+def test_a_pin_lives_as_long_as_the_query_runs(site, monkeypatch):
+    uses = Uses(monkeypatch)
+    points = sq.table(site, "points").where("z > 0")
+    chain = points.pin("cpu").classify_ground().plane_points()
+    plain = points.classify_ground().plane_points()
+    assert chain.sql() == plain.sql()
+    assert sorted(chain.fetchall()) == sorted(plain.fetchall())
+    assert uses == [("cpu", 2, 0)]
+    assert site.sql("FROM spatialq_pins()").fetchall() == []
+    assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
+
+
+def test_a_pin_is_gone_after_an_error(site, monkeypatch):
+    uses = Uses(monkeypatch)
+    chain = sq.table(site, "points").pin().classify_ground().where("error('no') IS NULL")
+    with pytest.raises(sq.QueryError, match="no"):
+        chain.fetchall()
+    assert len(uses) == 1
+    assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
+
+
+def test_several_functions_of_one_cloud_are_pinned_where_that_pays(site, monkeypatch):
+    uses = Uses(monkeypatch)
+    points = sq.table(site, "points")
+    chain = points.classify_ground().plane_points()
+    chain.count()
+    assert uses == []  # the extension collects as fast as a pin is checked
+    monkeypatch.setattr(pinning, "road", lambda con: "lists")
+    chain.count()
+    assert uses == [("cpu", 2, 0)]
+    points.classify_ground().count()
+    points.classify_ground().where("height < 1").plane_points().count()
+    assert len(uses) == 1  # these read a cloud once
+    site.execute("BEGIN")
+    assert chain.count() == 6000
+    site.execute("COMMIT")
+    assert len(uses) == 2

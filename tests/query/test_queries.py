@@ -1,0 +1,313 @@
+"""Queries as values, and the connections, tables and names that they live with."""
+
+import threading
+
+import duckdb
+import pytest
+
+import spatialq as sq
+
+from ..element_tables import put, put_room
+
+CLOUD = "SELECT i AS point_id, i % 50 AS x, i // 50 AS y, 1.0 AS z FROM range(2500) AS t(i)"
+
+
+@pytest.fixture
+def points(con):
+    con.execute(f"CREATE TABLE cloud AS {CLOUD}")
+    return sq.table(con, "cloud")
+
+
+def test_a_query_never_changes(points):
+    before = points.sql(), points.columns
+    high = points.where("x > 10")
+    texts = high.sql()
+    high.where("y > 3").select("x").order("x").limit(3)
+    points.classify_ground().aggregate("count(*)")
+    high.with_columns(z="0").distinct().alias("other").pin()
+    assert (points.sql(), points.columns) == before
+    assert high.sql() == texts
+
+
+def test_kinds_are_known_by_their_columns(site):
+    def kind(name):
+        return type(sq.table(site, name))
+
+    assert kind("points") is sq.Points
+    assert kind("cells") is sq.Grid
+    assert kind("elements") is sq.Elements
+    assert kind("objects") is sq.Objects
+    assert kind("relations") is sq.Query
+    assert type(sq.table(site, "points").select("x", "y", "z")) is sq.Grid
+    assert type(sq.table(site, "points").select("x")) is sq.Query
+    assert type(sq.table(site, "elements").intersects_with()) is sq.Pairs
+    assert type(sq.table(site, "points").build_lod()) is sq.Nodes
+    upper = sq.from_sql(site, 'SELECT point_id AS "Point_ID", x AS X, y AS Y, z AS Z FROM points')
+    assert type(upper) is sq.Points
+    assert upper.classify_ground().count() == 6000
+
+
+FOLDS = {
+    "where": lambda q: q.where("a >= 0", "a < 5 OR a = 7"),
+    "select": lambda q: q.select("a", "a % 3 AS b"),
+    "with_columns": lambda q: q.with_columns(a="a + 1", c="a"),
+    "order": lambda q: q.order("a DESC"),
+    "order_by_expression": lambda q: q.order("(a * 7) % 10", "a"),
+    "limit": lambda q: q.limit(4),
+    "distinct": lambda q: q.distinct(),
+    "aggregate": lambda q: q.aggregate("max(a) AS a", group="a % 4"),
+}
+ONE_BY_ONE = {
+    "where": "SELECT * FROM {} WHERE a >= 0 AND (a < 5 OR a = 7)",
+    "select": "SELECT a, a % 3 AS b FROM {}",
+    "with_columns": "SELECT * REPLACE (a + 1 AS a), a AS c FROM {}",
+    "order": "SELECT * FROM {} ORDER BY a DESC",
+    "order_by_expression": "SELECT * FROM {} ORDER BY (a * 7) % 10, a",
+    "limit": "SELECT * FROM {} LIMIT 4",
+    "distinct": "SELECT DISTINCT * FROM {}",
+    "aggregate": "SELECT a % 4, max(a) AS a FROM {} GROUP BY ALL",
+}
+
+
+@pytest.mark.parametrize("third", FOLDS)
+@pytest.mark.parametrize("second", FOLDS)
+def test_verbs_mean_the_same_folded_and_one_by_one(con, second, third):
+    """Each verb after each two others: as views of views, which nothing folds."""
+    con.execute("CREATE TABLE t AS SELECT i AS a FROM range(20) AS t(i) UNION ALL FROM range(5)")
+    for first in FOLDS:
+        query = sq.table(con, "t")
+        con.execute("CREATE OR REPLACE TEMP TABLE step_0 AS FROM t ORDER BY rowid")
+        for k, verb in enumerate((first, second, third)):
+            query = FOLDS[verb](query)
+            text = ONE_BY_ONE[verb].format(f"step_{k}")
+            if "c" in con.table(f"step_{k}").columns:
+                text = text.replace("(a + 1 AS a), a AS c", "(a + 1 AS a, a AS c)")
+            con.execute(f"CREATE OR REPLACE TEMP TABLE step_{k + 1} AS {text}")
+        expected = con.sql("FROM step_3")
+        assert query.columns[: len(expected.columns)] == expected.columns
+        chosen = (first, second, third)
+        if "limit" in chosen and any(
+            each in ("aggregate", "distinct") for each in chosen[: chosen.index("limit")]
+        ):
+            query.fetchall()  # which rows come first is not defined
+        elif third.startswith("order"):
+            assert [row[0] for row in query.fetchall()] == [row[0] for row in expected.fetchall()]
+        else:
+            assert sorted(map(repr, query.fetchall())) == sorted(map(repr, expected.fetchall()))
+
+
+def test_names_that_need_quotes(con):
+    con.execute('CREATE SCHEMA "my site"')
+    names = ['"a b"', '"select"', "\"Grün '1'\"", '"x""y"', '"my site"."c d"', "main.plain"]
+    for name in names:
+        con.execute(f'CREATE TABLE {name} AS SELECT *, 1 AS "where", 2 AS "Höhe m" FROM ({CLOUD})')
+        found = sq.table(con, name).where('"where" = 1 AND "Höhe m" = 2').with_columns(count="z")
+        assert found.classify_ground().select('"Höhe m"', '"where"', "height").count() == 2500
+    assert sq.table(con, "a b").where('"where" = 1').classify_ground().count() == 2500
+    assert sq.table(con, "plain").alias("order by").classify_ground().count() == 2500
+
+
+def test_columns_that_are_called_like_methods(con):
+    put(con, "elements", global_id=["a"], mesh=[None], where=[1], columns=[2], sql=["x"], type=[3])
+    found = sq.table(con, "elements")
+    assert found.columns == ["global_id", "where", "columns", "sql", "type", "mesh"]
+    assert found.select('"where"', "columns", "sql", "type").fetchall() == [(1, 2, "x", 3)]
+
+
+def test_a_step_hides_no_table(con, files):
+    con.execute("CREATE TABLE tile AS SELECT 1 AS n")
+    found = sq.read_las(con, "tile.laz").classify_ground().where("(SELECT n FROM tile) = 1")
+    assert "WITH tile_2 AS" in found.sql()
+    assert found.count() == 6000
+
+
+def test_views_and_temporary_tables(con):
+    con.execute(f"CREATE TEMP TABLE temporary AS {CLOUD}")
+    con.execute(f"CREATE VIEW seen AS {CLOUD}")
+    con.register("frame", con.sql(CLOUD).to_arrow_table())
+    for name in ("temporary", "seen", "frame"):
+        found = sq.table(con, name).classify_ground().where("height >= 0")
+        assert found.count() == 2500
+        assert "classify_ground: " in found.explain()
+
+
+def test_a_missing_table_is_no_variable_of_python(con):
+    for name in ("con", "statement", "duckdb", "step"):
+        with pytest.raises(sq.QueryError, match=f"table: no table '{name}'"):
+            sq.table(con, name)
+
+
+def test_empty_inputs(con):
+    con.execute(f"CREATE TABLE none AS FROM ({CLOUD}) LIMIT 0")
+    empty = sq.table(con, "none")
+    assert empty.classify_ground().plane_points().fetchall() == []
+    assert empty.detect_planes().to_arrow().num_rows == 0
+    assert "0 rows" in empty._repr_html_()
+    put(con, "elements", global_id=[], mesh=[])
+    assert sq.table(con, "elements").intersects_with().fetchall() == []
+
+
+def test_values_that_are_not_finite(con):
+    con.execute(f"CREATE TABLE odd AS FROM ({CLOUD}) UNION ALL SELECT 9999, 'nan'::DOUBLE, 0, 0")
+    odd = sq.table(con, "odd")
+    with pytest.raises(sq.QueryError, match=r"classify_ground: .*finite"):
+        odd.classify_ground().fetchall()
+    assert odd.where("isfinite(x)").classify_ground().count() == 2500
+    assert odd.within((0, 0, 100, 100)).count() == 2500
+
+
+def test_a_transaction_is_the_users(points):
+    con = points._con
+    con.execute("BEGIN")
+    con.execute("DELETE FROM cloud WHERE x > 10")
+    assert points.count() == 550
+    with pytest.raises(sq.QueryError):
+        points.where("nothing > 1")
+    assert points.classify_ground().count() == 550
+    con.execute("ROLLBACK")
+    assert points.count() == 2500
+
+
+def test_a_pending_result_of_the_user_stays(points):
+    con = points._con
+    con.execute("FROM cloud ORDER BY point_id")
+    first = con.fetchone()
+    with pytest.raises(sq.QueryError, match="connection has an unfinished result"):
+        points.where("x > 1")
+    assert con.fetchone()[0] == first[0] + 1
+
+
+def test_two_connections_and_threads(loaded):
+    found = {}
+
+    def work(number):
+        with sq.connect(str(loaded), read_only=True) as con:
+            rows = sq.table(con, "points").where(f"classification = {number}").classify_ground()
+            found[number] = rows.count()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (2, 6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sum(found.values()) == 6000
+    assert found[2] > found[6] > 0
+
+
+def test_a_database_without_the_extension(files):
+    con = duckdb.connect()
+    sq.install(con)
+    with con:
+        found = sq.read_las(con, "tile.laz").classify_ground().plane_points()
+        assert found.count() == 6000
+        assert con.sql("FROM spatialq_pins()").fetchall() == []
+        assert con.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_joins(con):
+    con.execute("CREATE TABLE a AS FROM (VALUES (1, 'x'), (2, 'y')) AS t(k, name)")
+    con.execute("CREATE TABLE b AS FROM (VALUES (2, 'Y', 5), (3, 'Z', 6)) AS t(k, name, v)")
+    a = sq.table(con, "a")
+    assert a.join("b", "k").fetchall() == [(2, "y", 5, "Y")]
+    assert a.join("b", "k").columns == ["k", "name", "v", "name_right"]
+    assert a.join("b", ["k"], how="left").order("k").fetchall()[0] == (1, "x", None, None)
+    assert a.join("b", "k", how="full").count() == 3
+    assert a.join("b", "k", how="right").order("k").select("k").fetchall() == [(2,), (3,)]
+    assert a.join("b", "k", how="semi").fetchall() == [(2, "y")]
+    assert a.join("b", "k", how="anti").fetchall() == [(1, "x")]
+    found = a.join(sq.table(con, "b").where("v > 5"), "b.k > a.k OR false")
+    assert found.columns == ["k", "name", "v", "k_right", "name_right"]
+    assert found.count() == 2
+    assert found.where("k_right = 3").select("name_right").distinct().fetchall() == [("Z",)]
+    assert a.join(a, "k").count() == 2
+    assert a.union("b").columns == ["k", "name", "v"]
+    assert a.union("b").where("v IS NULL").count() == 2
+
+
+def test_functions_see_the_rows_that_a_join_or_a_condition_left(points):
+    few = points.where("x < 10")
+    ids = few.select("point_id")
+    joined = points.classify_ground().join(ids, "point_id").plane_points()
+    by_hand = points._con.sql(
+        "WITH part AS (FROM cloud SEMI JOIN (FROM cloud WHERE x < 10) USING (point_id)) "
+        "SELECT point_id, plane_id FROM plane_points('part')"
+    )
+    assert sorted(joined.select("point_id", "plane_id").fetchall()) == sorted(by_hand.fetchall())
+
+
+def test_pairs_have_names_and_elements(con):
+    put_room(con)
+    con.execute("ALTER TABLE elements ADD COLUMN name VARCHAR")
+    con.execute("ALTER TABLE elements ADD COLUMN storey VARCHAR")
+    con.execute("UPDATE elements SET name = upper(global_id), storey = 'ground'")
+    con.execute("INSERT INTO elements FROM elements WHERE global_id = 'slab'")  # a GlobalId twice
+    room = sq.table(con, "elements")
+    pairs = room.is_a("IfcWall").intersects_with("elements")
+    named = pairs.with_names()
+    assert named.columns[-6:] == ["a_name", "a_class", "a_storey", "b_name", "b_class", "b_storey"]
+    assert named.count() == pairs.count()
+    rows = named.select("a", "a_name", "b", "b_class").fetchall()
+    assert all(name == key.upper() for key, name, _, _ in rows)
+    assert {row[0] for row in pairs.elements("b").select("global_id").fetchall()} == {
+        row[2] for row in rows
+    }
+    assert type(pairs.elements("a")) is sq.Elements
+    inner = room.intersects_with(exclude_related=True)
+    assert ("pipe", "wall") not in inner.select("a", "b").fetchall()
+    assert room.where("true").intersects_with(exclude_related=True, relations="relations").count()
+
+
+def test_objects(site):
+    objects = sq.table(site, "objects")
+    chosen = "IfcWall, Pset_WallCommon.IsExternal=TRUE"
+    expected = sorted(site.sql(f"SELECT name FROM objects_where('{chosen}')").fetchall())
+    assert len(expected) > 1
+    assert sorted(objects.objects_where(chosen).select("name").fetchall()) == expected
+    part = objects.where("name <> 'x'").objects_where(chosen)
+    assert sorted(part.select("name").fetchall()) == expected
+    files = sq.read_ifc_objects(site, "house.ifc").is_a("IfcWall").objects_where(chosen)
+    assert sorted(files.select("name").fetchall()) == expected
+    elements = sq.table(site, "elements").where("volume > 0")
+    assert elements.elements_where(chosen, objects="objects").count() == len(expected)
+    storeys = sq.read_ifc_objects(site, "house.ifc").storey("upper floor").is_a("IfcWall")
+    assert storeys.objects_where('IfcWall, location="upper floor"').count() == storeys.count() > 0
+
+
+def test_several_files(con, files, tmp_path):
+    for name in ("a.laz", "b.laz"):
+        (tmp_path / name).write_bytes((files / "tile.laz").read_bytes())
+    for name in ("a.ifc", "b.ifc"):
+        (tmp_path / name).write_bytes((files / "house.ifc").read_bytes())
+    clouds = sq.read_las(con, tmp_path / "*.laz")
+    assert clouds.aggregate("count(*)", group="file_name").count() == 2
+    assert clouds.count() == 12000
+    assert clouds.within((650010, 5600010, 650012, 5600012)).classify_ground().count() % 2 == 0
+    houses = sq.read_ifc(con, str(tmp_path / "*.ifc")).is_a("IfcWall")
+    one = sq.read_ifc(con, "house.ifc").is_a("IfcWall")
+    external = "IfcWall, Pset_WallCommon.IsExternal=TRUE"
+    assert houses.elements_where(external).count() == 2 * one.elements_where(external).count() > 0
+
+
+def test_readers_take_names(con, tmp_path):
+    points = sq.read_las(con, "tile.laz", name="scan", columns=["point_id", "x", "y", "z"])
+    assert points.sql() == "FROM scan"
+    assert con.sql("SELECT count(*) FROM scan").fetchall() == [(6000,)]
+    assert sq.read_grid(con, "hill.tif", name="hill").count() == 900
+    house = sq.read_ifc(con, "house.ifc", name="house")
+    assert house.elements_where("IfcWall").sql() == "FROM elements_where('IfcWall', 'house')"
+    assert con.sql("SELECT count(*) > 0 FROM house_relations").fetchall() == [(True,)]
+
+
+def test_bounds_are_those_of_the_reader(con):
+    box = (650010.0, 5600010.0, 650020.0, 5600020.0)
+    tile = sq.read_las(con, "tile.laz")
+    first, second = tile.within(box), tile.where("z > 0").within(box)
+    assert first.count() == second.count() == tile.order("x").limit(6000).within(box).count() > 0
+    assert "bounds := " in second.sql()
+    assert "WHERE z > 0" in second.sql()
+    twice = first.within((650000, 5600000, 650015, 5600015))
+    assert "x BETWEEN 650000 AND 650015" in twice.sql()
+    assert 0 < twice.count() < first.count()
+    grid = sq.read_grid(con, "hill.tif").within((0, 0, 10, 10))
+    assert grid.sql() == "FROM read_grid('hill.tif', bounds := [0, 0, 10, 10])"
+    assert grid.count() == 25
