@@ -14,7 +14,7 @@ from spatialq.query import html, plans
 from spatialq.query.binding import bind, names_taken
 from spatialq.query.pinned import Pins, pinned
 from spatialq.query.sentences import said_by
-from spatialq.query.steps import Step, Table, plain, write
+from spatialq.query.steps import Step, Table, plain, write, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -175,9 +175,8 @@ class Outputs:
             If there is one, or the database cannot be written.
         """
         verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
-        table = ".".join(plain(part) for part in name.split("."))
         with self._running("create") as rows:
-            self._con.execute(f"{verb} {table} AS {rows.sql_query()}")
+            self._con.execute(f"{verb} {written(name)} AS {rows.sql_query()}")
 
     def write(self, path: str | os.PathLike[str]) -> int:
         """Write the rows to a file; its ending tells the format.

@@ -17,7 +17,7 @@ from spatialq.query.functions import Elements, Grid, Objects, Points
 from spatialq.query.models import of_file, of_objects, of_table
 from spatialq.query.relational import Origin, Query, Reader, make
 from spatialq.query.sentences import said_by
-from spatialq.query.steps import Step, Table, plain, sql, write
+from spatialq.query.steps import Step, Table, plain, sql, write, written
 from spatialq.query.values import require_text
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
         If there is no such table; the sentence has a near name.
     """
     require_text("table", "name", name)
-    written = name if '"' in name or "." in name else plain(name)
-    found = of_step(con, Table(written), caller="table")
+    found = of_step(con, Table(written(name)), caller="table")
     model = of_objects(name) if isinstance(found, Objects) else of_table(name)
     return make(
         con, found.step, dict(zip(found.columns, found.types, strict=True)), Origin(model=model)

@@ -15,7 +15,7 @@ from spatialq.query.models import Model
 from spatialq.query.outputs import Outputs
 from spatialq.query.pinned import Pins
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Sql, Step, Table, plain, sql, unquoted, write
+from spatialq.query.steps import Sql, Step, Table, plain, sql, unquoted, write, written
 from spatialq.query.values import require_text, value
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ class Query(Outputs):
 
     def _query_of(self, verb: str, argument: str, given: object) -> "Query":
         if isinstance(given, str):
-            step = Table(given if _is_written(given) else plain(given))
+            step = Table(written(given))
             with said_by(verb):
                 return make(self._con, step, columns_of(self._con, write(step)))
         if not isinstance(given, Query):
@@ -481,8 +481,3 @@ def _closed(text: Sql) -> Sql:
     if len(text.pieces) == 1 and is_open(text.pieces[0]):
         return sql("(", text, ")")
     return text
-
-
-def _is_written(name: str) -> bool:
-    """Whether the name of a table has a schema before it, or quotes, as SQL has them."""
-    return '"' in name or "." in name

@@ -223,6 +223,11 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
+def written(name: str) -> str:
+    """Write the name of a table, which may have quotes or a schema already, as SQL has it."""
+    return name if '"' in name or "." in name else plain(name)
+
+
 @cache
 def plain(name: str) -> str:
     """Write an identifier without quotes where it needs none."""
