@@ -553,6 +553,46 @@ class Points(PointVerbs):
             },
         )
 
+    @checked
+    def point_elements(
+        self,
+        elements: str,
+        max_distance: float,
+        *,
+        unit: float = 1.0,
+        device: Literal["auto", "cpu", "gpu"] = "auto",
+    ) -> Pairs:
+        """Which elements the points of a cloud are near, and how far from each: one row per point
+        and element, 0 metres on the surface and inside of a closed body.
+
+        Parameters
+        ----------
+        elements : str
+            Name of a table or view with global_id and mesh; spatial_elements says which elements
+            are considered.
+        max_distance : float
+            Only elements that are as near. (metres; >= 0)
+        unit : float
+            Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+        device : Literal["auto", "cpu", "gpu"]
+            'auto', 'cpu' or 'gpu'.
+
+        Returns
+        -------
+        Pairs
+            point_id global_id distance: metres.
+        """
+        return self._called(
+            Pairs,
+            "point_elements",
+            {
+                "elements": elements,
+                "max_distance": max_distance,
+                "unit": unit,
+                "device": device,
+            },
+        )
+
 
 class Elements(ElementVerbs):
     """Elements of building models."""

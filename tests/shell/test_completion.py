@@ -26,7 +26,7 @@ def texts(text, names):
         ("FROM point_el", "point_elements"),
         ("SELECT hei", "height"),
         ("SELEC", "SELECT"),
-        ("SELECT count(*) FROM points WH", "WHERE"),
+        ("SELECT count(*) FROM points WHER", "WHERE"),
         ("FROM classify_gr", "classify_ground"),
         ("FROM classify_ground('poi", "points"),
         ("SELECT is_a(ifc_class, 'ifcwa", "IfcWall"),

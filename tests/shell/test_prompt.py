@@ -50,9 +50,7 @@ def test_ctrl_c_drops_what_was_typed(typed, capsys):
 
 
 def test_tab_completes(typed, capsys):
-    typed(
-        f"SELECT 6 * 7 AS answer INTO\x15CREATE TABLE observations (a INT);\rFROM observ\t;\r{CTRL_D}"
-    )
+    typed(f"CREATE TABLE observations (a INT);\rFROM observ\t;\r{CTRL_D}")
     assert "(no rows)" in capsys.readouterr().out
 
 
@@ -73,10 +71,10 @@ def test_ctrl_c_stops_what_runs_and_keeps_the_shell(typed, capsys):
     before = signal.getsignal(signal.SIGINT)
     threading.Thread(target=interrupt).start()
     started = time.monotonic()
-    typed(f"SELECT count(*) FROM range(10_000_000) a, range(10_000_000) b WHERE a.range % 7 > b.range;\r"
-          f"SELECT 41 + 1 AS answer;\r{CTRL_D}")  # fmt: skip
+    endless = "SELECT count(*) FROM range(1_000_000_000_000) AS r(i) WHERE i % 7 = 8;"
+    typed(f"{endless}\rSELECT 41 + 1 AS answer;\r{CTRL_D}")
     captured = capsys.readouterr()
-    assert "interrupted" in captured.err
+    assert captured.err == "interrupted\n"
     assert "42" in captured.out
     assert time.monotonic() - started < 60
     assert signal.getsignal(signal.SIGINT) == before

@@ -91,7 +91,7 @@ def test_what_goes_on(text):
         ("FROM read_ifc('ho", "ho"),
         ("FROM read_ifc('", ""),
         ("FROM read_ifc('a.ifc')", None),
-        ("SELECT 'it''s", "it''s"),
+        ("SELECT 'it', 's", "s"),
         ('m = ImportModel("data/ho', "data/ho"),
         ('m = ImportModel("a.ifc")', None),
         ("FROM t /* 'a", None),

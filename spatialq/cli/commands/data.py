@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from spatialq.cli.databases import MEMORY, Create, Database, open_database
+from spatialq.cli.interruption import interruptible
 from spatialq.cli.options import MAX_ROWS, IfcGeometry, Json, Limit, Output
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show
@@ -77,4 +78,5 @@ def sql(
         show = partial(show_statement, con, limit=limit, as_json=as_json)
     else:
         show = partial(write_statement, con, output=output, as_json=as_json)
-    statements.run(con, "sql", query, show)
+    with interruptible(con):
+        statements.run(con, "sql", query, show)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from spatialq.cli.errors import sentence
+from spatialq.cli.interruption import interruptible
 from spatialq.cli.rendering import note
 from spatialq.cli.results import show_rows, show_statement
 from spatialq.cli.shell.completion import COMMANDS, Names
@@ -28,10 +29,11 @@ QL4BIM scripts assign variables:    m = ImportModel("house.ifc")
 and variables are views in SQL:     SELECT name FROM w;
 Ctrl-C drops what was typed or stops what runs; Tab completes names and files.
 """
-TABLES = """
+TEMPORARY = "temporary view"
+TABLES = f"""
 SELECT schema_name AS schema, table_name AS name, 'table' AS kind
 FROM duckdb_tables() WHERE NOT internal
-UNION ALL SELECT schema_name, view_name, if(temporary, 'temporary view', 'view')
+UNION ALL SELECT schema_name, view_name, if(temporary, '{TEMPORARY}', 'view')
 FROM duckdb_views() WHERE NOT internal
 ORDER BY ALL
 """
@@ -83,21 +85,24 @@ class Session:
 
         self._names = None
         try:
-            match language(text):
-                case "nothing":
-                    pass
-                case "command":
-                    return self._run_command(*text.split())
-                case "script":
-                    self._run_script(text)
-                case "sql":
-                    self._run_sql(text)
-        except (KeyboardInterrupt, duckdb.InterruptException):
+            with interruptible(self._con):
+                return self._run(text)
+        except KeyboardInterrupt:
             self._fail("interrupted")
         except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
             self._fail(f"error: {sentence(error)}")
         except Exception:  # an error in spatialq itself ends nothing either
             self._fail(traceback.format_exc())
+        return True
+
+    def _run(self, text: str) -> bool:
+        match language(text):
+            case "command":
+                return self._run_command(*text.split())
+            case "script":
+                self._run_script(text)
+            case "sql":
+                self._run_sql(text)
         return True
 
     def _fail(self, text: str) -> None:
@@ -124,7 +129,6 @@ class Session:
             typed if known is None else f"{known.text.text}\n{typed}", name=NAME
         )
         self._make_views(program)
-        self._program = program
         exports = program.exports[0 if known is None else len(known.exports) :]
         for export in exports:
             rows = write_table(self._con, write(export.objects.step), Path(export.path))
@@ -134,6 +138,7 @@ class Session:
             if program.variable().kind == "set":
                 rows_of = rows_of.select(*BRIEF)
             show_rows(rows_of, limit=self._limit, as_json=False)
+        self._program = program  # what failed is not kept
 
     def _make_views(self, program: "Program") -> None:
         """Make the variables of a program known to SQL."""
@@ -150,8 +155,8 @@ class Session:
             self._con.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {query}")
 
     def _is_table(self, name: str) -> bool:
-        found = self._con.execute(f"SELECT 1 FROM ({TABLES}) WHERE lower(name) = lower(?)", [name])
-        return bool(found.fetchall())
+        query = f"SELECT kind FROM ({TABLES}) WHERE lower(name) = lower(?)"
+        return any(kind != TEMPORARY for (kind,) in self._con.execute(query, [name]).fetchall())
 
     def _run_command(self, command: str, *arguments: str) -> bool:
         match command, arguments:
