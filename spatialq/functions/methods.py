@@ -97,7 +97,8 @@ def _signature(arguments: Iterable[Argument]) -> Iterator[str]:
 def _result(macro: Macro) -> str:
     """Name the kind of rows that a macro gives; Self where it adds columns to the points."""
     if macro.name not in catalogue():
-        return "Pairs"  # the others are compositions of functions of elements
+        # the others are compositions: of two sets of elements, or of points and elements
+        return "Pairs" if macro.arguments[0].rows == "Elements" else "Query"
     columns = catalogue()[macro.name].output.columns
     if "point_id" in columns and "x" not in columns:
         return "Self"

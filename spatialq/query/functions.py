@@ -556,20 +556,20 @@ class Points(PointVerbs):
     @checked
     def point_elements(
         self,
-        elements: str,
+        elements: Elements | str,
         max_distance: float,
         *,
         unit: float = 1.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
-    ) -> Pairs:
+    ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
         and element, 0 metres on the surface and inside of a closed body.
 
         Parameters
         ----------
-        elements : str
-            Name of a table or view with global_id and mesh; spatial_elements says which elements
-            are considered.
+        elements : Elements | str
+            A query, or the name of a table or view with global_id and mesh; spatial_elements says
+            which elements are considered.
         max_distance : float
             Only elements that are as near. (metres; >= 0)
         unit : float
@@ -579,11 +579,11 @@ class Points(PointVerbs):
 
         Returns
         -------
-        Pairs
+        Query
             point_id global_id distance: metres.
         """
         return self._called(
-            Pairs,
+            Query,
             "point_elements",
             {
                 "elements": elements,
@@ -591,6 +591,7 @@ class Points(PointVerbs):
                 "unit": unit,
                 "device": device,
             },
+            tables={"elements": Elements},
         )
 
 

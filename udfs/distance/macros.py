@@ -149,6 +149,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
                 "elements",
                 "Name of a table or view with global_id and mesh; spatial_elements says which "
                 "elements are considered.",
+                rows="Elements",
             ),
             Argument(
                 "max_distance", "Only elements that are as near. (metres; >= 0)", kind="number"
