@@ -1,4 +1,4 @@
-"""The command line: `spatialq info | load | sql | shell | ground | planes | lod | clash | ...`."""
+"""The command line: `spatialq info | load | sql | run | shell | ground | planes | ...`."""
 
 import os
 import signal
@@ -18,6 +18,7 @@ from spatialq.cli.commands.features import features
 from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
+from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
@@ -61,7 +62,7 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, shell, ground, planes, clash, features, lod, demo, devices, calibrate,
+    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, devices, calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -162,7 +162,11 @@ def _unit(rows: Rows) -> Sql:
     models = rows.variable.beside("models")
     file_name = rows.outer("file_name")
     return sql(
-        "(SELECT u.length_unit_metres FROM ", models, " AS u WHERE u.file_name = ", file_name, ")"
+        "(SELECT unit.length_unit_metres FROM ",
+        models,
+        " AS unit WHERE unit.file_name = ",
+        file_name,
+        ")",
     )
 
 
@@ -171,28 +175,30 @@ def property_of(
 ) -> Value:
     """Write the value of a property, of any set if none is given."""
     use.require_property(rows.variable, pset, prop)
-    named = [] if pset is None else [f"p.pset = {literal(str(pset))}"]
-    where = " AND ".join([*named, f"p.property = {literal(str(prop))}"])
+    named = [] if pset is None else [f"prop.pset = {literal(str(pset))}"]
+    where = " AND ".join([*named, f"prop.property = {literal(str(prop))}"])
     properties = rows.variable.beside("properties")
 
     def within(condition: Sql | None) -> Sql:
         more = sql() if condition is None else sql(" AND ", condition)
-        inner = sql("(SELECT p.global_id FROM ", properties, f" AS p WHERE {where}", more, ")")
+        inner = sql(
+            "(SELECT prop.global_id FROM ", properties, f" AS prop WHERE {where}", more, ")"
+        )
         return sql(rows.column("global_id"), " IN ", inner)
 
     def scalar(column: str) -> Sql:
-        same = sql("p.global_id = ", rows.outer("global_id"))
+        same = sql("prop.global_id = ", rows.outer("global_id"))
         return sql(
-            f"(SELECT any_value(p.{column}) FROM ",
+            f"(SELECT any_value(prop.{column}) FROM ",
             properties,
-            " AS p WHERE ",
+            " AS prop WHERE ",
             same,
             f" AND {where})",
         )
 
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
-    text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
+    text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
     return Value(text, number, text, number_si, number_si, within=within)
 
 
@@ -225,7 +231,7 @@ class Inverse:
         """Write the conditions on the rows of relations."""
         found = [sql(each) for each in self.where]
         for schema, otherwise in self.only.items():
-            of_schema = sql(f"r.{self.own} IN (SELECT global_id FROM ", domain.step,
+            of_schema = sql(f"rel.{self.own} IN (SELECT global_id FROM ", domain.step,
                             f" WHERE ifc_schema = {literal(schema)})")  # fmt: skip
             found.append(sql(f"({otherwise} OR ", of_schema, ")"))
         return found
@@ -234,8 +240,8 @@ class Inverse:
     def target(self) -> str:
         """What stands for the others: their GlobalId, or what they are called."""
         if self.is_named:
-            return f"coalesce(r.{self.other}_name, r.{self.other}_class)"
-        return f"r.{self.other}"
+            return f"coalesce(rel.{self.other}_name, rel.{self.other}_class)"
+        return f"rel.{self.other}"
 
 
 Rule = tuple[str, str, str | None]
@@ -254,11 +260,11 @@ def inverse(attribute: str) -> Inverse | None:
     own = rules[0][1]
     ends = {(kind, child, parent) for (kind, child, parent), _ in rules}
     kinds = sorted({kind for kind, _, _ in ends})
-    where = [f"r.relation_class {_among(kinds)}"]
+    where = [f"rel.relation_class {_among(kinds)}"]
     others = {rule[:3] for rule in RULES if rule[0] in kinds} - ends
     for k, end in ((1, "child"), (2, "parent")):
         if others and not {each[k] for each in others} <= {each[k] for each in ends}:
-            where.append(f"r.{end}_attribute {_among(sorted({str(each[k]) for each in ends}))}")
+            where.append(f"rel.{end}_attribute {_among(sorted({str(each[k]) for each in ends}))}")
     # classes that lead on in one schema, and not in another one that has them as well
     only = {}
     for name, found in wanted.items():
@@ -272,7 +278,7 @@ def inverse(attribute: str) -> Inverse | None:
         }
         if extra:
             left = [kind for kind in kinds if kind not in extra]
-            only[name] = f"r.relation_class {_among(left)}" if left else "false"
+            only[name] = f"rel.relation_class {_among(left)}" if left else "false"
     is_named = all(kind.startswith(NAMED) for kind in kinds)
     return Inverse(own, "parent" if own == "child" else "child", tuple(where), only, is_named)
 
@@ -306,13 +312,13 @@ def _among(names: list[str]) -> str:
 def _count(use: Caller, rows: Rows, attribute: Token) -> Sql:
     """Write how many objects an inverse attribute leads to."""
     way = inverse_of(use, attribute)
-    same = sql(f"r.{way.own} = ", rows.outer("global_id"))
+    same = sql(f"rel.{way.own} = ", rows.outer("global_id"))
     conditions = [same, *way.condition(rows.variable), sql(f"{way.target} IS NOT NULL")]
     where = sql(conditions[0])
     for each in conditions[1:]:
         where = sql(where, " AND ", each)
     return sql(
-        "(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS r WHERE ", where, ")"
+        "(SELECT count(*) FROM ", rows.variable.beside("relations"), " AS rel WHERE ", where, ")"
     )
 
 

@@ -11,7 +11,7 @@ from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.operators import BY_NAME, MODEL, OPERATORS
 from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
 from spatialq.ql4bim.text import Place, Text
-from spatialq.ql4bim.use import Use
+from spatialq.ql4bim.use import Use, step_name
 from spatialq.ql4bim.variables import Column, Model, Variable
 from spatialq.query.steps import Step, plain, sql
 
@@ -168,7 +168,8 @@ class Compiler:
                 raise self.error(place or target.name, reason)
             if not isinstance(found.step, Step) or place is not None:
                 return found
-            return Variable(found.kind, found.step.changed(name=name), models=found.models)
+            step = found.step.changed(name=step_name(name))
+            return Variable(found.kind, step, models=found.models)
         if target.columns is None:
             shown = "|".join(each.name for each in found.columns)
             reason = f"{call.operator}: gives a relation; write {name}[{shown}] ="
@@ -189,7 +190,8 @@ class Compiler:
             return found
         pairs = zip(found.columns, columns, strict=True)
         chosen = ", ".join(f"{plain(old.name)} AS {plain(new.name)}" for old, new in pairs)
-        return Variable("relation", Step(name, sql(found.step), sql(chosen)), columns)
+        step = Step(step_name(name), sql(found.step), sql(chosen))
+        return Variable("relation", step, columns)
 
     def whole(self, models: tuple[Model, ...]) -> Variable:
         """Give all objects of some models."""

@@ -77,6 +77,8 @@ class Conditions:
         if isinstance(part.left, Call) or part.left.column is None:
             return self._of_objects(self.subject, part.left.token, condition)
         column = self.use.column(self.subject, part.left.column)
+        domain = self.use.domain(column, part.left.column)
+        self._of_objects(domain, part.left.column, condition)
         return self._where(column, part.left.column, condition)
 
     def compares(self, part: Comparison) -> Sql:
@@ -94,7 +96,8 @@ class Conditions:
 
     def _of_objects(self, rows: Variable, token: Token, condition: Sql) -> Sql:
         if rows.kind != "set":
-            raise self.use.error(token, f"a {rows.kind} has no class; write [column] is IfcWall")
+            kind = rows.kind if rows.kind.endswith("s") else f"{rows.kind}s"
+            raise self.use.error(token, f"{kind} have no class; objects and columns of them have")
         return condition
 
     def _where(self, column: Column, token: Token, condition: Sql) -> Sql:
@@ -326,5 +329,5 @@ def _regex_problem(text: str) -> str:
     try:
         pc.match_substring_regex(pa.array([""]), text)
     except pa.ArrowInvalid as error:
-        return str(error).rpartition(": ")[2]
+        return str(error).partition(": ")[2]
     return ""

@@ -14,9 +14,9 @@ from spatialq.ql4bim.attributes import Rows, Value, inverse_of, property_of, val
 from spatialq.ql4bim.conditions import compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
-from spatialq.ql4bim.use import Operator, Picked, Use
+from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
 from spatialq.ql4bim.variables import Column, Model, Variable, all_models
-from spatialq.query.steps import Sql, Step, Table, plain, sql
+from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
 CLOUD = re.compile(r"\.(las|laz)$|[*?\[/\\]", re.IGNORECASE)
@@ -84,21 +84,21 @@ def property_filter(use: Use) -> Variable:
 def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
     """Make the relation of objects and the values of a property."""
     names = use.columns(["object", "value"])
-    where = [sql(f"p.property = {literal(str(prop))}")]
+    where = [sql(f"prop.property = {literal(str(prop))}")]
     if pset:
-        where.insert(0, sql(f"p.pset = {literal(str(pset))}"))
+        where.insert(0, sql(f"prop.pset = {literal(str(pset))}"))
     if len(use.operands) == 3:
         constant = use.operand(2)
         if not isinstance(constant, Constant):
             raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
-        text, number, number_si = (sql(f"p.{each}") for each in ("value", "number", "number_si"))
+        text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
         form = Value(text, number, text, number_si, number_si)
         where.append(compare(use, form, "=", constant, use.tokens[1]))
-    source = sql(objects.beside("properties"), " AS p SEMI JOIN ", objects.step,
-                 " ON p.global_id = ", objects.step, ".global_id")  # fmt: skip
+    source = sql(objects.beside("properties"), " AS prop SEMI JOIN ", objects.step,
+                 " ON prop.global_id = ", objects.step, ".global_id")  # fmt: skip
     columns = [
-        ("p.global_id", Column(names[0], objects)),
-        ("p.value", Column(names[1], is_text=True)),
+        ("prop.global_id", Column(names[0], objects)),
+        ("prop.value", Column(names[1], is_text=True)),
     ]
     return use.relation(columns, source, where=tuple(where))
 
@@ -182,14 +182,14 @@ def deassociater(use: Use) -> Variable:
     if column is None:
         names = use.columns(["object", str(attribute)])
         columns = [
-            (f"r.{way.own}", Column(names[0], objects)),
+            (f"rel.{way.own}", Column(names[0], objects)),
             (way.target, Column(names[1], others.domain, others.is_text)),
         ]
-        source = sql(relations, " AS r SEMI JOIN ", objects.step, f" ON r.{way.own} = ",
+        source = sql(relations, " AS rel SEMI JOIN ", objects.step, f" ON rel.{way.own} = ",
                      objects.step, ".global_id")  # fmt: skip
     else:
         columns = _further(use, relation, [(way.target, str(attribute), others)])
-        source = sql(relation.step, " JOIN ", relations, f" AS r ON r.{way.own} = ",
+        source = sql(relation.step, " JOIN ", relations, f" AS rel ON rel.{way.own} = ",
                      relation.step, f".{plain(column.name)}")  # fmt: skip
     where = (*way.condition(objects), sql(f"{way.target} IS NOT NULL"))
     return use.relation(columns, source, where=where)
@@ -229,24 +229,24 @@ def dereferencer(use: Use) -> Variable:
     objects = relation if column is None else use.domain(column, use.tokens[0])
     if objects.kind != "set":
         raise use.error(use.tokens[0], "only objects have attributes to follow")
-    value = value_of(use, Rows(objects, "o"), path, is_scalar=True)
+    value = value_of(use, Rows(objects, "obj"), path, is_scalar=True)
     if value.text is None:
         raise use.error(path[-1], f"{path[-1]} leads to nothing")
     json = "'$." + ".".join(path) + "'"
-    listed = f"json_extract_string(o.attributes, '$.{'.'.join(path)}[*]')"
+    listed = f"json_extract_string(obj.attributes, '$.{'.'.join(path)}[*]')"
     is_json = any("attributes" in piece for piece in value.text.pieces if isinstance(piece, str))
     values = value.text if not is_json else sql(
-        f"unnest(CASE json_type(o.attributes, {json}) WHEN 'ARRAY' THEN {listed} ELSE [",
+        f"unnest(CASE json_type(obj.attributes, {json}) WHEN 'ARRAY' THEN {listed} ELSE [",
         value.text, "] END)",
     )  # fmt: skip
     others = Column("", use.compiler.whole(objects.models), is_text=True)
     where = (sql(value.text, " IS NOT NULL"),)
     if column is None:
         names = use.columns(["object", str(path[-1])])
-        own = (sql("o.global_id"), Column(names[0], objects))
+        own = (sql("obj.global_id"), Column(names[0], objects))
         columns = [own, (values, Column(names[1], others.domain, is_text=True))]
-        return use.relation(columns, sql(objects.step, " AS o"), where=where)
-    source = sql(relation.step, " JOIN ", objects.step, " AS o ON o.global_id = ",
+        return use.relation(columns, sql(objects.step, " AS obj"), where=where)
+    source = sql(relation.step, " JOIN ", objects.step, " AS obj ON obj.global_id = ",
                  relation.step, f".{plain(column.name)}")  # fmt: skip
     further = _further(use, relation, [(values, str(path[-1]), others)])
     return use.relation(further, source, where=where)
@@ -285,19 +285,21 @@ def time_resolver(use: Use) -> Variable:
     objects = relation if column is None else use.domain(column, use.tokens[0])
     whole = use.compiler.whole(objects.models)
     relations = objects.beside("relations")
+    key = column.name if column else "global_id"
     source = sql(
-        relation.step, " JOIN ", *_around(TASKS, "{relations}", relations), " AS r ON r.element = ",
-        relation.step, f".{plain(column.name if column else 'global_id')}",
-        " JOIN ", whole.step, " AS t ON t.global_id = r.task",
-        " LEFT JOIN (FROM ", relations, " WHERE kind = 'timed_by') AS b ON b.child = t.global_id",
-        " LEFT JOIN ", whole.step, " AS control ON control.global_id = b.parent",
+        relation.step, " JOIN ", *_around(TASKS, "{relations}", relations),
+        " AS rel ON rel.element = ", relation.step, f".{plain(key)}",
+        " JOIN ", whole.step, " AS obj ON obj.global_id = rel.task",
+        " LEFT JOIN (FROM ", relations, " WHERE kind = 'timed_by') AS timing",
+        " ON timing.child = obj.global_id",
+        " LEFT JOIN ", whole.step, " AS control ON control.global_id = timing.parent",
     )  # fmt: skip
     times = [
-        (f"coalesce(t.attributes ->> '$.TaskTime.{each}', control.attributes ->> '$.{each}')",
+        (f"coalesce(obj.attributes ->> '$.TaskTime.{each}', control.attributes ->> '$.{each}')",
          each, Column("", is_text=True))
         for each in TIMES
     ]  # fmt: skip
-    more = [("t.global_id", "task", Column("", whole)), *times]
+    more = [("obj.global_id", "task", Column("", whole)), *times]
     if column is not None:
         columns = _further(use, relation, more, at_least=2)
     else:
@@ -332,6 +334,9 @@ def combined(use: Use, *, word: str) -> Variable:
         union = sql("(FROM ", one.step, f" {word} FROM ", other.step, ")")
         assert isinstance(relation.step, Step)
         return Variable("relation", relation.step.changed(source=union), relation.columns)
+    if one.step is other.step:
+        where = (sql("false"),) if word == "EXCEPT" else ()
+        return use.rows("set", Step(use.name, sql(one.step), where=where), one.models)
     if word == "UNION":
         parts = (one.step, " UNION ALL BY NAME FROM ", other.step, " ANTI JOIN ", one.step)
         source = sql("(FROM ", *parts, " USING (global_id))")
@@ -379,6 +384,10 @@ def spatial(
     length = [literal(use.metres(count))] if takes_length else []
     second: Any = b or ("NULL" if is_symmetric and has_null else a)
     arguments = [a, second, *length, *([fixed] if fixed else [])]
+    if "exclude_related" in use.keywords:
+        models = Variable("set", a.step, models=all_models([a, b or a]))
+        relations = Quoted(Step("relations", models.beside("relations")))
+        arguments.append(sql("relations := ", relations))
     source = use.call_macro(use.operator.macro[1], *arguments)
     natural = ["a", "b", measure] if measure else ["a", "b"]
     names = use.columns(natural, at_least=2)
@@ -449,7 +458,8 @@ def closer_than(use: Use) -> Variable:
         return spatial(use, is_symmetric=True, measure="distance", takes_length=True)
     use.no_more_than(3)
     cloud, elements = use.of_kind(0, "cloud"), use.of_kind(1, "set")
-    source = use.call_macro("point_elements", cloud, elements, literal(use.metres(2)))
+    length, keywords = literal(use.metres(2)), named_arguments("distance", "point_elements")
+    source = use.call_macro("point_elements", cloud, elements, length, keywords=keywords)
     names = use.columns(["point", "element", "distance"], at_least=2)
     columns = [
         ("point_id", Column(names[0], cloud)),
@@ -481,7 +491,7 @@ def _of_direction(direction: str, macro: str, *, strict: bool) -> Operator:
     return Operator(
         name,
         (f"{direction[0]}{'S' if strict else 'R'}",),
-        partial(spatial, is_symmetric=False, fixed=f"strict := {literal(strict)}"),
+        partial(spatial, is_symmetric=False, fixed="strict := true" if strict else ""),
         "one or two sets or columns of relations",
         "relation [a|b]",
         f"The pairs of which {'all' if strict else 'some'} of b lies {where} a.",

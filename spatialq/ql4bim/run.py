@@ -28,21 +28,30 @@ class Script(Mapping[str, Query]):
     ----------
     con : duckdb.DuckDBPyConnection
     program : Program
+    queries : dict from str to Query
+        Those of some variables, which are made already.
     exported : list of Path
         The files that ExportModel wrote, in the order of the script.
     """
 
     def __init__(
-        self, con: "duckdb.DuckDBPyConnection", program: Program, exported: list[Path]
+        self,
+        con: "duckdb.DuckDBPyConnection",
+        program: Program,
+        queries: dict[str, Query],
+        exported: list[Path],
     ) -> None:
         self._con = con
+        self._queries = queries
         self.program = program
         self.exported = exported
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.program.variables:
             raise KeyError(name)
-        return of_step(self._con, self.program.step(name), caller=name)
+        if name not in self._queries:
+            self._queries[name] = of_step(self._con, self.program.step(name), caller=name)
+        return self._queries[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.program.variables)
@@ -109,8 +118,8 @@ def run_script(
     text, name = read_script(script)
     program = compile_script(text, name=name, models=models)
     require_properties(con, program)
-    require_bound(con, program)
-    return Script(con, program, write_exports(con, program))
+    queries = require_bound(con, program)
+    return Script(con, program, queries, write_exports(con, program))
 
 
 def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
@@ -174,27 +183,26 @@ def names_of_properties(each: Requirement) -> Step:
     return Step("names", sql("(FROM ", *source, ")"), sql("pset, property"), is_distinct=True)
 
 
-def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
-    """Make sure that DuckDB understands all that the script asks for.
+def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[str, Query]:
+    """Make the queries that no other one needs: DuckDB understands all that the script asks for.
 
     Raises
     ------
     ScriptError
         If it does not, as there is no such table or column.
     """
-    steps = {name: program.step(name) for name in program.variables}
+    steps = {name: variable.step for name, variable in program.variables.items()}
     used: set[Step | Table] = set()
-    for variable in program.variables.values():
-        if isinstance(variable.step, Step):
-            used.update(set(in_order(variable.step)) - {variable.step})
-    last = [name for name in steps if program.variables[name].step not in used]
+    for step in steps.values():
+        if isinstance(step, Step) and step not in used:
+            used.update(set(in_order(step)) - {step})
+    last = [name for name, step in steps.items() if step not in used]
     try:
-        for name in last:
-            of_step(con, steps[name], caller=name)
+        return {name: of_step(con, program.step(name), caller=name) for name in last}
     except QueryError:
-        for name, step in steps.items():
+        for name in steps:
             try:
-                of_step(con, step, caller=name)
+                of_step(con, program.step(name), caller=name)
             except QueryError as error:
                 raise _placed(program, name, error) from None
         raise

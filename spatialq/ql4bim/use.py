@@ -39,6 +39,18 @@ class Picked:
     token: Token
 
 
+ALIASES = (
+    "rel", "prop", "unit", "obj", "one", "other", "timing", "control",
+    "whole", "related", "part_of", "below", "pairs",
+)  # fmt: skip
+"""What tables are called within a step, and parts of the macros that look for it by its name."""
+
+
+def step_name(name: str) -> str:
+    """Say what the step of a variable should be called, so that nothing within hides it."""
+    return f"{name}_" if name in ALIASES else str(name)
+
+
 Operand = Variable | Picked | Constant
 
 
@@ -86,11 +98,12 @@ class Operator:
 
     def keywords(self) -> tuple[Argument, ...]:
         """List its keyword arguments: those that its macro has by name."""
-        return _named_arguments(*self.macro, self.without) if self.macro else ()
+        return named_arguments(*self.macro, self.without) if self.macro else ()
 
 
 @cache
-def _named_arguments(folder: str, macro: str, without: tuple[str, ...]) -> tuple[Argument, ...]:
+def named_arguments(folder: str, macro: str, without: tuple[str, ...] = ()) -> tuple[Argument, ...]:
+    """List the arguments of a macro that have a default, as keywords of an operator."""
     from spatialq.functions.generator import macros_of
 
     (found,) = (each for each in macros_of(folder) if each.name == macro)
@@ -160,7 +173,7 @@ class Use:
         """What its step should be called."""
         if self.target is None:
             return self.operator.step_name
-        return str(self.target.name)
+        return step_name(self.target.name)
 
     # arguments
 
@@ -295,7 +308,7 @@ class Use:
         domain = self.domain(column, picked.token)
         key = sql(domain.step, f".{domain.key} = ", relation.step, f".{plain(column.name)}")
         source = sql(domain.step, " SEMI JOIN ", relation.step, " ON ", key)
-        return Variable(domain.kind, Step(column.name, source), models=domain.models)
+        return Variable(domain.kind, Step(step_name(column.name), source), models=domain.models)
 
     def text(self, k: int) -> str:
         """Give an argument that must be a text."""
@@ -358,9 +371,11 @@ class Use:
 
     # keywords
 
-    def options(self) -> list[Sql]:
-        """Write the keyword arguments as named arguments of the operator's macro."""
-        known = {each.name: each for each in self.operator.keywords()}
+    def options(self, keywords: tuple[Argument, ...] | None) -> list[Sql]:
+        """Write the keyword arguments as named arguments of a macro, by default the operator's."""
+        if keywords is None:
+            keywords = self.operator.keywords()
+        known = {each.name: each for each in keywords}
         written = []
         for name, (token, value) in self.keywords.items():
             argument = known.get({"tol": "tolerance"}.get(name, name))
@@ -390,7 +405,10 @@ class Use:
     # results
 
     def call_macro(
-        self, macro: str, *arguments: Sql | Variable | str, without: Sequence[str] = ()
+        self,
+        macro: str,
+        *arguments: Sql | Variable | str,
+        keywords: tuple[Argument, ...] | None = None,
     ) -> Sql:
         """Write a call of a table macro: variables stand for the names of their steps."""
         written: list[Sql] = []
@@ -401,7 +419,7 @@ class Use:
             else:
                 written.append(sql(each))
         parts: list[Any] = [f"{macro}("]
-        for k, part in enumerate([*written, *self.options()]):
+        for k, part in enumerate([*written, *self.options(keywords)]):
             parts += [", ", part] if k else [part]
         return sql(*parts, ")")
 
@@ -442,7 +460,7 @@ class Use:
         for k, (expression, column) in enumerate(columns):
             name = plain(column.name)
             text = sql(expression)
-            is_its_name = text.pieces[-1] in (name, f".{name}", f"r.{name}")
+            is_its_name = str(text.pieces[-1]).rpartition(".")[2] in (name, column.name)
             renamed = text if is_its_name else sql(text, f" AS {name}")
             chosen += [", ", renamed] if k else [renamed]
         step = Step(self.name, source, sql(*chosen), **clauses)

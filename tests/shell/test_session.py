@@ -2,6 +2,7 @@
 
 import io
 
+import ifcopenshell
 import pytest
 
 import spatialq
@@ -74,7 +75,7 @@ def test_what_failed_is_forgotten(session, world, capsys):
     session.run(f'm = ImportModel("{world.ifc.name}")')
     session.run("w = TypeFilter(m is IfcWal)")
     error = capsys.readouterr().err
-    assert "shell:2:21: TypeFilter: no class 'IfcWal'" in error.replace("2:20", "2:21")
+    assert "shell:2:21: TypeFilter: no class 'IfcWal'" in error
     assert "^^^^^^" in error
     session.run('n = ImportModel("nowhere.ifc")')
     assert "nowhere.ifc" in capsys.readouterr().err
@@ -94,7 +95,8 @@ def test_models_are_written_once(session, world, tmp_path, capsys):
     target = tmp_path / "doors.ifc"
     session.run(f'm = ImportModel("{world.ifc.name}")\nd = TypeFilter(m is IfcDoor)')
     session.run(f'done = ExportModel(d, "{target}")')
-    assert f"{target}: 6 objects" in capsys.readouterr().err
+    assert f"written: {target}" in capsys.readouterr().err
+    assert len(ifcopenshell.open(target).by_type("IfcDoor")) == 6
     target.unlink()
     session.run("w = TypeFilter(m is IfcWall)")
     assert not target.exists()

@@ -3,7 +3,6 @@
 import traceback
 from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -39,8 +38,6 @@ ORDER BY ALL
 """
 NAME = "shell"
 """What errors are of."""
-BRIEF = ("global_id", "ifc_class", "name", "storey")
-"""The columns that are shown of a set of objects."""
 
 
 class Session:
@@ -119,25 +116,18 @@ class Session:
 
     def _run_script(self, text: str) -> None:
         """Compile a script together with those before it, and show its result."""
-        from spatialq.database.table_files import write_table
+        from spatialq.cli.scripts import run_program, show_variable
         from spatialq.ql4bim.program import compile_script
-        from spatialq.query.steps import write
 
-        known = self._program
-        typed = text.strip().removesuffix(";")
-        program = compile_script(
-            typed if known is None else f"{known.text.text}\n{typed}", name=NAME
-        )
+        known, typed = self._program, text.strip().removesuffix(";")
+        script = typed if known is None else f"{known.text.text}\n{typed}"
+        program = compile_script(script, name=NAME)
+        written = run_program(self._con, program, known)
         self._make_views(program)
-        exports = program.exports[0 if known is None else len(known.exports) :]
-        for export in exports:
-            rows = write_table(self._con, write(export.objects.step), Path(export.path))
-            note(f"{export.path}: {rows} objects")
-        if program.result is not None and not exports:
-            rows_of = self._con.sql(program.sql())
-            if program.variable().kind == "set":
-                rows_of = rows_of.select(*BRIEF)
-            show_rows(rows_of, limit=self._limit, as_json=False)
+        for path in written:
+            note(f"written: {path}")
+        if not written:
+            show_variable(self._con, program, limit=self._limit, as_json=False)
         self._program = program  # what failed is not kept
 
     def _make_views(self, program: "Program") -> None:

@@ -1,0 +1,7 @@
+WITH model AS (
+    FROM read_ifc_objects('house.ifc')
+),
+walls AS (
+    FROM model WHERE is_a(ifc_class, 'IfcWall')
+)
+FROM walls WHERE name = 'wall bath'

@@ -1,0 +1,11 @@
+WITH model AS (
+    FROM read_ifc_objects('house.ifc')
+),
+content AS (
+    SELECT rel.child AS elem, rel.parent AS storey
+    FROM read_ifc_relations('house.ifc') AS rel SEMI JOIN model ON rel.child = model.global_id
+    WHERE rel.relation_class = 'IfcRelContainedInSpatialStructure' AND rel.parent IS NOT NULL
+)
+FROM content
+WHERE EXISTS (SELECT 1 FROM model AS one, model AS other
+    WHERE one.global_id = content.elem AND other.global_id = content.storey AND one.name <> other.name)

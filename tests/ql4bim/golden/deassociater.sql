@@ -1,0 +1,6 @@
+WITH model AS (
+    FROM read_ifc_objects('house.ifc')
+)
+SELECT rel.parent AS host, rel.child AS open
+    FROM read_ifc_relations('house.ifc') AS rel SEMI JOIN model ON rel.parent = model.global_id
+    WHERE rel.relation_class = 'IfcRelVoidsElement' AND rel.child IS NOT NULL

@@ -1,0 +1,15 @@
+WITH model AS (
+    FROM read_ifc_objects('house.ifc')
+),
+content AS (
+    SELECT rel.child AS elem, rel.parent AS storey
+    FROM read_ifc_relations('house.ifc') AS rel SEMI JOIN model ON rel.child = model.global_id
+    WHERE rel.relation_class = 'IfcRelContainedInSpatialStructure' AND rel.parent IS NOT NULL
+),
+r AS (
+    SELECT elem AS a, storey AS b FROM content
+),
+ground AS (
+    FROM r WHERE b IN (SELECT global_id FROM model WHERE name = 'ground floor')
+)
+SELECT a AS elem, b AS storey FROM ground

@@ -1,0 +1,1 @@
+FROM read_las('scan.laz')

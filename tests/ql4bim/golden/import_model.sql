@@ -1,0 +1,1 @@
+FROM read_ifc_objects('house.ifc')

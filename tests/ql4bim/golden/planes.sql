@@ -1,0 +1,1 @@
+WITH cloud AS (FROM scan) FROM detect_planes('cloud', split := true)

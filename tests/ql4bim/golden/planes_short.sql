@@ -1,0 +1,1 @@
+WITH cloud AS (FROM scan), planes AS (FROM detect_planes('cloud')) FROM planes WHERE point_count > 100

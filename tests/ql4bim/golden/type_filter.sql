@@ -1,0 +1,4 @@
+WITH model AS (
+    FROM read_ifc_objects('house.ifc')
+)
+FROM model WHERE is_a(ifc_class, 'IfcBuildingElement', ifc_schema := ifc_schema)

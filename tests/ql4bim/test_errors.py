@@ -1,0 +1,125 @@
+"""What is wrong is said with its place, and what would be right."""
+# ruff: noqa: E501 (a line for each error)
+
+import pickle
+
+import pytest
+
+import spatialq
+from spatialq.ql4bim.program import compile_script
+
+M = 'm = ImportModel("house.ifc")\n'
+
+WRONG = {
+    # where, what, and the text under the carets
+    'm = ImportModel("a.ifc"\nw = TypeFilter(m is IfcWall)': (2, 1, "'w' stands here, where", "w"),
+    "w = TypeFilter(m is": (1, 20, "the script ends, where a name must follow", ""),
+    M + "w = TypeFilter(m is IfcWal)": (2, 21, "no class 'IfcWal'; near names are IfcWall", "IfcWal"),
+    M + "w = TypFilter(m is IfcWall)": (2, 5, "no operator 'TypFilter'; near names are TypeFilter", "TypFilter"),
+    M + "w = tf(m is IfcWall)": (2, 5, "no operator 'tf'; near names are TF", "tf"),
+    M + "w = TypeFilter(n is IfcWall)": (2, 16, "no variable 'n'", "n"),
+    M + "walls = TF(m is IfcWall)\nx = TF(wals is IfcWall)": (3, 8, "near names are walls", "wals"),
+    M + "w = AttributeFilter(m.Nam = 3)": (2, 23, "no class of objects has an attribute 'Nam'; near names are Name", "Nam"),
+    M + "w = AttributeFilter(m.Name = 3)": (2, 30, "Name is a text, and 3 is a number", "3"),
+    M + 'w = AttributeFilter(m.Elevation ~ 3)': (2, 35, "~ compares with a regular expression", "3"),
+    M + 'w = AttributeFilter(m.Name ~ "(")': (2, 30, "no regular expression: missing )", '"("'),
+    M + "w = AttributeFilter(m.OwnerHistory = 3)": (2, 23, "has no value to compare with", "OwnerHistory"),
+    M + "w = AttributeFilter(m.Pset_WallCommon = 3)": (2, 23, "write Pset_WallCommon.Property", "Pset_WallCommon"),
+    M + "w = AttributeFilter(m.OverallHeight = 5deg)": (2, 39, "5deg is an angle", "5deg"),
+    M + "w = AttributeFilter(m.Name < unknown)": (2, 30, "unknown is = or !=", "unknown"),
+    M + "o[a|b] = Deassociater(m.HasOpening)": (2, 25, "near names are HasOpenings", "HasOpening"),
+    M + "o[a|b] = Deassociater(m.Name)": (2, 25, "Dereferencer follows it", "Name"),
+    M + "o[a|b] = DA(m.HasOpenings)\nx = PR(o, [c])": (3, 12, "no column 'c'; there is a, b", "c"),
+    M + "o[a|b] = DA(m.HasOpenings)\nx = PR(o, [3])": (3, 12, "no column '3'; there is a, b", "3"),
+    M + "o[a|b|c] = DA(m.HasOpenings)": (2, 1, "gives 2 columns", "o"),
+    M + "o[a|A] = DA(m.HasOpenings)": (2, 5, "begin with a lower-case letter", "A"),
+    M + "o[a|a] = DA(m.HasOpenings)": (2, 5, "two columns are called 'a'", "a"),
+    M + "x = Touches(m, m)": (2, 1, "gives a relation; write x[a|b] =", "x"),
+    M + "x[a|b] = TF(m is IfcWall)": (2, 3, "gives a set, which has no columns", "a"),
+    M + "x[a|b] = Touches(m, tolerence = 2mm)": (2, 21, "no keyword 'tolerence'; there is tolerance", "tolerence"),
+    M + "x[a|b] = Touches(m, tol = 2deg)": (2, 27, "tol is a number of metres, got 2deg", "2deg"),
+    M + 'x[a|b] = Touches(m, tol = "2mm")': (2, 27, "tol must be a number", '"2mm"'),
+    M + "x[a|b] = Touches(m, m, m)": (2, 10, "takes one or two sets", "Touches"),
+    M + "x[a|b] = CloserThan(m, m)": (2, 24, "a length must stand here", "m"),
+    M + 'x[a|b] = Touches(m, "w")': (2, 21, "a set must stand here", '"w"'),
+    M + "x[a|b] = Touches([a])": (2, 19, "a relation must stand before a column", "a"),
+    M + "c = GroundFilter(m)": (2, 18, "a cloud must stand here, not a set", "m"),
+    M + "w = TF(m is IfcWall, m.x = 2 mn)": (2, 30, "'mn' stands here", "mn"),
+    "x = A(1mn)": (1, 7, "no unit 'mn'; there is m", "1mn"),
+    "x = A(1e999)": (1, 7, "the number is too large", "1e999"),
+    'x = IM("a': (1, 8, "the text that begins here does not end", '"'),
+    "/* /* */ x": (1, 1, "the comment that begins here does not end with */", "/*"),
+    "or = IM()": (1, 1, "'or' is a word of the language", "or"),
+    "X = IM()": (1, 1, "variables and columns begin with a lower-case letter", "X"),
+    "x = A(" + "(" * 60: (1, 56, "brackets are nested more than 50 deep", "("),
+    "x = IM(\0)": (1, 8, "a script cannot hold the character U+0000", "\N{REPLACEMENT CHARACTER}"),
+    "func F(a) (b = F(a))\n" + M + "x = F(m)": (1, 16, "F calls itself; in F, which line 3 calls", "F"),
+    "func F(a) (b = TF(a is IfcWal))\n" + M + "x = F(m)": (1, 24, "in F, which line 3 calls", "IfcWal"),
+    "func F(a) (b = TF(m is IfcWall))\n" + M + "x = F(m)": (1, 19, "a function knows its own variables only", "m"),
+    "func F(a) (b = TF(a is IfcWall))\n" + M + "x = F(m, m)": (3, 10, "F: takes (a)", "m"),
+    "func F(r[a|b]) (b = PR(r, [a]))\n" + M + "x = F(m)": (3, 7, "F: a relation must stand here, not a set", "m"),
+    "func TF(a) (b = IM(\"x\"))": (1, 6, "there is an operator TF already", "TF"),
+    "\t" + M + "\tx = TF(m is IfcWal)": (2, 14, "no class", "IfcWal"),
+    'x = IM("壁壁")  y = TF(x is IfcWal)': (1, 27, "no class", "IfcWal"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", WRONG)
+def test_the_place_and_the_reason_are_told(script):
+    line, column, reason, marked = WRONG[script]
+    with pytest.raises(spatialq.ScriptError) as caught:
+        compile_script(script, name="clash.ql4bim")
+    error = caught.value
+    assert (error.line, error.column) == (line, column)
+    assert reason in error.reason
+    head, shown, carets = str(error).split("\n")
+    assert head == f"clash.ql4bim:{line}:{column}: {error.reason}"
+    at = next(k for k, sign in enumerate(carets) if sign == "^")
+    assert under(shown, carets, at) == marked
+
+
+def under(shown, carets, at):
+    """Give what is above the carets, where a wide character takes two columns."""
+    wide = "".join(each + "\0" if each > "\u2e80" and each < "\ufff0" else each for each in shown)
+    assert [s for s in wide[:at] if s == "\t"] == [s for s in carets[:at] if s == "\t"]
+    return wide[at : len(carets)].replace("\0", "")
+
+
+def test_long_lines_are_shown_in_part():
+    script = M.replace("\n", " ") + "x = IM(" + '"a"' * 100_000
+    with pytest.raises(spatialq.ScriptError) as caught:
+        compile_script(script)
+    assert len(str(caught.value)) < 500
+
+
+def test_errors_can_be_sent_to_other_processes():
+    with pytest.raises(spatialq.ScriptError) as caught:
+        compile_script("x")
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert (str(sent), sent.line, sent.column) == (str(caught.value), 1, 2)
+
+
+def test_what_only_the_data_can_tell_is_told_before_anything_is_written(con, tmp_path):
+    part = tmp_path / "part.ifc"
+    part.write_text("as it was")
+    script = M + f'w = TF(m is IfcWall)\nd = EM(w, "{part}")\n'
+    for wrong, place, reason in (
+        ("x = AF(m.Pset_WalCommon.IsExternal = true)", (4, 25), "near names are Pset_WallCommon"),
+        ('x = TF(m is IfcPile)\ny = EM(x, "y.ifc")', (5, 5), "there are no objects to write"),
+        ('c = ImportCloud("no_such_cloud")', (4, 1), "no table 'no_such_cloud'"),
+    ):
+        with pytest.raises(spatialq.ScriptError, match=reason) as caught:
+            spatialq.run_script(con, script + wrong)
+        assert (caught.value.line, caught.value.column) == place
+        assert part.read_text() == "as it was"
+
+
+def test_sql_tells_the_place_as_well(con):
+    with pytest.raises(Exception, match=r"script>:1:50: TypeFilter: no class 'IfcWal'"):
+        con.sql("""FROM ql4bim('m = ImportModel("house.ifc") x = TypeFilter(m is IfcWal)')""")
+    with pytest.raises(Exception, match=r"no object has a property Pset_Foo\.Bar"):
+        con.sql(
+            """FROM ql4bim('x = AF(model.Pset_Foo.Bar = 3)', model := 'house.ifc')"""
+        ).fetchall()
+    with pytest.raises(Exception, match="ExportModel: a query writes no file"):
+        con.sql("""FROM ql4bim('x = EM(model, "a.ifc")', model := 'house.ifc')""").fetchall()
