@@ -57,6 +57,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/direction.py
 	$(BIN)/python benchmarks/broad_phase.py
 	$(BIN)/python benchmarks/pins.py
+	$(BIN)/python benchmarks/query_builder.py
 	$(BIN)/python benchmarks/sql_road.py --lists
 	$(BIN)/python benchmarks/read_las.py
 	$(BIN)/python benchmarks/read_ifc.py

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from spatialq.query.steps import Step, Table, in_order, write
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -17,9 +19,14 @@ def columns_of(con: "duckdb.DuckDBPyConnection", statement: str) -> dict[str, st
     return dict(zip(rows.columns, map(str, rows.types), strict=True))
 
 
-def names_taken(con: "duckdb.DuckDBPyConnection") -> frozenset[str]:
-    """Name the tables and views that are there, which steps must not hide from conditions."""
-    rows = con.sql(
+def statement_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str:
+    """Write the statement of a step, whose parts hide no table or view that is there."""
+    parts = sum(isinstance(each, Step) for each in in_order(step))
+    return write(step, taken=_names_taken(con) if parts > 1 else ())
+
+
+def _names_taken(con: "duckdb.DuckDBPyConnection") -> frozenset[str]:
+    rows = con.sql(  # not `execute`, which would end a pending result of the user
         "SELECT table_name FROM duckdb_tables() UNION ALL "
         "SELECT view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()

@@ -11,10 +11,10 @@ from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
 from spatialq.query import geometry as geometries
 from spatialq.query import html, plans
-from spatialq.query.binding import bind, names_taken
+from spatialq.query.binding import bind, statement_of
 from spatialq.query.pinned import Pins, pinned
 from spatialq.query.sentences import said_by
-from spatialq.query.steps import Step, Table, plain, write, written
+from spatialq.query.steps import Step, Table, plain, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,7 +59,7 @@ class Outputs:
     def sql(self) -> str:
         """Write the statement that gives the rows."""
         with said_by("sql"):
-            return write(self._step, taken=names_taken(self._con))
+            return statement_of(self._con, self._step)
 
     def explain(self) -> str:
         """Say how the rows are made: the SQL, the device of each kernel, and DuckDB's plan.
@@ -85,7 +85,7 @@ class Outputs:
     def _running(self, caller: str) -> Iterator["duckdb.DuckDBPyRelation"]:
         """Give the relation while it may be read, on pinned columns where that pays."""
         with said_by(caller, self._columns), pinned(self._con, self._step, self._pins) as step:
-            yield bind(self._con, write(step, taken=names_taken(self._con)))
+            yield bind(self._con, statement_of(self._con, step))
 
     def count(self) -> int:
         """Count the rows."""
@@ -198,7 +198,7 @@ class Outputs:
             If the file cannot be written, or the rows are none for it.
         """
         with said_by("write", self._columns), pinned(self._con, self._step, self._pins) as step:
-            text = write(step, taken=names_taken(self._con))
+            text = statement_of(self._con, step)
             return write_table(self._con, text, Path(path))
 
     def _repr_html_(self) -> str:

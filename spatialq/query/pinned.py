@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from spatialq.database.pinning import pin, unpin
 from spatialq.planner import devices
-from spatialq.query.binding import names_taken
+from spatialq.query.binding import statement_of
 from spatialq.query.calls import calls
 from spatialq.query.plans import road
-from spatialq.query.steps import Step, Table, with_tables, write
+from spatialq.query.steps import Step, Table, with_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,7 +77,7 @@ def _kept(
 ) -> Table:
     """Make a temporary table of a cloud, and pin it."""
     name = f"spatialq_pinned_{next(_numbers)}"
-    con.execute(f"CREATE TEMP TABLE {name} AS {write(cloud, taken=names_taken(con))}")
+    con.execute(f"CREATE TEMP TABLE {name} AS {statement_of(con, cloud)}")
     try:
         pin(con, name, device=device)
     except BaseException:

@@ -12,12 +12,12 @@ from spatialq.io.files import find_files, require_file
 from spatialq.io.grid import source as grid
 from spatialq.io.ifc.model import require_meshes
 from spatialq.io.las import source as las
-from spatialq.query.binding import columns_of, names_taken
+from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.functions import Elements, Grid, Objects, Points
 from spatialq.query.models import of_file, of_objects, of_table
 from spatialq.query.relational import Origin, Query, Reader, make
 from spatialq.query.sentences import said_by
-from spatialq.query.steps import Step, Table, plain, sql, write, written
+from spatialq.query.steps import Step, Table, plain, sql, written
 from spatialq.query.values import require_text
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def of_step(
         If DuckDB does not understand it.
     """
     with said_by(caller):
-        columns = columns_of(con, write(step, taken=names_taken(con)))
+        columns = columns_of(con, statement_of(con, step))
     return make(con, step, columns, origin)
 
 

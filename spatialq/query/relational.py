@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from spatialq.errors import QueryError
-from spatialq.query.binding import columns_of, names_taken
+from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.expressions import condition, expression, is_open, ordered, selected
 from spatialq.query.models import Model
 from spatialq.query.outputs import Outputs
@@ -376,7 +376,7 @@ class Query(Outputs):
     def _made(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> "Query":
         """Bind a step, and make a query of the kind that its columns are."""
         with said_by(verb, self._columns):
-            found = columns_of(self._con, write(step, taken=names_taken(self._con)))
+            found = columns_of(self._con, statement_of(self._con, step))
         return make(self._con, step, found, origin or replace(self._origin, cloud=None))
 
     def _same(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> Self:

@@ -172,8 +172,9 @@ def test_a_pending_result_of_the_user_stays(points):
     con = points._con
     con.execute("FROM cloud ORDER BY point_id")
     first = con.fetchone()
+    points.where("x > 1").order("x").sql()
     with pytest.raises(sq.QueryError, match="connection has an unfinished result"):
-        points.where("x > 1")
+        points.where("x > 1").fetchall()
     assert con.fetchone()[0] == first[0] + 1
 
 
