@@ -45,6 +45,8 @@ class Value:
     text, number, truth : Sql or None
     is_truth_text : bool
         Whether truth is 'true' or 'false'.
+    may_be_list : bool
+        Whether the text may be a JSON list of texts, as of enumerated values.
     metres : Sql or None
         The number where it is a length, in metres.
     radians : Sql or None
@@ -58,6 +60,7 @@ class Value:
     metres: Sql | None = None
     radians: Sql | None = None
     is_truth_text: bool = True
+    may_be_list: bool = False
     within: Callable[[Sql | None], Sql | None] = unchanged
 
 
@@ -107,12 +110,43 @@ def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: boo
     if first in ELSEWHERE:
         raise use.error(first, f"the attribute {first} has no value to compare with")
     if first in schemas.object_attributes():
+        require_of_class(use, rows.variable, first)
         return _of_json(rows, path)
     if len(path) == 1 and first in schemas.inverse_of_objects():
+        require_of_class(use, rows.variable, first)
         return Value(number=_count(use, rows, first))
     if len(path) == 2 and not schemas.inverse_of_objects().get(first):
         return property_of(use, rows, path[0], path[1], is_scalar=is_scalar)
     raise use.error(first, _unknown(str(first), is_alone=len(path) == 1))
+
+
+def require_of_class(use: Caller, objects: Variable, attribute: Token) -> None:
+    """Make sure that some of the objects may have an attribute, where their class is known.
+
+    Raises
+    ------
+    ScriptError
+        If none can; it names classes that have it.
+    """
+    if objects.ifc_class is None:
+        return
+    having = classes_with(str(attribute))
+    if not having & schemas.subtypes(objects.ifc_class):
+        some = sorted(having, key=lambda name: (len(name), name))[:3]
+        reason = f"no {objects.ifc_class} has an attribute {attribute}; {', '.join(some)} have it"
+        raise use.error(attribute, reason)
+
+
+@cache
+def classes_with(attribute: str) -> frozenset[str]:
+    """Give the classes of objects that have an attribute in one of the schemas."""
+    return frozenset(
+        name
+        for schema in schemas.schemas().values()
+        for name in schema.subtypes["IfcObjectDefinition"]
+        for above in schema.lineage(name)
+        if attribute in schema[above].attributes or attribute in schema[above].inverse
+    )
 
 
 def _unknown(name: str, *, is_alone: bool) -> str:
@@ -199,7 +233,7 @@ def property_of(
     if is_scalar:
         return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
     text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-    return Value(text, number, text, number_si, number_si, within=within)
+    return Value(text, number, text, number_si, number_si, may_be_list=True, within=within)
 
 
 # inverse attributes

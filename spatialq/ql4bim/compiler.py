@@ -1,7 +1,7 @@
 """Compiles the statements of a script one after the other, each to a step of a query."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lark import Token
 
@@ -169,7 +169,7 @@ class Compiler:
             if not isinstance(found.step, Step) or place is not None:
                 return found
             step = found.step.changed(name=step_name(name))
-            return Variable(found.kind, step, models=found.models)
+            return replace(found, step=step)
         if target.columns is None:
             shown = "|".join(each.name for each in found.columns)
             reason = f"{call.operator}: gives a relation; write {name}[{shown}] ="

@@ -4,6 +4,7 @@ A value that is missing compares with nothing, which SQL calls NULL. That is as 
 not behind `not`, where conditions are made false explicitly.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -177,6 +178,15 @@ def _joined(between: str, parts: Sequence[Sql]) -> Iterator[Sql | str]:
         yield part
 
 
+def classes_of(part: Expression) -> Iterator[str]:
+    """Give the classes that all objects of a set are for which a condition holds."""
+    for each in _conjuncts(part):
+        if isinstance(each, IsA) and not (
+            isinstance(each.left, Reference) and each.left.column is not None
+        ):
+            yield schemas.class_names()[each.ifc_class.lower()]
+
+
 def class_condition(use: Caller, token: Token) -> Sql:
     """Write whether an object is of a class, as its own schema says it.
 
@@ -247,6 +257,10 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
         condition = sql("regexp_matches(", form, f", {right})")
+    elif isinstance(constant.value, str) and value.may_be_list and sign in ("=", "!="):
+        listed = literal(json.dumps(constant.value, ensure_ascii=False))
+        among = sql("starts_with(", form, ", '[') AND contains(", form, f", {listed})")
+        condition = sql("NOT " * (sign == "!="), "(", form, f" = {right} OR ", among, ")")
     else:
         condition = sql(form, f" {SIGNS[sign]} {right}")
     return value.within(condition) or condition

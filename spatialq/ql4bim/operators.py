@@ -4,14 +4,22 @@ Messages, completion and the reference are made of the table, too.
 """
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from lark import Token
 
 from spatialq.functions.sql_text import literal
-from spatialq.ql4bim.attributes import Rows, Value, inverse_of, property_of, value_of
-from spatialq.ql4bim.conditions import compare, of_values
+from spatialq.ql4bim.attributes import (
+    Rows,
+    Value,
+    inverse_of,
+    property_of,
+    require_of_class,
+    value_of,
+)
+from spatialq.ql4bim.conditions import classes_of, compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
 from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
@@ -58,7 +66,9 @@ def filtered(use: Use) -> Variable:
     where = use.where(subject)
     if subject.kind == "relation":
         return use.same_columns(subject, where=where)
-    return use.rows(subject.kind, Step(use.name, sql(subject.step), where=where), subject.models)
+    objects = use.rows(subject.kind, Step(use.name, sql(subject.step), where=where), subject.models)
+    ifc_class = next((c for each in use.conditions for c in classes_of(each)), subject.ifc_class)
+    return replace(objects, ifc_class=ifc_class)
 
 
 def property_filter(use: Use) -> Variable:
@@ -92,7 +102,7 @@ def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
         if not isinstance(constant, Constant):
             raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
         text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-        form = Value(text, number, text, number_si, number_si)
+        form = Value(text, number, text, number_si, number_si, may_be_list=True)
         where.append(compare(use, form, "=", constant, use.tokens[1]))
     source = sql(objects.beside("properties"), " AS prop SEMI JOIN ", objects.step,
                  " ON prop.global_id = ", objects.step, ".global_id")  # fmt: skip
@@ -121,7 +131,7 @@ def projector(use: Use) -> Variable:
     if wants_set and len(picked) == 1:
         objects = use.objects_in(picked[0])
         assert isinstance(objects.step, Step)
-        return use.rows(objects.kind, objects.step.changed(name=use.name), objects.models)
+        return replace(objects, step=objects.step.changed(name=use.name))
     chosen = [each.column for each in picked if each.column is not None]
     names = use.columns([each.name for each in chosen])
     columns = [
@@ -191,6 +201,7 @@ def deassociater(use: Use) -> Variable:
         columns = _further(use, relation, [(way.target, str(attribute), others)])
         source = sql(relation.step, " JOIN ", relations, f" AS rel ON rel.{way.own} = ",
                      relation.step, f".{plain(column.name)}")  # fmt: skip
+    require_of_class(use, objects, attribute)
     where = (*way.condition(objects), sql(f"{way.target} IS NOT NULL"))
     return use.relation(columns, source, where=where)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
@@ -308,7 +308,7 @@ class Use:
         domain = self.domain(column, picked.token)
         key = sql(domain.step, f".{domain.key} = ", relation.step, f".{plain(column.name)}")
         source = sql(domain.step, " SEMI JOIN ", relation.step, " ON ", key)
-        return Variable(domain.kind, Step(step_name(column.name), source), models=domain.models)
+        return replace(domain, step=Step(step_name(column.name), source))
 
     def text(self, k: int) -> str:
         """Give an argument that must be a text."""

@@ -91,12 +91,15 @@ class Variable:
         Of a relation.
     models : tuple of Model
         Where the objects of a set are from.
+    ifc_class : str, optional
+        What all objects of a set are, if that is known.
     """
 
     kind: Kind
     step: Step | Table
     columns: tuple[Column, ...] = ()
     models: tuple[Model, ...] = ()
+    ifc_class: str | None = None
 
     @property
     def key(self) -> str:

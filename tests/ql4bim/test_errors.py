@@ -26,6 +26,8 @@ WRONG = {
     M + "w = AttributeFilter(m.OwnerHistory = 3)": (2, 23, "has no value to compare with", "OwnerHistory"),
     M + "w = AttributeFilter(m.Pset_WallCommon = 3)": (2, 23, "write Pset_WallCommon.Property", "Pset_WallCommon"),
     M + "w = AttributeFilter(m.OverallHeight = 5deg)": (2, 39, "5deg is an angle", "5deg"),
+    M + "w = TF(m is IfcWall)\nd = AF(w.OverallHeight > 2)": (3, 10, "no IfcWall has an attribute OverallHeight; IfcDoor,", "OverallHeight"),
+    M + "t = TF(m is IfcTask)\no[a|b] = DA(t.HasOpenings)": (3, 15, "no IfcTask has an attribute HasOpenings", "HasOpenings"),
     M + "w = AttributeFilter(m.Name < unknown)": (2, 30, "unknown is = or !=", "unknown"),
     M + "o[a|b] = Deassociater(m.HasOpening)": (2, 25, "near names are HasOpenings", "HasOpening"),
     M + "o[a|b] = Deassociater(m.Name)": (2, 25, "Dereferencer follows it", "Name"),

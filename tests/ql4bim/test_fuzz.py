@@ -133,7 +133,7 @@ def right(draw: st.DrawFn) -> str:
         return draw(
             st.sampled_from(
                 [
-                    f"{of} is IfcWall", f"{of} is ifcbuiltelement", f'{of}.Name {sign} "{quoted}"',
+                    f"{of} is IfcDoor", f"{of} is ifcbuiltelement", f'{of}.Name {sign} "{quoted}"',
                     f'{of}.Name ~ "(?i){"x"}"', f"{of}.OverallHeight {sign} {amount}",
                     f"{of}.OverallHeight {sign} {amount}mm", f"{of}.Tag = unknown",
                     f"{of}.Pset_WallCommon.IsExternal != true",

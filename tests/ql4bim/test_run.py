@@ -149,6 +149,7 @@ def odd(tmp_path_factory):
         door = make("IfcDoor", guid(), None, name, OverallHeight=height, Tag=tag)
         if name:
             values = [
+                make("IfcPropertyEnumeratedValue", "Status", None, [make("IfcLabel", f"é{name}")]),
                 make("IfcPropertySingleValue", "Loud", None, make("IfcBoolean", name == "A")),
                 make("IfcPropertySingleValue", "Rating", None, make("IfcLabel", "9")),
                 make("IfcPropertySingleValue", "Gap", None, make("IfcLengthMeasure", height)),
@@ -215,6 +216,9 @@ COMPARED = {
     'd."My Set".Loud = unknown': [None],
     'd."My Set".Gap > 1m': ["B", "a"],
     'd."My Set".Gap > 1000': ["B", "a"],
+    'd."My Set".Status = "éA"': ["A"],
+    'd."My Set".Status != "éA"': ["B", "a"],
+    'd."My Set".Status ~ "éA"': ["A"],
     'd."My Set".Rating = 9': [],
     'd."My Set".Rating = "9"': ["A", "B", "a"],
     'd."My Set".Gap = d.OverallHeight': ["A", "B", "a"],
