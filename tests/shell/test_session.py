@@ -6,8 +6,7 @@ import ifcopenshell
 import pytest
 
 import spatialq
-from spatialq.cli.shell.prompt import run_lines, statements
-from spatialq.cli.shell.session import Session
+from spatialq.cli.shell.session import Session, run_lines, statements
 
 from ..command_line import spatialq_process
 

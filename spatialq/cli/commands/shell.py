@@ -15,7 +15,7 @@ def shell(*, database: Database = MEMORY, create: Create = False, limit: Limit =
 
     From a pipe, the exit status is 1 if a statement failed.
     """
-    from spatialq.cli.shell.session import Session
+    from spatialq.cli.shell.session import Session, run_lines
 
     session = Session(open_database("shell", database, create=create), limit=limit)
     if sys.stdin.isatty():
@@ -24,8 +24,6 @@ def shell(*, database: Database = MEMORY, create: Create = False, limit: Limit =
         typer.echo("spatialq: SQL and QL4BIM; .help says more, Ctrl-D ends it")
         run_in_terminal(session)
         return
-    from spatialq.cli.shell.prompt import run_lines
-
     run_lines(session, sys.stdin)
     if session.failed:
         raise typer.Exit(1)

@@ -1,9 +1,9 @@
-"""The terminal of the shell: a prompt with history and completion, or lines from a pipe."""
+"""The terminal of the shell: a prompt with history and completion."""
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -52,26 +52,6 @@ def run_in_terminal(session: Session, **terminal: Any) -> None:
                 return
             if text.strip() and not session.run(text):
                 return
-
-
-def run_lines(session: Session, lines: TextIO) -> None:
-    """Run what comes from a pipe or a file, statement by statement."""
-    for text in statements(lines):
-        if not session.run(text):
-            return
-
-
-def statements(lines: Iterable[str]) -> Iterator[str]:
-    """Join lines until they are complete; the rest at the end may not be."""
-    text = ""
-    for line in lines:
-        text += line
-        if is_complete(text):
-            if text.strip():
-                yield text
-            text = ""
-    if text.strip():
-        yield text
 
 
 class _Completer(Completer):

@@ -1,6 +1,7 @@
 """A session of the shell: runs what was typed, and keeps the variables of scripts."""
 
 import traceback
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from spatialq.cli.interruption import interruptible
 from spatialq.cli.rendering import note
 from spatialq.cli.results import show_rows, show_statement
 from spatialq.cli.shell.completion import COMMANDS, Names
-from spatialq.cli.shell.text import language
+from spatialq.cli.shell.text import is_complete, language
 from spatialq.errors import SpatialqError
 from spatialq.functions.sql_text import identifier
 
@@ -179,3 +180,23 @@ class Session:
             message = f"shell: no variable {variable!r}; there is {near or 'none'}"
             raise ValueError(message)
         return self._program.sql(variable)
+
+
+def run_lines(session: Session, lines: Iterable[str]) -> None:
+    """Run what comes from a pipe or a file, statement by statement."""
+    for text in statements(lines):
+        if not session.run(text):
+            return
+
+
+def statements(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines until they are complete; the rest at the end may not be."""
+    text = ""
+    for line in lines:
+        text += line
+        if is_complete(text):
+            if text.strip():
+                yield text
+            text = ""
+    if text.strip():
+        yield text
