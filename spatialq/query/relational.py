@@ -318,7 +318,9 @@ class Query(Outputs):
         """
         right = self._rows_of("union", "other", other)
         source = sql("(FROM ", self._step, " UNION ALL BY NAME FROM ", right._step, ")")
-        return self._same("union", Step(self._step_name(), source))
+        model = self._origin.model if right._origin.model is self._origin.model else None
+        origin = Origin(model=model, pins=self._origin.pins)
+        return self._same("union", Step(self._step_name(), source), origin=origin)
 
     def alias(self, name: str) -> Self:
         """Give the rows a name, which the SQL of later queries has.
@@ -346,7 +348,7 @@ class Query(Outputs):
         """
         if isinstance(self, kind):
             return self
-        missing = [name for name in kind.NEEDS if name not in self._columns]
+        missing = self._missing(kind)
         if missing:
             message = (
                 f"as_kind: these rows are no {kind.KIND}: they have no {' and no '.join(missing)}"
@@ -394,14 +396,18 @@ class Query(Outputs):
             If it is neither, of another connection, or not of the kind that is wanted.
         """
         found = self._query_of(verb, argument, given)
-        missing = [name for name in kind.NEEDS if name not in found._columns] if kind else []
-        if kind is not None and missing:
+        if kind is not None and (missing := found._missing(kind)):
             message = (
                 f"{verb}: {argument} must be {kind.KIND}, which have the columns "
                 f"{', '.join(kind.NEEDS)}; these rows have no {' and no '.join(missing)}"
             )
             raise QueryError(message)
         return found
+
+    def _missing(self, kind: type["Query"]) -> list[str]:
+        """List the columns that are wanting for rows of a kind."""
+        there = {name.lower() for name in self._columns}
+        return [name for name in kind.NEEDS if name not in there]
 
     def _query_of(self, verb: str, argument: str, given: object) -> "Query":
         if isinstance(given, str):
@@ -438,8 +444,8 @@ class Query(Outputs):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            owners = [kind for kind in Query.KINDS if name in dir(kind)]
-            if owners and not name.startswith("_"):
+            owners = [kind for kind in Query.KINDS if name in dir(kind) and name[0] != "_"]
+            if owners:
                 message = " ".join(
                     f"{name} is a method of {kind.KIND}, which have the columns "
                     f"{', '.join(kind.NEEDS)};"

@@ -17,7 +17,7 @@ from spatialq.query.plans import beginning
 from spatialq.query.relational import Origin, listed
 from spatialq.query.relational import Query as Query
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
+from spatialq.query.steps import Quoted, Sql, Step, Table, in_order, plain, sql
 from spatialq.query.values import require_text, value
 
 Kind = TypeVar("Kind", bound=Query)
@@ -240,7 +240,8 @@ class _Classified(FunctionVerbs):
         wanted = literal(require_text("storey", "name", name))
         found = self._where("storey", [sql(f"storey = {wanted}")])
         begins = beginning(self._step)
-        if isinstance(begins, Table):
+        steps = [each for each in in_order(self._step) if isinstance(each, Step)]
+        if isinstance(begins, Table) and all(each.columns is None for each in steps):
             self._require_storey(begins, name)
         return found
 

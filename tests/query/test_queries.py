@@ -274,6 +274,25 @@ def test_objects(site):
     assert storeys.objects_where('IfcWall, location="upper floor"').count() == storeys.count() > 0
 
 
+def test_rows_of_two_models_lose_none(site, con):
+    two = sq.read_ifc(con, "house.ifc").union(sq.read_ifc(con, "house.ifc"))
+    with pytest.raises(sq.QueryError, match="elements_where: the objects of these rows are not"):
+        two.elements_where("IfcWall")
+    elements = sq.table(site, "elements")
+    both = elements.is_a("IfcWall").union(elements.is_a("IfcDoor"))
+    expected = elements.elements_where("IfcWall + IfcDoor").count()
+    assert both.elements_where("IfcWall + IfcDoor").count() == expected
+
+
+def test_storeys_of_tables_are_known(site):
+    elements = sq.table(site, "elements")
+    assert elements.is_a("IfcRoof").storey("foundation").fetchall() == []
+    assert elements.where("volume > 1").elements_where("IfcWall").storey("upper floor").count() > 0
+    made = elements.select("global_id", "mesh", "ifc_class", "'here' AS storey")
+    assert made.as_kind(sq.Elements).storey("here").count() == elements.count()
+    assert sq.read_ifc(site, "house.ifc").storey("nowhere").fetchall() == []
+
+
 def test_several_files(con, files, tmp_path):
     for name in ("a.laz", "b.laz"):
         (tmp_path / name).write_bytes((files / "tile.laz").read_bytes())
