@@ -107,7 +107,6 @@ TIMES = "TimeResolver knows the tasks and times of IFC2x3, too"
 MESHES = "a set is of objects, with or without a mesh, to which their meshes are joined"
 OTHER_PLANS = {
     (1, "ql4bim"): JSON,
-    (3, "ql4bim"): JSON,
     (6, "ql4bim"): COUNTS,
     (7, "ql4bim"): DOMAINS,
     (9, "ql4bim"): TIMES,
