@@ -95,24 +95,38 @@ def test_one_plan(con, question, way):
         written = query_of(con, question.python).sql()
     else:
         written = spatialq.run_script(con, question.ql4bim).sql()
+    written = without_mere_names(written.replace(OBJECTS_AND_MESHES, "read_ifc('house.ifc')"))
     if words(written) != words(question.sql):
         same = operators(con, written) == operators(con, question.sql)
         assert same or (question.number, way) in OTHER_PLANS, written
 
 
+OBJECTS_AND_MESHES = (
+    "read_ifc_objects('house.ifc') LEFT JOIN "
+    "(SELECT file_name, step_id, mesh FROM read_ifc('house.ifc')) USING (file_name, step_id)"
+)
+"""The model of a script, all of whose objects have their attributes and a mesh if there is one."""
 JSON = "the SQL reads the properties of an object as JSON, a script the table of all properties"
 COUNTS = "a script counts what an inverse attribute leads to"
 DOMAINS = "a script looks up the objects in a column of a relation, in the set that they are from"
 TIMES = "TimeResolver knows the tasks and times of IFC2x3, too"
-MESHES = "a set is of objects, with or without a mesh, to which their meshes are joined"
 OTHER_PLANS = {
     (1, "ql4bim"): JSON,
     (6, "ql4bim"): COUNTS,
     (7, "ql4bim"): DOMAINS,
     (9, "ql4bim"): TIMES,
-    **{(number, "ql4bim"): MESHES for number in range(10, 18)},
+    (17, "ql4bim"): DOMAINS,
 }
 """Where the plan may be another one, and why; the kernels have as much to do in all ways."""
+
+
+def without_mere_names(text):
+    """Leave out steps that only give a file a name."""
+    for step in re.finditer(r"(\w+) AS \(\s*FROM (read_\w+\('[^']*'\))\s*\)(?:, |\s)", text):
+        name, file = step.groups()
+        if f"'{name}'" not in text and f"{name}." not in text:
+            text = re.sub(rf"\bFROM {name}\b", f"FROM {file}", text.replace(step[0], ""))
+    return re.sub(r"^WITH (?=FROM|SELECT)", "", text)
 
 
 def words(text):
