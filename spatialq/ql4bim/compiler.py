@@ -70,10 +70,26 @@ class Compiler:
         return self.text.error(place, reason)
 
     def add_models(self, statements: list[Statement]) -> None:
-        """Add the models that were said from outside to a script that imports none."""
-        if any(str(each.call.operator) in IMPORTS for each in statements):
-            return
+        """Add the models that were said from outside to a script that imports none.
+
+        Raises
+        ------
+        ScriptError
+            If it imports some, but not the one that a file was given for.
+        """
         files = {"model": self.files} if isinstance(self.files, str) else self.files
+        imported = {
+            str(each.target.name): each.target.name
+            for each in statements
+            if str(each.call.operator) in IMPORTS
+        }
+        if imported:
+            wrong = [] if isinstance(self.files, str) else sorted(files.keys() - imported)
+            if wrong:
+                there = ", ".join(imported)
+                reason = f"a file was given for {wrong[0]!r}, but the models are {there}"
+                raise self.error(next(iter(imported.values())), reason)
+            return
         for name, path in files.items():
             model = Model(path, is_file=MODEL.search(path) is not None)
             step = Objects(name, model.table("objects"), model=model)

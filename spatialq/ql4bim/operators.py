@@ -297,6 +297,7 @@ def time_resolver(use: Use) -> Variable:
     whole = use.compiler.whole(objects.models)
     relations = objects.beside("relations")
     key = column.name if column else "global_id"
+    in_ifc2x3 = "ifc_date(control.attributes -> '$.{}')"
     source = sql(
         relation.step, " JOIN ", *_around(TASKS, "{relations}", relations),
         " AS rel ON rel.element = ", relation.step, f".{plain(key)}",
@@ -306,10 +307,13 @@ def time_resolver(use: Use) -> Variable:
         " LEFT JOIN ", whole.step, " AS control ON control.global_id = timing.parent",
     )  # fmt: skip
     times = [
-        (f"coalesce(obj.attributes ->> '$.TaskTime.{each}', control.attributes ->> '$.{each}')",
-         each, Column("", is_text=True))
+        (
+            f"coalesce(obj.attributes ->> '$.TaskTime.{each}', {in_ifc2x3.format(each)})",
+            each,
+            Column("", is_text=True),
+        )
         for each in TIMES
-    ]  # fmt: skip
+    ]
     more = [("obj.global_id", "task", Column("", whole)), *times]
     if column is not None:
         columns = _further(use, relation, more, at_least=2)

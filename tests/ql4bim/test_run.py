@@ -89,6 +89,8 @@ def test_models_can_be_said_from_outside(con, folder, tmp_path):
     two = 'a = IM("a.ifc") b = IM("b.ifc")'
     with pytest.raises(spatialq.ScriptError, match="there are several models"):
         spatialq.run_script(con, two, models="house.ifc")
+    with pytest.raises(spatialq.ScriptError, match="given for 'c', but the models are a, b"):
+        spatialq.run_script(con, two, models={"a": "house.ifc", "c": "other.ifc"})
     with pytest.raises(spatialq.FileError, match=r"no_such\.ql4bim"):
         spatialq.run_script(con, "no_such.ql4bim")
 
@@ -251,6 +253,25 @@ def test_tasks_and_their_times(con, odd):
     ((_, _, start, finish),) = ran["u"].fetchall()
     assert (start, finish) == ("2024-05-01T08:00:00", "2024-05-03T08:00:00")
     assert names(ran, "b") == ["build"]
+
+
+def test_tasks_of_ifc2x3_have_times_as_well(con, tmp_path):
+    model = ifcopenshell.file(schema="IFC2X3")
+    make, guid = model.create_entity, ifcopenshell.guid.new
+    unit = make("IfcSIUnit", None, "LENGTHUNIT", None, "METRE")
+    make("IfcProject", guid(), None, "p", UnitsInContext=make("IfcUnitAssignment", [unit]))
+    wall, task = make("IfcWall", guid(), None, "w"), make("IfcTask", guid(), None, "build")
+    plan = make("IfcWorkSchedule", guid(), None, "plan")
+    day = make("IfcCalendarDate", 1, 5, 2024)
+    start = make("IfcDateAndTime", day, make("IfcLocalTime", 8, 30))
+    times = make("IfcScheduleTimeControl", guid(), ScheduleStart=start, ScheduleFinish=day)
+    make("IfcRelAssignsTasks", guid(), None, None, None, [task], None, plan, times)
+    make("IfcRelAssignsToProduct", guid(), None, None, None, [task], None, wall)
+    model.write(str(tmp_path / "old.ifc"))
+    script = f'm = IM("{tmp_path / "old.ifc"}") t[wall|task|start|finish|real] = TR(m)'
+    found = spatialq.run_script(con, script).result.fetchall()
+    expected = ("2024-05-01T08:30:00", "2024-05-01T00:00:00", None)
+    assert found == [(wall.GlobalId, task.GlobalId, *expected)]
 
 
 def test_several_greatest_are_all_given(con):

@@ -2,7 +2,7 @@ WITH model AS (
     FROM read_ifc_objects('house.ifc')
 )
 SELECT model.global_id AS element, obj.global_id AS task, coalesce(
-    obj.attributes ->> '$.TaskTime.ScheduleStart', control.attributes ->> '$.ScheduleStart'
+    obj.attributes ->> '$.TaskTime.ScheduleStart', ifc_date(control.attributes -> '$.ScheduleStart')
 ) AS "start"
 FROM model
 JOIN (

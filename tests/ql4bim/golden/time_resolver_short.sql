@@ -7,7 +7,7 @@ content AS (
     WHERE rel.relation_class = 'IfcRelContainedInSpatialStructure' AND rel.parent IS NOT NULL
 )
 SELECT content.elem, content.storey, obj.global_id AS task, coalesce(
-    obj.attributes ->> '$.TaskTime.ScheduleStart', control.attributes ->> '$.ScheduleStart'
+    obj.attributes ->> '$.TaskTime.ScheduleStart', ifc_date(control.attributes -> '$.ScheduleStart')
 ) AS "start"
 FROM content
 JOIN (
