@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 import spatialq as sq
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "z", "x", '"where"', "hight", "> 1", "= 1", "AND", "OR", "NOT", "(", ")", "--", "/*", "*/", ";",
     "'", '"', "\n", "FROM t", "WHERE z = 1", "GROUP BY ALL", "LIMIT 1", "UNION", "SELECT 1", "*",

@@ -115,6 +115,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", WRONG)
 def test_the_sentence(site, sentence):
     with pytest.raises(sq.QueryError) as raised:

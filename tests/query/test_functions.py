@@ -32,7 +32,11 @@ SMALL = {
     "ground_surface": {"resolution": 5.0},
 }
 """Arguments where the data of the tests are smaller than what the defaults are for."""
-NEEDED = {"closer_than": {"d": 0.5}, "farther_than": {"d": 5.0}}
+NEEDED = {
+    "closer_than": {"d": 0.5},
+    "farther_than": {"d": 5.0},
+    "point_elements": {"max_distance": 0.5},
+}
 
 
 def test_each_macro_is_a_method():
@@ -89,13 +93,14 @@ def rows_of(site, name):
     """The rows that a method is called on."""
     (kind,) = (kind for kind in KINDS if name in vars(kind))
     tables = {sq.Points: "points", sq.Elements: "elements", sq.Grid: "cells"}
-    if name == "plane_elements":  # beside the house
+    if name in ("plane_elements", "point_elements"):  # beside the house
         moved = "x - 650000 AS x, y - 5600000 AS y, z - 100 AS z"
         site.execute(f"CREATE TEMP VIEW scan AS SELECT * REPLACE ({moved}) FROM points")
         return sq.table(site, "scan")
     return sq.table(site, tables[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_gives_the_rows_of_its_macro(site, name):
     rows = rows_of(site, name)
@@ -115,6 +120,7 @@ def test_each_method_gives_the_rows_of_its_macro(site, name):
     assert sorted(map(str, found.fetchall())) == sorted(map(str, expected.fetchall()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS.keys() & catalogue().keys()))
 def test_arguments_arrive(site, name):
     """Each parameter, by the error for a value that it must not have."""

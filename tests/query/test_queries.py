@@ -69,6 +69,7 @@ ONE_BY_ONE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("third", FOLDS)
 @pytest.mark.parametrize("second", FOLDS)
 def test_verbs_mean_the_same_folded_and_one_by_one(con, second, third):

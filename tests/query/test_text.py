@@ -4,6 +4,8 @@ import pytest
 
 from .golden import GOLDEN
 
+pytestmark = pytest.mark.slow
+
 BY_HAND = {
     "ground": """
         FROM (FROM read_las('tile.laz') WHERE x BETWEEN 650010 AND 650030
