@@ -1,5 +1,4 @@
 import laspy
-import numpy as np
 import pytest
 
 from spatialq.demo.house_plan import CLEAR, STOREY, WALLS
@@ -69,7 +68,8 @@ def test_each_part_is_built_by_one_task(world):
 def test_the_zone_has_the_heated_rooms(world):
     import ifcopenshell
 
-    (zone,) = ifcopenshell.open(world.ifc).by_type("IfcZone")
+    model = ifcopenshell.open(world.ifc)  # its entities live as long as it does
+    (zone,) = model.by_type("IfcZone")
     (members,) = zone.IsGroupedBy
     assert sorted(room.Name for room in members.RelatedObjects) == sorted(HEATED)
-    assert np.all([room.is_a("IfcSpace") for room in members.RelatedObjects])
+    assert all(room.is_a("IfcSpace") for room in members.RelatedObjects)
