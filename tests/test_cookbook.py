@@ -67,16 +67,24 @@ def test_there_are_twenty():
     assert [question.number for question in QUESTIONS] == [*range(1, 21)]
 
 
+def kernel_calls(con):
+    """Which kernels ran, on how many rows, and how often."""
+    return Counter(con.execute("SELECT function, row_count FROM spatialq_log()").fetchall())
+
+
 @EACH
 def test_three_ways_give_the_same_rows(con, question):
-    relation = con.sql(question.sql)
-    by_hand = rows(relation.columns, relation.fetchall())
-    query = query_of(con, question.python)
-    assert rows(query.columns, query.fetchall()) == by_hand
-    script = spatialq.run_script(con, question.ql4bim)
-    assert rows(script.result.columns, script.result.fetchall()) == by_hand
-    assert by_hand
-    compare(con, script.result, question.answer)
+    script = spatialq.run_script(con, question.ql4bim).result
+    ways = con.sql(question.sql), query_of(con, question.python), script
+    results, kernels = [], []
+    for way in ways:
+        before = kernel_calls(con)
+        results.append(rows(way.columns, way.fetchall()))
+        kernels.append(kernel_calls(con) - before)
+    assert results[0] == results[1] == results[2]
+    assert kernels[0] == kernels[1] == kernels[2]
+    assert results[0]
+    compare(con, script, question.answer)
 
 
 @EACH
@@ -87,13 +95,38 @@ def test_one_plan(con, question, way):
         written = query_of(con, question.python).sql()
     else:
         written = spatialq.run_script(con, question.ql4bim).sql()
+    written = without_mere_names(written.replace(OBJECTS_AND_MESHES, "read_ifc('house.ifc')"))
     if words(written) != words(question.sql):
-        differs = operators(con, written) != operators(con, question.sql)
-        assert differs == ((question.number, way) in OTHER_PLANS), written
+        same = operators(con, written) == operators(con, question.sql)
+        assert same or (question.number, way) in OTHER_PLANS, written
 
 
-OTHER_PLANS = {}
-"""Where the plan is another one, and why."""
+OBJECTS_AND_MESHES = (
+    "read_ifc_objects('house.ifc') LEFT JOIN "
+    "(SELECT file_name, step_id, mesh FROM read_ifc('house.ifc')) USING (file_name, step_id)"
+)
+"""The model of a script, all of whose objects have their attributes and a mesh if there is one."""
+JSON = "the SQL reads the properties of an object as JSON, a script the table of all properties"
+COUNTS = "a script counts what an inverse attribute leads to"
+DOMAINS = "a script looks up the objects in a column of a relation, in the set that they are from"
+TIMES = "TimeResolver knows the tasks and times of IFC2x3, too"
+OTHER_PLANS = {
+    (1, "ql4bim"): JSON,
+    (6, "ql4bim"): COUNTS,
+    (7, "ql4bim"): DOMAINS,
+    (9, "ql4bim"): TIMES,
+    (17, "ql4bim"): DOMAINS,
+}
+"""Where the plan may be another one, and why; the kernels have as much to do in all ways."""
+
+
+def without_mere_names(text):
+    """Leave out steps that only give a file a name."""
+    for step in re.finditer(r"(\w+) AS \(\s*FROM (read_\w+\('[^']*'\))\s*\)(?:, |\s)", text):
+        name, file = step.groups()
+        if f"'{name}'" not in text and f"{name}." not in text:
+            text = re.sub(rf"\bFROM {name}\b", f"FROM {file}", text.replace(step[0], ""))
+    return re.sub(r"^WITH (?=FROM|SELECT)", "", text)
 
 
 def words(text):
