@@ -78,9 +78,9 @@ class Meshes:
 
     @classmethod
     def joined(cls, parts: "Sequence[Meshes]") -> "Meshes":
-        """Append several groups of meshes."""
+        """Append several groups of meshes; of arrays of a GPU it makes such arrays."""
         sizes = [
-            np.concatenate([[0], *(np.diff(starts) for starts in column)])
+            np.concatenate([column[0][:1], *(np.diff(starts) for starts in column)])
             for column in zip(
                 *((part.vertex_starts, part.face_starts) for part in parts), strict=True
             )
