@@ -176,7 +176,7 @@ class Outputs:
         """
         verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
         with self._running("create") as rows:
-            self._con.execute(f"{verb} {written(name)} AS {rows.sql_query()}")
+            self._con.execute(f"{verb} {written(name, 'create')} AS {rows.sql_query()}")
 
     def write(self, path: str | os.PathLike[str]) -> int:
         """Write the rows to a file; its ending tells the format.

@@ -72,7 +72,7 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
         If there is no such table; the sentence has a near name.
     """
     require_text("table", "name", name)
-    found = of_step(con, Table(written(name)), caller="table")
+    found = of_step(con, Table(written(name, "table")), caller="table")
     model = of_objects(name) if isinstance(found, Objects) else of_table(name)
     return make(
         con, found.step, dict(zip(found.columns, found.types, strict=True)), Origin(model=model)

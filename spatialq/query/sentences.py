@@ -14,7 +14,7 @@ COLUMN = re.compile(
     r'(?:Referenced column|Column) (?:with name )?"?([^"\n]+?)"? '
     r"(?:not found|in .* not found|does not exist)"
 )
-TABLE = re.compile(r"(Table|Schema|Catalog) with name (\S+) does not exist")
+TABLE = re.compile(r"(Table|Schema|Catalog) with name (.+?) does not exist")
 FUNCTION = re.compile(r"Function with name \"?(\w+)\"? does not exist")
 SCANNED = re.compile(r'Python Object "([^"]+)" of type')
 """A table that is not there is looked for among Python's variables."""

@@ -160,8 +160,10 @@ class _Bounded(FunctionVerbs):
             raise QueryError(message)
         reader = self._origin.reader
         if reader is not None and isinstance(self._step, Step) and "bounds" not in reader.arguments:
-            bounded = reader.with_arguments(bounds=box)
-            if self._step.source == reader.text():
+            # through conditions only: before a limit, a window or another x it would be others
+            is_read = self._step.changed(where=()).is_plain and self._step.source == reader.text()
+            if is_read:
+                bounded = reader.with_arguments(bounds=box)
                 step = self._step.changed(source=bounded.text())
                 return self._same("within", step, origin=Origin(reader=bounded))
         xmin, ymin, xmax, ymax = map(literal, box)

@@ -39,6 +39,14 @@ WRONG = {
     "where: 'true UNION SELECT 1' is not a condition": lambda c: points(c).where(
         "true UNION SELECT 1"
     ),
+    "where: 'z > 2;' is not a condition": lambda c: points(c).where("z > 2;"),
+    "where: 'z > 2; --' is not a condition": lambda c: points(c).where("z > 2; --"),
+    "where: 'z > 2,' is not a condition": lambda c: points(c).where("z > 2,"),
+    "where: 'z > 2 WINDOW w AS ()' is not a condition": lambda c: points(c).where(
+        "z > 2 WINDOW w AS ()"
+    ),
+    "select: 'x;' is not a list": lambda c: points(c).select("x;"),
+    "order: 'x;' is not a list of terms": lambda c: points(c).order("x;"),
     "where: 'x, y' is not a condition": lambda c: points(c).where("x, y"),
     "where: 'x AS y' is not a condition": lambda c: points(c).where("x AS y"),
     "where: a condition must be a text, got ''": lambda c: points(c).where(""),
@@ -60,6 +68,12 @@ WRONG = {
     ).join("objects", "globalid"),
     "join: no column 'volume' in the others": lambda c: elements(c).join("objects", "volume"),
     "join: no table 'objcts'; near names are objects": lambda c: elements(c).join("objcts", "name"),
+    "join: on must be columns or conditions, not both; 'name' is a column": lambda c: elements(
+        c
+    ).join("objects", ["name", "a.global_id = b.global_id"]),
+    "join: on must be a column, several, or a condition, got none": lambda c: elements(c).join(
+        "objects", []
+    ),
     "join: other must be a query or the name of a table, got int": lambda c: points(c).join(3, "x"),
     "union: other must be a query or the name of a table, got NoneType": lambda c: points(c).union(
         None

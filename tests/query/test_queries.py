@@ -226,6 +226,29 @@ def test_joins(con):
     assert a.union("b").where("v IS NULL").count() == 2
 
 
+def test_conditions_of_a_join_do_not_run_into_each_other(con):
+    con.execute("CREATE TABLE a AS SELECT i AS k FROM range(4) AS t(i)")
+    con.execute("CREATE TABLE b AS SELECT i AS m FROM range(4) AS t(i)")
+    a = sq.table(con, "a")
+    found = a.join("b", ["k = 0 OR m = 0 -- OR true", "k = m + 1 -- ", "m < 2 OR false"])
+    by_hand = con.sql("FROM a, b WHERE (k = 0 OR m = 0) AND k = m + 1 AND m < 2").fetchall()
+    assert sorted(found.fetchall()) == sorted(by_hand) == [(1, 0)]
+
+
+def test_terms_of_order_mean_the_columns_that_are_there(con):
+    con.execute("CREATE TABLE t AS SELECT i AS id, (i * 3) % 5 AS a, i % 2 AS b FROM range(5) t(i)")
+    t = sq.table(con, "t")
+    by_a = [(0,), (2,), (4,), (1,), (3,)]
+    assert t.order("2").select("id").fetchall() == by_a
+    assert t.order("2 DESC").limit(3).select("id").fetchall() == by_a[:1:-1]
+    assert t.order("ALL DESC").select("a").fetchall() == [(2,), (4,), (1,), (3,), (0,)]
+    assert t.order("COLUMNS('a') * -1").select("id").fetchall() == by_a[::-1]
+    counted = t.aggregate("count(a)", group="b")
+    assert counted.order('"count(a)" DESC').fetchall() == [(0, 3), (1, 2)]
+    fields = t.select("{'id': -id} AS s", "id").select("s.id")
+    assert fields.order("id").fetchall() == [(-4,), (-3,), (-2,), (-1,), (0,)]
+
+
 def test_functions_see_the_rows_that_a_join_or_a_condition_left(points):
     few = points.where("x < 10")
     ids = few.select("point_id")
@@ -317,6 +340,30 @@ def test_readers_take_names(con, tmp_path):
     house = sq.read_ifc(con, "house.ifc", name="house")
     assert house.elements_where("IfcWall").sql() == "FROM elements_where('IfcWall', 'house')"
     assert con.sql("SELECT count(*) > 0 FROM house_relations").fetchall() == [(True,)]
+
+
+BEFORE_THE_BOX = {
+    "limit": lambda q: q.limit(1000),
+    "order_limit": lambda q: q.order("x").limit(2000),
+    "other_x": lambda q: q.with_columns(x="x + 15"),
+    "window": lambda q: q.select("point_id", "x", "y", "z", "row_number() OVER (ORDER BY x) AS r"),
+    "window_added": lambda q: q.with_columns(r="row_number() OVER (ORDER BY x)"),
+    "swapped": lambda q: q.select("point_id", "y - 4950000 AS x", "x + 4950000 AS y", "z"),
+    "conditions": lambda q: q.where("z > 100.5").where("x > 650012"),
+    "distinct": lambda q: q.select("point_id", "round(x) AS x", "round(y) AS y", "z").distinct(),
+}
+
+
+@pytest.mark.parametrize("verb", BEFORE_THE_BOX)
+def test_a_box_is_applied_where_it_stands(con, verb):
+    box = (650010.0, 5600010.0, 650020.0, 5600020.0)
+    before = BEFORE_THE_BOX[verb](sq.read_las(con, "tile.laz"))
+    rows = before.to_arrow().to_pylist()
+    expected = [r for r in rows if box[0] <= r["x"] <= box[2] and box[1] <= r["y"] <= box[3]]
+    found = before.within(box).to_arrow().to_pylist()
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert expected
+    assert ("bounds := " in before.within(box).sql()) == (verb == "conditions")
 
 
 def test_bounds_are_those_of_the_reader(con):
