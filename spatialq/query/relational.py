@@ -29,6 +29,8 @@ from spatialq.query.values import require_text, value
 if TYPE_CHECKING:
     import duckdb
 
+MAX_ROWS = 2**62
+"""That LIMIT can have."""
 Kind = TypeVar("Kind", bound="Query")
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
@@ -219,11 +221,12 @@ class Query(Outputs):
         n : int, >= 0
             How many.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            message = f"limit: n must be a whole number >= 0, got {n!r}"
+        number = n if not hasattr(n, "tolist") else n.tolist()  # NumPy's
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_ROWS:
+            message = f"limit: n must be a whole number >= 0 and <= 2**62, got {n!r}"
             raise QueryError(message)
         step = self._own(lambda _: True)
-        fewer = n if step.limit is None else min(n, step.limit)
+        fewer = number if step.limit is None else min(number, step.limit)
         return self._same("limit", step.changed(limit=fewer))
 
     def distinct(self) -> Self:
@@ -252,7 +255,8 @@ class Query(Outputs):
             If a text is no expression, or names a column that is not there.
         """
         groups = [group] if isinstance(group, str) else list(group)
-        texts = [selected("aggregate", each)[0] for each in (*groups, *aggregates)]
+        keys = [selected("aggregate", each)[0] for each in groups]
+        texts = [*keys, *(selected("aggregate", each)[0] for each in aggregates)]
         if not aggregates:
             message = "aggregate: name at least one aggregate, such as 'count(*) AS n'"
             raise QueryError(message)
@@ -262,8 +266,14 @@ class Query(Outputs):
                 and not (s.group or s.order or s.limit or s.is_distinct or s.qualify)
             )
         )
-        by = sql("ALL") if groups else None
-        return self._made("aggregate", step.changed(columns=sql(", ".join(texts)), group=by))
+        # ALL would group by what is no aggregate, too
+        known = (
+            self._made("aggregate", step.changed(columns=sql(", ".join(keys)))) if keys else None
+        )
+        places = ", ".join(str(k + 1) for k in range(len(known.columns))) if known else "()"
+        made = step.changed(columns=sql(", ".join(texts)))
+        self._made("aggregate", made.changed(group=sql(places)))
+        return self._made("aggregate", made.changed(group=sql("ALL") if groups else None))
 
     def join(self, other: "Query | str", on: str | Sequence[str], *, how: How = "inner") -> Self:
         """Join the rows with others.
@@ -463,6 +473,10 @@ class Query(Outputs):
 
     if not TYPE_CHECKING:
 
+        def __iter__(self) -> Any:
+            message = "a query has rows when it runs: fetchall() gives them, count() their number"
+            raise TypeError(message)
+
         def __getattr__(self, name: str) -> Any:
             owners = [kind for kind in Query.KINDS if name in dir(kind) and name[0] != "_"]
             if owners:
@@ -471,7 +485,8 @@ class Query(Outputs):
                     f"{', '.join(kind.NEEDS)};"
                     for kind in owners
                 )
-                message = f"{message} these rows have {', '.join(self._columns)}"
+                missing = min(map(self._missing, owners), key=len)
+                message = f"{message} these rows have no {' and no '.join(missing)}"
                 raise AttributeError(message)
             known = [each for each in dir(type(self)) if each[0] != "_" and each.islower()]
             message = f"a query has no method {name!r}; {near(name, known)}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
+from spatialq.data.units import metres
 from spatialq.database.selectors.query import write as write_selector
 from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
@@ -107,6 +108,8 @@ class FunctionVerbs(Query):
         for name, given in {**arguments, **self._implied(arguments)}.items():
             table = others[name]._step if name in others else given
             is_table = isinstance(table, Step | Table)
+            if isinstance(given, str) and not is_table:
+                given = _number(function, declared[name], given)
             piece = sql(Quoted(table)) if is_table else sql(value(function, name, given))
             default = declared[name].default
             if declared[name].kind is inspect.Parameter.KEYWORD_ONLY:
@@ -123,6 +126,18 @@ class FunctionVerbs(Query):
         if not is_wanted or model is None or isinstance(self._step, Table):
             return {}  # beside a table the function finds them itself
         return {"relations": model.table("relations")}
+
+
+def _number(function: str, declared: inspect.Parameter, given: str) -> str | float:
+    """Read the text of a length, such as '50mm', as metres; the text of another number is none."""
+    kinds = str(declared.annotation).split(" | ")
+    if "float" not in kinds and "int" not in kinds:
+        return given
+    if "str" not in kinds:
+        message = f"{function}: {declared.name} must be a number, got {given!r}"
+        raise QueryError(message)
+    with said_by(function):
+        return metres(function, declared.name, given)
 
 
 def _same(given: Any, default: Any) -> bool:

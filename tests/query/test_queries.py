@@ -3,6 +3,7 @@
 import threading
 
 import duckdb
+import numpy as np
 import pytest
 
 import spatialq as sq
@@ -16,6 +17,12 @@ CLOUD = "SELECT i AS point_id, i % 50 AS x, i // 50 AS y, 1.0 AS z FROM range(25
 def points(con):
     con.execute(f"CREATE TABLE cloud AS {CLOUD}")
     return sq.table(con, "cloud")
+
+
+def test_numbers_of_numpy(points):
+    assert points.limit(np.int64(3)).sql() == "FROM cloud\nLIMIT 3"
+    with pytest.raises(sq.QueryError):
+        points.limit(np.bool_(1))
 
 
 def test_a_query_never_changes(points):
@@ -247,6 +254,29 @@ def test_terms_of_order_mean_the_columns_that_are_there(con):
     assert counted.order('"count(a)" DESC').fetchall() == [(0, 3), (1, 2)]
     fields = t.select("{'id': -id} AS s", "id").select("s.id")
     assert fields.order("id").fetchall() == [(-4,), (-3,), (-2,), (-1,), (0,)]
+
+
+def test_what_groups_are_made_of(con):
+    con.execute("CREATE TABLE t AS SELECT i AS id, i % 2 AS b FROM range(5) t(i)")
+    t = sq.table(con, "t")
+    assert sorted(t.aggregate("max(id - b)", group="b").fetchall()) == [(0, 4), (1, 2)]
+    assert t.aggregate("count(*)", group="*").count() == 5
+    assert t.aggregate("count(*), max(id)").fetchall() == [(5, 4)]
+    assert t.aggregate("sum(id)", group=["b, b * 3", "b * 2 AS d"]).count() == 2
+    assert t.aggregate("1 AS one", "max(id)", group="b").count() == 2
+
+
+def test_lengths_may_have_units(site):
+    elements = sq.table(site, "elements")
+    near = elements.closer_than("elements", "50mm")
+    assert near.sql() == "FROM closer_than('elements', 'elements', 0.05)"
+    in_metres = elements.closer_than("elements", 0.05)
+    assert sorted(near.select("a", "b").fetchall()) == sorted(in_metres.select("a", "b").fetchall())
+    assert "tolerance := 0.002" in elements.intersects_with(tolerance="2 mm").sql()
+    assert (
+        "object_width := 30.48"
+        in sq.table(site, "points").classify_ground(object_width="100ft").sql()
+    )
 
 
 def test_functions_see_the_rows_that_a_join_or_a_condition_left(points):
