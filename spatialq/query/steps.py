@@ -80,6 +80,8 @@ class Step:
         `model_tables.beside_objects` names it, with `name` as the name of the table.
     needs : tuple of Step
         Steps that the text names by what they are called, not by itself.
+    storeys : tuple of str
+        Storeys of a file which the conditions name; whether it has them shows when it is read.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Step:
     is_distinct: bool = False
     beside: "Step | Table | None" = None
     needs: "tuple[Step | Table, ...]" = ()
+    storeys: tuple[str, ...] = ()
 
     def changed(self, **clauses: Any) -> "Step":
         """Give the step with other clauses."""

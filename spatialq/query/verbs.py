@@ -12,13 +12,12 @@ from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
-from spatialq.query.binding import bind
 from spatialq.query.models import READERS, Model
-from spatialq.query.plans import beginning
 from spatialq.query.relational import Origin, listed
 from spatialq.query.relational import Query as Query
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Quoted, Sql, Step, Table, in_order, plain, sql
+from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
+from spatialq.query.storeys import require_of_table
 from spatialq.query.values import require_text, value
 
 Kind = TypeVar("Kind", bound=Query)
@@ -251,24 +250,17 @@ class _Classified(FunctionVerbs):
         Raises
         ------
         QueryError
-            If the rows are of a table, and it has no such storey: the sentence names the near
-            ones. Files are not read for that; then there are no rows.
+            If there is no such storey: the sentence names the near ones. Of a file that shows when
+            the query runs.
         """
         wanted = literal(require_text("storey", "name", name))
         found = self._where("storey", [sql(f"storey = {wanted}")])
-        begins = beginning(self._step)
-        steps = [each for each in in_order(self._step) if isinstance(each, Step)]
-        if isinstance(begins, Table) and all(each.columns is None for each in steps):
-            self._require_storey(begins, name)
-        return found
-
-    def _require_storey(self, table: Table, name: str) -> None:
         with said_by("storey"):
-            rows = bind(self._con, f"SELECT DISTINCT storey FROM {table.name}").fetchall()
-        known = sorted(each for (each,) in rows if each is not None)
-        if name not in known:
-            message = f"storey: no storey {name!r}; {near(name, known)}"
-            raise QueryError(message)
+            is_known = require_of_table(self._con, self._step, name)
+        if is_known:
+            return found
+        step = found._step.changed(storeys=(*found._step.storeys, name))  # type: ignore[union-attr]
+        return type(found)(found._con, step, found._columns, found._origin)
 
     def _model(self, verb: str) -> Model:
         model = self._origin.model

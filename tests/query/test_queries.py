@@ -344,7 +344,33 @@ def test_storeys_of_tables_are_known(site):
     assert elements.where("volume > 1").elements_where("IfcWall").storey("upper floor").count() > 0
     made = elements.select("global_id", "mesh", "ifc_class", "'here' AS storey")
     assert made.as_kind(sq.Elements).storey("here").count() == elements.count()
-    assert sq.read_ifc(site, "house.ifc").storey("nowhere").fetchall() == []
+
+
+def test_storeys_of_files_are_known_when_the_query_runs(con, tmp_path):
+    house = sq.read_ifc(con, "house.ifc")
+    walls = house.storey("ground flor").is_a("IfcWall")
+    assert "WHERE storey = 'ground flor'" in walls.sql()
+    runs = (
+        walls.count,
+        lambda: walls.alias("w").intersects_with(house).fetchall(),
+        lambda: (
+            house.where("true")
+            .limit(9)
+            .select("*")
+            .as_kind(sq.Elements)
+            .intersects_with(walls)
+            .to_arrow()
+        ),
+        lambda: sq.read_ifc_objects(con, "house.ifc").storey("ground flor").to_arrow(),
+        lambda: house.storey("foundation").storey("ground flor").fetchall(),
+        lambda: walls.create("walls"),
+        lambda: walls.write(tmp_path / "walls.parquet"),
+    )
+    for run in runs:
+        with pytest.raises(sq.QueryError, match="storey: no storey 'ground flor'; near names are"):
+            run()
+    assert house.storey("foundation").is_a("IfcRoof").fetchall() == []
+    assert house.storey("foundation").count() > 0
 
 
 def test_several_files(con, files, tmp_path):
