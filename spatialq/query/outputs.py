@@ -203,7 +203,7 @@ class Outputs:
 
         Raises
         ------
-        FileError, QueryError, ValueError
+        FileError, QueryError
             If the file cannot be written, or the rows are none for it.
         """
         with self._prepared("write") as step:

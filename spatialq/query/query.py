@@ -60,7 +60,8 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
     ----------
     con : duckdb.DuckDBPyConnection
     name : str
-        The name, in quotes or behind a schema as in SQL where that is needed.
+        The name; a schema may stand before it, and a part with a dot or quotes stands in quotes, as
+        in ``'"my site".points'``.
 
     Returns
     -------
@@ -219,7 +220,7 @@ def read_ifc(
 
     Raises
     ------
-    FileError, ValueError
+    FileError, QueryError
         If there is no such file, or an argument is wrong. Without a name, the file is opened when
         the rows are read.
     """
@@ -231,7 +232,8 @@ def read_ifc(
                 con, file, name=known, geometry=geometry, product_seconds=product_seconds
             )
         return table(con, known).as_kind(Elements)
-    require_meshes("read_ifc", geometry)
+    with said_by("read_ifc"):
+        require_meshes("read_ifc", geometry)
     named = _given(
         product_seconds=None if product_seconds == 60 else product_seconds,
         geometry=None if geometry == "auto" else geometry,
