@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-NAME = r'"(?:[^"]|"")+"|[^".]+'
+NAME = r'"(?:[^"]|"")*"|[^".]+'
 NAMES = re.compile(rf"(?:{NAME})(?:\.(?:{NAME}))*")
 
 
