@@ -10,6 +10,8 @@ from spatialq.functions.stubs import annotation, default, quoted
 WIDTH = 100
 PYTHON = {"number": "float", "whole number": "int", "boolean": "bool", "text": "str"}
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
+METRES = "(metres"
+"""What the meaning of a length says."""
 ONE_FILE = ("nodata", "band")
 """Arguments that belong to a file, not to rows."""
 KINDS = {
@@ -109,11 +111,15 @@ def _annotation(each: Argument) -> str:
     if each.rows:
         may_lack = each.is_optional or each.default == "NULL"
         return f"{each.rows} | str{' | None' if may_lack else ''}"
-    if each.parameter is not None:
-        return annotation(each.parameter)
     if each.choices:
         return f"Literal[{', '.join(map(quoted, each.choices))}]"
-    return PYTHON[each.kind] + (" | None" if each.default == "NULL" else "")
+    if each.parameter is not None:
+        known = annotation(each.parameter)
+    else:
+        known = PYTHON[each.kind] + (" | None" if each.default == "NULL" else "")
+    # a length may be a text with its unit
+    is_length = known.startswith("float") and METRES in _meaning(each)
+    return known.replace("float", "float | str", 1) if is_length else known
 
 
 def _default(each: Argument) -> str:

@@ -1,8 +1,12 @@
 """Values and names in the text of a query: macros that write one take no parameters."""
 
+import re
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
+
+NAME = r'"(?:[^"]|"")*"|[^".]+'
+NAMES = re.compile(rf"(?:{NAME})(?:\.(?:{NAME}))*")
 
 
 def literal(value: Any) -> str:
@@ -19,6 +23,28 @@ def literal(value: Any) -> str:
     if isinstance(value, float) and not isfinite(value):
         return f"'{value}'::DOUBLE"
     return repr(value)
+
+
+def name_parts(name: str) -> list[str]:
+    """Split the name of a table, before which schema and catalog may stand.
+
+    The rule is that of DuckDB's `query_table`, so that macros mean the same tables: a part in
+    double quotes is what the quotes hold, another is all that has neither a dot nor a quote.
+
+    Raises
+    ------
+    ValueError
+        If it is no name: `"t"; DROP TABLE t`.
+    """
+    if not NAMES.fullmatch(name):
+        message = f"{name!r} is no name of a table: a part with a dot or quotes stands in quotes"
+        raise ValueError(message)
+    return [unquoted(part) for part in re.findall(NAME, name)]
+
+
+def unquoted(name: str) -> str:
+    """Give the name that an identifier in quotes, or without, stands for."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def identifier(name: str) -> str:

@@ -54,11 +54,14 @@ def require_file(reader: str, path: Path) -> None:
     except UnicodeEncodeError:
         name = str(path).encode(errors="backslashreplace").decode()
         raise FileError.of(reader, name, "its name is not UTF-8; rename it") from None
-    if path.is_file():
-        return
-    reason = "there is no such file"
-    if path.exists():
-        reason = "is a folder, no file" if path.is_dir() else "is no regular file"
+    try:
+        if path.is_file():
+            return
+        reason = "there is no such file"
+        if path.exists():
+            reason = "is a folder, no file" if path.is_dir() else "is no regular file"
+    except OSError as error:  # such as a name that is too long
+        reason = error.strerror or str(error)
     raise FileError.of(reader, path, reason)
 
 

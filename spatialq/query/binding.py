@@ -1,5 +1,6 @@
 """The places where the builder calls DuckDB: binding a statement, which runs nothing of it."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from spatialq.query.steps import Step, Table, in_order, write
@@ -14,8 +15,17 @@ def bind(con: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.DuckDBPyRe
 
 
 def columns_of(con: "duckdb.DuckDBPyConnection", statement: str) -> dict[str, str]:
-    """Give the columns of a statement's rows, with their SQL types."""
+    """Give the columns of a statement's rows, with their SQL types.
+
+    Raises
+    ------
+    ValueError
+        If two have the same name.
+    """
     rows = bind(con, statement)
+    if twice := [name for name, count in Counter(rows.columns).items() if count > 1]:
+        message = f"two columns are called {twice[0]!r}; give one another name with AS"
+        raise ValueError(message)
     return dict(zip(rows.columns, map(str, rows.types), strict=True))
 
 

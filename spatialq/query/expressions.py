@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import duckdb
 
 OTHER_CLAUSES = ("where_clause", "group_expressions", "having", "qualify", "sample")
+TAILS = {"select_list": ", 1", "orders": "LIMIT 1"}
+"""What follows the text: it must let that be a part of the same clause, or the next one."""
 _lock = threading.Lock()
 
 
@@ -71,6 +73,22 @@ def ordered(verb: str, text: str) -> tuple[str, list[str] | None]:
     return _ended(text), plain if len(plain) == len(names) else None
 
 
+def is_positional(text: str) -> bool:
+    """Whether a term of ORDER BY means columns by their places: `2 DESC`, `ALL`."""
+    found = _listed("order", "a list of terms", text, "SELECT 1 ORDER BY", "orders")
+    terms = [each["expression"] for each in found]
+    return any(each["class"] == "CONSTANT" or '"STAR"' in json.dumps(each) for each in terms)
+
+
+def has_fields(text: str) -> bool:
+    """Whether a list behind SELECT has fields of structs, `a.b`: ORDER BY knows none as `b`."""
+    found = _listed("select", "a list of expressions", text, "SELECT", "select_list")
+    return any(
+        each["class"] == "COLUMN_REF" and not each["alias"] and _column(each) is None
+        for each in found
+    )
+
+
 def _column(node: dict[str, Any]) -> str | None:
     if node["class"] == "COLUMN_REF" and not node["alias"] and len(node["column_names"]) == 1:
         name: str = node["column_names"][0]
@@ -80,9 +98,10 @@ def _column(node: dict[str, Any]) -> str | None:
 
 def _listed(verb: str, what: str, text: str, head: str, part: str) -> list[dict[str, Any]]:
     """Give the nodes of a list of expressions behind some words of a SELECT."""
-    parsed = json.loads(_parse(f"{head}\n{require_text(verb, what, text)}\n"))
+    begun = f"{head}\n{require_text(verb, what, text)}\n"
+    parsed = _parse(begun + TAILS[part])
     if parsed["error"]:
-        reason = " ".join(parsed["error_message"].split())
+        reason = " ".join(_parse(begun).get("error_message", "nothing can stand behind it").split())
         message = f"{verb}: {text!r} is not {what}: {reason}"
         raise QueryError(message)
     statements = parsed["statements"]
@@ -98,9 +117,10 @@ def _listed(verb: str, what: str, text: str, head: str, part: str) -> list[dict[
     modifiers = node["modifiers"]
     if part == "select_list":
         _require(not modifiers, verb, what, text)
-        nodes: list[dict[str, Any]] = node["select_list"]
+        nodes: list[dict[str, Any]] = node["select_list"][:-1]
         return nodes
-    _require([each["type"] for each in modifiers] == ["ORDER_MODIFIER"], verb, what, text)
+    kinds = [each["type"] for each in modifiers]
+    _require(kinds == ["ORDER_MODIFIER", "LIMIT_MODIFIER"], verb, what, text)
     orders: list[dict[str, Any]] = modifiers[0]["orders"]
     return orders
 
@@ -117,10 +137,11 @@ def _ended(text: str) -> str:
     return f"{text}\n" if "--" in text else text
 
 
-def _parse(statement: str) -> str:
+def _parse(statement: str) -> dict[str, Any]:
     with _lock:
-        text: str = _parser().execute("SELECT json_serialize_sql(?)", [statement]).fetchall()[0][0]
-        return text
+        rows = _parser().execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
+    parsed: dict[str, Any] = json.loads(rows[0][0])
+    return parsed
 
 
 @cache

@@ -81,21 +81,21 @@ class Points(PointVerbs):
     def classify_ground(
         self,
         *,
-        window_size: float = 10.0,
+        window_size: float | str = 10.0,
         overlap: float = 0.8,
         min_points: int | None = None,
-        cell_size: float = 20.0,
-        object_width: float = 60.0,
-        max_distance: float = 0.4,
-        distance_per_slope: float = 0.85,
-        unit: float = 1.0,
+        cell_size: float | str = 20.0,
+        object_width: float | str = 60.0,
+        max_distance: float | str = 0.4,
+        distance_per_slope: float | str = 0.85,
+        unit: float | str = 1.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Self:
         """Ground of a LiDAR cloud, and the height above it: one row per point.
 
         Parameters
         ----------
-        window_size : float
+        window_size : float | str
             Side of the square windows. Whole odd numbers give a window one unit narrower, as in the
             reference implementation. (metres; > 0 and <= 1e+09)
         overlap : float
@@ -104,18 +104,18 @@ class Points(PointVerbs):
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
             cloud's bounding box promises for a window. (points; >= 1 or None)
-        cell_size : float
+        cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
             off. (metres; >= 0 and <= 1e+09)
-        object_width : float
+        object_width : float | str
             Width of the widest objects; wider ones, such as halls, are taken for terrain. (metres;
             >= 0 and <= 1000)
-        max_distance : float
+        max_distance : float | str
             Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
-        distance_per_slope : float
+        distance_per_slope : float | str
             How much that distance grows with the slope of the terrain: by this much at 100 % slope.
             (metres; >= 0)
-        unit : float
+        unit : float | str
             Metres in one unit of x, y and z: 0.3048 for feet. (metres; > 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
@@ -365,9 +365,9 @@ class Points(PointVerbs):
         elements: Elements | str,
         *,
         max_angle: float = 5.0,
-        max_offset: float = 0.05,
+        max_offset: float | str = 0.05,
         min_overlap: float = 0.2,
-        unit: float = 1.0,
+        unit: float | str = 1.0,
         kernel: Literal["tangent", "paper"] = "tangent",
         phi_num: int = 30,
         rho_num: int | None = None,
@@ -393,12 +393,12 @@ class Points(PointVerbs):
             which elements are considered.
         max_angle : float
             Between the plane and a face of the element. (degrees; >= 0 and <= 45)
-        max_offset : float
+        max_offset : float | str
             Maximum distance from a face of a point that lies on it. (metres; > 0)
         min_overlap : float
             Share of the plane that lies on the element, or of the element's face that the plane
             covers: the greater of the two. (>= 0 and <= 1)
-        unit : float
+        unit : float | str
             Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
@@ -557,9 +557,9 @@ class Points(PointVerbs):
     def point_elements(
         self,
         elements: Elements | str,
-        max_distance: float,
+        max_distance: float | str,
         *,
-        unit: float = 1.0,
+        unit: float | str = 1.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
@@ -570,9 +570,9 @@ class Points(PointVerbs):
         elements : Elements | str
             A query, or the name of a table or view with global_id and mesh; spatial_elements says
             which elements are considered.
-        max_distance : float
+        max_distance : float | str
             Only elements that are as near. (metres; >= 0)
-        unit : float
+        unit : float | str
             Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
@@ -609,7 +609,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies above a.
@@ -627,7 +627,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -660,7 +660,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies below a.
@@ -678,7 +678,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -707,7 +707,7 @@ class Elements(ElementVerbs):
     def closer_than(
         self,
         b: Elements | str | None,
-        d: float,
+        d: float | str,
         *,
         exclude_related: bool = False,
         relations: Query | str | None = None,
@@ -719,7 +719,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str | None
             Another one; None stands for all pairs within a.
-        d : float
+        d : float | str
             The distance. (metres)
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
@@ -751,7 +751,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies inside a, without contact with its surface.
@@ -762,7 +762,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -789,7 +789,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which a lies inside b, in contact with its surface.
@@ -798,7 +798,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -825,7 +825,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies inside a, in contact with its surface.
@@ -834,7 +834,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -861,7 +861,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs that are disjoint: of all pairs of a and b, those without any other relation.
@@ -870,7 +870,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -897,7 +897,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str | None,
         *,
-        max_distance: float | None = None,
+        max_distance: float | str | None = None,
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
@@ -909,7 +909,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str | None
             Another one; None stands for all pairs within a.
-        max_distance : float | None
+        max_distance : float | str | None
             Only pairs that are as near as this, or nearer. (metres; >= 0 or None)
         exclude_related : bool
             Whether to leave out the pairs of related_elements.
@@ -945,7 +945,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies east of a.
@@ -963,7 +963,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -993,7 +993,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which a and b are the same body.
@@ -1002,7 +1002,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1028,7 +1028,7 @@ class Elements(ElementVerbs):
     def farther_than(
         self,
         b: Elements | str,
-        d: float,
+        d: float | str,
         *,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
@@ -1039,7 +1039,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        d : float
+        d : float | str
             The distance. (metres)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
@@ -1065,7 +1065,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which a lies inside b, without contact with its surface.
@@ -1074,7 +1074,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1101,7 +1101,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str | None = None,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         exclude_related: bool = False,
@@ -1116,7 +1116,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str | None
             Another one; None stands for all pairs within a.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         method : Literal["exact", "pairmesh"]
@@ -1197,7 +1197,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies north of a.
@@ -1215,7 +1215,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1245,7 +1245,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which a and b overlap: they have a common interior, and each has a part
@@ -1257,7 +1257,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1287,7 +1287,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies south of a.
@@ -1305,7 +1305,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1335,7 +1335,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str | None = None,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         method: Literal["exact", "pairmesh"] = "exact",
         broad_phase: Literal["auto", "rtree", "grid"] = "auto",
         exclude_related: bool = False,
@@ -1348,7 +1348,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str | None
             Another one; None stands for all pairs within a.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         method : Literal["exact", "pairmesh"]
@@ -1390,7 +1390,7 @@ class Elements(ElementVerbs):
         self,
         b: Elements | str,
         *,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which a touches b: they are in contact, and have no common interior.
@@ -1399,7 +1399,7 @@ class Elements(ElementVerbs):
         ----------
         b : Elements | str
             Another one, or the same; every pair is given in both orders.
-        tolerance : float
+        tolerance : float | str
             Surfaces that are nearer to each other than this touch; a thinner common part is
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
@@ -1429,7 +1429,7 @@ class Elements(ElementVerbs):
         model: Literal["projection", "halfspace"] = "projection",
         strict: bool = False,
         true_north: float | None = None,
-        tolerance: float = 0.001,
+        tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Pairs:
         """The pairs of which b lies west of a.
@@ -1447,7 +1447,7 @@ class Elements(ElementVerbs):
             Angle from +Y to true north, clockwise seen from above: north is (sin, cos) of it. None
             stands for what the column true_north of the elements says, if there is one, else for 0.
             (degrees)
-        tolerance : float
+        tolerance : float | str
             What reaches less far beyond, or has a narrower part in common seen along the direction,
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.database.sources import of_table
 from spatialq.errors import QueryError
 from spatialq.query.plans import SOURCES, beginning
-from spatialq.query.steps import Step, Table, plain, unquoted
+from spatialq.query.steps import Step, Table, plain
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,7 +67,7 @@ def crs_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
     begins = beginning(step)
     if isinstance(begins, Table):
         with con.cursor() as cursor:
-            loaded = of_table(cursor, unquoted(begins.name.split(".")[-1]))
+            loaded = of_table(cursor, begins.own_name)
         return next((each.crs for each in loaded if each.crs), None)
     if begins is None:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from spatialq.database.model_tables import beside_elements, beside_objects
 from spatialq.functions.sql_text import literal
-from spatialq.query.steps import Step, Table, plain, sql
+from spatialq.query.steps import Step, Table, sql, written
 
 READERS = ("relations", "properties", "materials", "classifications")
 
@@ -44,6 +44,6 @@ def of_objects(objects: str) -> Model:
 
 def _beside(name: Callable[[str, str], str], table: str) -> Model:
     tables: dict[str, Step | Table] = {
-        each: Table(plain(name(table, each))) for each in ("objects", *READERS)
+        each: Table(written(name(table, each))) for each in ("objects", *READERS)
     }
     return Model(tables.pop("objects"), tables)

@@ -15,6 +15,7 @@ from spatialq.query.binding import bind, statement_of
 from spatialq.query.pinned import Pins, pinned
 from spatialq.query.sentences import said_by
 from spatialq.query.steps import Step, Table, plain, written
+from spatialq.query.storeys import require_of_files
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,9 +83,17 @@ class Outputs:
     # -- its rows
 
     @contextmanager
+    def _prepared(self, caller: str) -> Iterator[Step | Table]:
+        """Give the step while it may run: its storeys are there, and its clouds pinned."""
+        with said_by(caller, self._columns):
+            require_of_files(self._con, self._step)
+            with pinned(self._con, self._step, self._pins) as step:
+                yield step
+
+    @contextmanager
     def _running(self, caller: str) -> Iterator["duckdb.DuckDBPyRelation"]:
         """Give the relation while it may be read, on pinned columns where that pays."""
-        with said_by(caller, self._columns), pinned(self._con, self._step, self._pins) as step:
+        with self._prepared(caller) as step:
             yield bind(self._con, statement_of(self._con, step))
 
     def count(self) -> int:
@@ -176,7 +185,7 @@ class Outputs:
         """
         verb = "CREATE OR REPLACE TABLE" if replace else "CREATE TABLE"
         with self._running("create") as rows:
-            self._con.execute(f"{verb} {written(name)} AS {rows.sql_query()}")
+            self._con.execute(f"{verb} {written(name, 'create')} AS {rows.sql_query()}")
 
     def write(self, path: str | os.PathLike[str]) -> int:
         """Write the rows to a file; its ending tells the format.
@@ -194,10 +203,10 @@ class Outputs:
 
         Raises
         ------
-        FileError, QueryError, ValueError
+        FileError, QueryError
             If the file cannot be written, or the rows are none for it.
         """
-        with said_by("write", self._columns), pinned(self._con, self._step, self._pins) as step:
+        with self._prepared("write") as step:
             text = statement_of(self._con, step)
             return write_table(self._con, text, Path(path))
 

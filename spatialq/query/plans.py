@@ -15,7 +15,7 @@ from spatialq.planner.plan import plan_call
 from spatialq.planner.rates import Road
 from spatialq.query.binding import bind
 from spatialq.query.calls import Call, calls
-from spatialq.query.steps import Quoted, Step, Table, unquoted
+from spatialq.query.steps import Quoted, Step, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,7 +62,7 @@ def rows_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> int | None:
     if begins is None:
         return None
     if isinstance(begins, Table):
-        name = literal(unquoted(begins.name.split(".")[-1]))
+        name = literal(begins.own_name)
         ((rows,),) = bind(
             con,
             "SELECT max(estimated_size) FROM duckdb_tables() "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from spatialq.database.readers import ifc_models
 from spatialq.database.statements import one_statement
 from spatialq.errors import QueryError
+from spatialq.functions.sql_text import name_parts
 from spatialq.io.files import find_files, require_file
 from spatialq.io.grid import source as grid
 from spatialq.io.ifc.model import require_meshes
@@ -17,7 +18,7 @@ from spatialq.query.functions import Elements, Grid, Objects, Points
 from spatialq.query.models import of_file, of_objects, of_table
 from spatialq.query.relational import Origin, Query, Reader, make
 from spatialq.query.sentences import said_by
-from spatialq.query.steps import Step, Table, plain, sql, written
+from spatialq.query.steps import Step, Table, sql, written
 from spatialq.query.values import require_text
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
     ----------
     con : duckdb.DuckDBPyConnection
     name : str
-        The name, in quotes or behind a schema as in SQL where that is needed.
+        The name; a schema may stand before it, and a part with a dot or quotes stands in quotes, as
+        in ``'"my site".points'``.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def table(con: "duckdb.DuckDBPyConnection", name: str) -> Query:
         If there is no such table; the sentence has a near name.
     """
     require_text("table", "name", name)
-    found = of_step(con, Table(written(name)), caller="table")
+    found = of_step(con, Table(written(name, "table")), caller="table")
     model = of_objects(name) if isinstance(found, Objects) else of_table(name)
     return make(
         con, found.step, dict(zip(found.columns, found.types, strict=True)), Origin(model=model)
@@ -99,10 +101,7 @@ def from_sql(con: "duckdb.DuckDBPyConnection", text: str) -> Query:
         If it is not one statement, or DuckDB does not understand it.
     """
     with said_by("from_sql"):
-        try:
-            statement = one_statement("from_sql", con, text)
-        except ValueError as error:
-            raise QueryError(str(error)) from None
+        statement = one_statement("from_sql", con, require_text("from_sql", "text", text))
     return of_step(con, Step("result", sql(f"(\n{statement}\n)")), caller="from_sql")
 
 
@@ -137,10 +136,13 @@ def read_las(
     FileError, CrsError, QueryError
         If a file cannot be read, files have different CRS, or an argument is wrong.
     """
+    file = _path("read_las", path)
     if name is not None:
-        las.read_las(con, path, name=name, bounds=bounds, columns=columns)
-        return of_step(con, Table(plain(name)), caller="read_las").as_kind(Points)
-    reader = Reader("read_las", os.fspath(path), _given(bounds=bounds, columns=columns))
+        with said_by("read_las"):
+            view = _view("read_las", name)
+            las.read_las(con, file, name=view.own_name, bounds=bounds, columns=columns)
+        return of_step(con, view, caller="read_las").as_kind(Points)
+    reader = Reader("read_las", file, _given(bounds=bounds, columns=columns))
     return _read(con, reader, Origin(reader=reader)).as_kind(Points)
 
 
@@ -178,11 +180,14 @@ def read_grid(
     FileError, CrsError, QueryError
         If a file cannot be read, files have different CRS, or an argument is wrong.
     """
+    file = _path("read_grid", path)
     if name is not None:
-        grid.read_grid(con, path, name=name, nodata=nodata, band=band, bounds=bounds)
-        return of_step(con, Table(plain(name)), caller="read_grid").as_kind(Grid)
+        with said_by("read_grid"):
+            view = _view("read_grid", name)
+            grid.read_grid(con, file, name=view.own_name, nodata=nodata, band=band, bounds=bounds)
+        return of_step(con, view, caller="read_grid").as_kind(Grid)
     given = _given(nodata=nodata, band=None if band == 1 else band, bounds=bounds)
-    reader = Reader("read_grid", os.fspath(path), given)
+    reader = Reader("read_grid", file, given)
     return _read(con, reader, Origin(reader=reader)).as_kind(Grid)
 
 
@@ -215,22 +220,25 @@ def read_ifc(
 
     Raises
     ------
-    FileError, ValueError
+    FileError, QueryError
         If there is no such file, or an argument is wrong. Without a name, the file is opened when
         the rows are read.
     """
+    file = _path("read_ifc", path)
     if name is not None:
-        ifc_models.read_ifc(
-            con, path, name=name, geometry=geometry, product_seconds=product_seconds
-        )
-        return table(con, name).as_kind(Elements)
-    require_meshes("read_ifc", geometry)
-    _require_files("read_ifc", path)
+        with said_by("read_ifc"):
+            known = written(require_text("read_ifc", "name", name), "read_ifc")
+            ifc_models.read_ifc(
+                con, file, name=known, geometry=geometry, product_seconds=product_seconds
+            )
+        return table(con, known).as_kind(Elements)
+    with said_by("read_ifc"):
+        require_meshes("read_ifc", geometry)
     named = _given(
         product_seconds=None if product_seconds == 60 else product_seconds,
         geometry=None if geometry == "auto" else geometry,
     )
-    reader = Reader("read_ifc", os.fspath(path), named)
+    reader = Reader("read_ifc", file, named)
     model = of_file(_stem(reader.path), reader.path)
     return _read(con, reader, Origin(model=model)).as_kind(Elements)
 
@@ -250,8 +258,7 @@ def read_ifc_objects(con: "duckdb.DuckDBPyConnection", path: str | os.PathLike[s
         Elements, spaces, storeys, groups, types, tasks and so on. The file is opened when the rows
         are read.
     """
-    _require_files("read_ifc_objects", path)
-    reader = Reader("read_ifc_objects", os.fspath(path))
+    reader = Reader("read_ifc_objects", _path("read_ifc_objects", path))
     step = Step(f"{_stem(reader.path)}_objects", reader.text())
     model = of_file(_stem(reader.path), reader.path, step)
     found = of_step(con, step, origin=Origin(model=model), caller="read_ifc_objects")
@@ -263,10 +270,24 @@ def _read(con: "duckdb.DuckDBPyConnection", reader: Reader, origin: Origin) -> Q
     return of_step(con, step, origin=origin, caller=reader.function)
 
 
-def _require_files(reader: str, path: str | os.PathLike[str]) -> None:
-    """Reject at once what is there and no file, or what is not there."""
-    for file in find_files(reader, path):
+def _path(reader: str, path: str | os.PathLike[str]) -> str:
+    """Give a path, or a pattern, as text; reject at once what is no file or not there."""
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or not name:
+        message = f"{reader}: path must be a file or a pattern such as 'tiles/*', got {path!r}"
+        raise QueryError(message)
+    for file in find_files(reader, name):
         require_file(reader, file)
+    return name
+
+
+def _view(reader: str, name: str) -> Table:
+    """Name a view of the connection, which is in no schema."""
+    view = Table(written(require_text(reader, "name", name), reader))
+    if len(name_parts(view.name)) > 1:
+        message = f"{reader}: name must be without a schema, got {name!r}"
+        raise QueryError(message)
+    return view
 
 
 def _stem(path: str) -> str:

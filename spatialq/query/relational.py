@@ -10,17 +10,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from spatialq.errors import QueryError
 from spatialq.query.binding import columns_of, statement_of
-from spatialq.query.expressions import condition, expression, is_open, ordered, selected
+from spatialq.query.expressions import (
+    condition,
+    expression,
+    has_fields,
+    is_open,
+    is_positional,
+    ordered,
+    selected,
+)
 from spatialq.query.models import Model
 from spatialq.query.outputs import Outputs
 from spatialq.query.pinned import Pins
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Sql, Step, Table, plain, sql, unquoted, write, written
+from spatialq.query.steps import Sql, Step, Table, plain, sql, write, written
 from spatialq.query.values import require_text, value
 
 if TYPE_CHECKING:
     import duckdb
 
+MAX_ROWS = 2**62
+"""That LIMIT can have."""
 Kind = TypeVar("Kind", bound="Query")
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN",
@@ -189,10 +199,19 @@ class Query(Outputs):
             message = "order: name at least one term"
             raise QueryError(message)
         found = [ordered("order", each) for each in terms]
-        names = [name for _, plainly in found for name in (plainly or [""])]
-        are_columns = {each.lower() for each in names} <= {each.lower() for each in self._columns}
-        step = self._own(lambda s: s.limit is None and (s.columns is None or are_columns))
-        return self._same("order", step.changed(order=sql(", ".join(text for text, _ in found))))
+        # a computed column without a name is no name behind ORDER BY of the same SELECT
+        known = {each.lower() for each in self._columns if each.isidentifier()}
+        are_columns = known.issuperset(each.lower() for _, names in found for each in names or [""])
+        step = self._own(
+            lambda s: (
+                s.limit is None
+                and (s.columns is None or (are_columns and not _has_fields(s.columns)))
+            )
+        )
+        sorted_ = step.changed(order=sql(", ".join(text for text, _ in found)))
+        if any(names is None and is_positional(text) for text, names in found):
+            sorted_ = Step(sorted_.name, sql(sorted_))  # other columns would be other positions
+        return self._same("order", sorted_)
 
     def limit(self, n: int) -> Self:
         """Keep the first rows.
@@ -202,11 +221,12 @@ class Query(Outputs):
         n : int, >= 0
             How many.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            message = f"limit: n must be a whole number >= 0, got {n!r}"
+        number = n if not hasattr(n, "tolist") else n.tolist()  # NumPy's
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_ROWS:
+            message = f"limit: n must be a whole number >= 0 and <= 2**62, got {n!r}"
             raise QueryError(message)
         step = self._own(lambda _: True)
-        fewer = n if step.limit is None else min(n, step.limit)
+        fewer = number if step.limit is None else min(number, step.limit)
         return self._same("limit", step.changed(limit=fewer))
 
     def distinct(self) -> Self:
@@ -235,7 +255,8 @@ class Query(Outputs):
             If a text is no expression, or names a column that is not there.
         """
         groups = [group] if isinstance(group, str) else list(group)
-        texts = [selected("aggregate", each)[0] for each in (*groups, *aggregates)]
+        keys = [selected("aggregate", each)[0] for each in groups]
+        texts = [*keys, *(selected("aggregate", each)[0] for each in aggregates)]
         if not aggregates:
             message = "aggregate: name at least one aggregate, such as 'count(*) AS n'"
             raise QueryError(message)
@@ -245,8 +266,14 @@ class Query(Outputs):
                 and not (s.group or s.order or s.limit or s.is_distinct or s.qualify)
             )
         )
-        by = sql("ALL") if groups else None
-        return self._made("aggregate", step.changed(columns=sql(", ".join(texts)), group=by))
+        # ALL would group by what is no aggregate, too
+        known = (
+            self._made("aggregate", step.changed(columns=sql(", ".join(keys)))) if keys else None
+        )
+        places = ", ".join(str(k + 1) for k in range(len(known.columns))) if known else "()"
+        made = step.changed(columns=sql(", ".join(texts)))
+        self._made("aggregate", made.changed(group=sql(places)))
+        return self._made("aggregate", made.changed(group=sql("ALL") if groups else None))
 
     def join(self, other: "Query | str", on: str | Sequence[str], *, how: How = "inner") -> Self:
         """Join the rows with others.
@@ -279,7 +306,7 @@ class Query(Outputs):
             raise QueryError(message)
         right = self._rows_of("join", "other", other)
         shared = self._shared(right, on)
-        if shared and right._step is not self._step:
+        if shared and not _are_called_alike(self._step, right._step):
             right_name = sql(right._step)
             tables = sql(self._step, f" {JOINS[how]} ", right_name)
         else:
@@ -288,13 +315,11 @@ class Query(Outputs):
         if shared:
             source = sql(tables, f" USING ({', '.join(map(plain, shared))})")
         else:
-            text = condition("join", on if isinstance(on, str) else " AND ".join(on))
-            source = sql(tables, f" ON {text}")
-        there = {name.lower() for name in self._columns}
+            texts = [sql(condition("join", each)) for each in ([on] if isinstance(on, str) else on)]
+            source = sql(tables, " ON ", *listed(_together(tuple(texts)), " AND "))
+        there = {name.lower() for name in self._columns} - {name.lower() for name in shared}
         twice = [
-            name
-            for name in right._columns
-            if name.lower() in there and name not in shared and how not in ("semi", "anti")
+            name for name in right._columns if name.lower() in there and how not in ("semi", "anti")
         ]
         columns = None
         if twice:
@@ -372,8 +397,7 @@ class Query(Outputs):
 
     def _step_name(self) -> str:
         """Name a step over these rows; after a table, which has its name, a number follows."""
-        name = self._step.name
-        return unquoted(name.split(".")[-1]) if isinstance(self._step, Table) else name
+        return self._step.own_name if isinstance(self._step, Table) else self._step.name
 
     def _made(self, verb: str, step: Step | Table, *, origin: "Origin | None" = None) -> "Query":
         """Bind a step, and make a query of the kind that its columns are."""
@@ -411,7 +435,7 @@ class Query(Outputs):
 
     def _query_of(self, verb: str, argument: str, given: object) -> "Query":
         if isinstance(given, str):
-            step = Table(written(given))
+            step = Table(written(given, verb))
             with said_by(verb):
                 return make(self._con, step, columns_of(self._con, write(step)))
         if not isinstance(given, Query):
@@ -428,11 +452,17 @@ class Query(Outputs):
     def _shared(self, right: "Query", on: str | Sequence[str]) -> list[str]:
         """Give the columns to join by, none if `on` is a condition."""
         names = [on] if isinstance(on, str) else list(on)
-        there = {name.lower() for name in self._columns}, {name.lower() for name in right._columns}
-        if all(name.lower() in there[0] & there[1] for name in names):
-            return names
+        if not names:
+            message = "join: on must be a column, several, or a condition, got none"
+            raise QueryError(message)
+        there = {name.lower(): name for name in self._columns}, {n.lower() for n in right._columns}
+        if all(name.lower() in there[0].keys() & there[1] for name in names):
+            return [there[0][name.lower()] for name in names]
         for name in names:
             _, plainly = selected("join", name)
+            if plainly is not None and name.lower() in there[0].keys() & there[1]:
+                message = f"join: on must be columns or conditions, not both; {name!r} is a column"
+                raise QueryError(message)
             if plainly is not None:
                 side, where = (
                     (right, "the others") if name.lower() in there[0] else (self, "these rows")
@@ -443,6 +473,10 @@ class Query(Outputs):
 
     if not TYPE_CHECKING:
 
+        def __iter__(self) -> Any:
+            message = "a query has rows when it runs: fetchall() gives them, count() their number"
+            raise TypeError(message)
+
         def __getattr__(self, name: str) -> Any:
             owners = [kind for kind in Query.KINDS if name in dir(kind) and name[0] != "_"]
             if owners:
@@ -451,7 +485,8 @@ class Query(Outputs):
                     f"{', '.join(kind.NEEDS)};"
                     for kind in owners
                 )
-                message = f"{message} these rows have {', '.join(self._columns)}"
+                missing = min(map(self._missing, owners), key=len)
+                message = f"{message} these rows have no {' and no '.join(missing)}"
                 raise AttributeError(message)
             known = [each for each in dir(type(self)) if each[0] != "_" and each.islower()]
             message = f"a query has no method {name!r}; {near(name, known)}"
@@ -470,9 +505,20 @@ def make(
     return next(kinds, Query)(con, step, columns, origin)
 
 
-def listed(texts: Sequence[Sql]) -> list[Sql | str]:
-    """Put commas between texts."""
-    return [part for k, text in enumerate(texts) for part in ((", ", text) if k else (text,))]
+def listed(texts: Sequence[Sql], between: str = ", ") -> list[Sql | str]:
+    """Put commas between texts, or something else."""
+    return [part for k, text in enumerate(texts) for part in ((between, text) if k else (text,))]
+
+
+def _are_called_alike(a: Step | Table, b: Step | Table) -> bool:
+    """Whether two would have the same name in a statement: those of tables are given."""
+    are_tables = isinstance(a, Table) and isinstance(b, Table)
+    return a is b or (are_tables and a.own_name.lower() == b.own_name.lower())  # type: ignore[union-attr]
+
+
+def _has_fields(columns: Sql) -> bool:
+    (text, *steps) = columns.pieces
+    return not steps and has_fields(text)
 
 
 def _together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:

@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 
 from spatialq import errors
+from spatialq.database.macros import macros
+from spatialq.database.sql_functions import sql_functions
 from spatialq.errors import QueryError, SpatialqError
 
 OURS = re.compile(r"UDF: (?:[\w.]+\.)?(\w+): (.*)", re.DOTALL)
@@ -14,13 +17,15 @@ COLUMN = re.compile(
     r'(?:Referenced column|Column) (?:with name )?"?([^"\n]+?)"? '
     r"(?:not found|in .* not found|does not exist)"
 )
-TABLE = re.compile(r"(Table|Schema|Catalog) with name (\S+) does not exist")
+TABLE = re.compile(r"(Table|Schema|Catalog) with name (.+?) does not exist")
 FUNCTION = re.compile(r"Function with name \"?(\w+)\"? does not exist")
 SCANNED = re.compile(r'Python Object "([^"]+)" of type')
 """A table that is not there is looked for among Python's variables."""
-MEANT = re.compile(r'Did you mean "([^"]+)"')
+SYSTEM = r"(?:pg_|duckdb_|sqlite_|pragma_|information_schema\.)"
+MEANT = re.compile(rf'Did you mean "(?!{SYSTEM})([^"]+)"')
+GROUPED = re.compile(r'column "?(.+?)"? must appear in the GROUP BY clause')
 KIND = re.compile(r"^[\w ]+ Error: ")
-NAMED = re.compile(r"\w+: ")
+NAMED = re.compile(r"^\w+: ")
 """A sentence of ours, which names the function."""
 CLOSED = re.compile("already (been )?closed")
 
@@ -60,6 +65,18 @@ def said_by(verb: str, columns: Iterable[str] = ()) -> Iterator[None]:
         raise
     except duckdb.Error as error:
         raise sentence(verb, str(error), columns) from error
+    except SpatialqError:
+        raise
+    except ValueError as error:
+        message = f"{verb}: {NAMED.sub('', str(error), count=1)}"
+        raise QueryError(message) from error
+
+
+@cache
+def _installed() -> frozenset[str]:
+    """Name what `install` puts on a connection."""
+    names = {each.name for each in macros("lists")}
+    return frozenset(names | {each.name for each in sql_functions("lists")})
 
 
 def sentence(verb: str, text: str, columns: Iterable[str]) -> SpatialqError:
@@ -77,7 +94,17 @@ def sentence(verb: str, text: str, columns: Iterable[str]) -> SpatialqError:
         return QueryError(f"{verb}: no table {found[1]!r}")
     if found := TABLE.search(text):
         return QueryError(f"{verb}: no {found[1].lower()} {found[2]!r}{meant}")
-    if found := FUNCTION.search(text):
+    if found := GROUPED.search(text):
+        return QueryError(
+            f"{verb}: {found[1]!r} is no aggregate, such as max({found[1]}), and not in group; "
+            "select and distinct give values as they are"
+        )
+    if (found := FUNCTION.search(text)) and found[1] in _installed():
+        return QueryError(
+            f"{verb}: this connection has no functions of spatialq: call spatialq.install(con), "
+            "or open it with spatialq.connect"
+        )
+    if found:
         return QueryError(f"{verb}: no function {found[1]!r}{meant}")
     said = KIND.sub("", " ".join(text.partition("\n\n")[0].split()))
     return QueryError(said if NAMED.match(said) else f"{verb}: {said}")

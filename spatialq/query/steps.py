@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from spatialq.database.model_tables import beside_objects
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.errors import QueryError
+from spatialq.functions.sql_text import identifier, literal, name_parts
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 INDENT = "    "
@@ -22,7 +23,12 @@ class Table:
     """A table, view or macro's result that is there already: it is named, not defined."""
 
     name: str
-    """As SQL has it, in quotes where it must be."""
+    """As SQL has it, in quotes where it must be: see `written`."""
+
+    @property
+    def own_name(self) -> str:
+        """The name without quotes, schema and catalog."""
+        return name_parts(self.name)[-1]
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Step:
         `model_tables.beside_objects` names it, with `name` as the name of the table.
     needs : tuple of Step
         Steps that the text names by what they are called, not by itself.
+    storeys : tuple of str
+        Storeys of a file which the conditions name; whether it has them shows when it is read.
     """
 
     name: str
@@ -87,6 +95,7 @@ class Step:
     is_distinct: bool = False
     beside: "Step | Table | None" = None
     needs: "tuple[Step | Table, ...]" = ()
+    storeys: tuple[str, ...] = ()
 
     def changed(self, **clauses: Any) -> "Step":
         """Give the step with other clauses."""
@@ -198,7 +207,7 @@ def _names(
     needed: list[Step | Table], last: Step, others: Collection[str]
 ) -> Mapping[Step | Table, str]:
     """Give each step a name of its own, in any case of letters, that is no table's."""
-    taken = {each.name.strip('"').lower() for each in needed if isinstance(each, Table)}
+    taken = {each.own_name.lower() for each in needed if isinstance(each, Table)}
     taken |= {*others}
     numbers: dict[str, int] = {}
     names: dict[Step | Table, str] = {}
@@ -206,7 +215,7 @@ def _names(
         if isinstance(step, Table):
             names[step] = step.name
         elif step.beside is not None:
-            names[step] = plain(beside_objects(unquoted(names[step.beside]), step.name))
+            names[step] = written(beside_objects(names[step.beside], step.name))
         elif step is not last:
             name, number = step.name, numbers.get(step.name, 1)
             while name.lower() in taken:
@@ -218,14 +227,19 @@ def _names(
     return names
 
 
-def unquoted(name: str) -> str:
-    """Give the name that an identifier in quotes, or without, stands for."""
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+def written(name: str, verb: str = "table") -> str:
+    """Write the name of a table, which may have quotes or a schema already, as SQL has it.
 
-
-def written(name: str) -> str:
-    """Write the name of a table, which may have quotes or a schema already, as SQL has it."""
-    return name if '"' in name or "." in name else plain(name)
+    Raises
+    ------
+    QueryError
+        If it is no name, but another piece of SQL; `verb` is the method that got it.
+    """
+    try:
+        return ".".join(map(plain, name_parts(name)))
+    except ValueError as error:
+        message = f"{verb}: {error}"
+        raise QueryError(message) from None
 
 
 @cache

@@ -17,7 +17,7 @@ def require_text(function: str, argument: str, given: object) -> str:
     if not isinstance(given, str) or not given.strip():
         message = f"{function}: {argument} must be a text, got {given!r}"
         raise QueryError(message)
-    return given
+    return _encodable(function, argument, given)
 
 
 def value(function: str, argument: str, given: Any) -> str:
@@ -37,4 +37,16 @@ def value(function: str, argument: str, given: Any) -> str:
                 f"or None, got {type(given).__name__}"
             )
             raise QueryError(message)
+        if isinstance(each, str):
+            _encodable(function, argument, each)
     return literal(given)
+
+
+def _encodable(function: str, argument: str, text: str) -> str:
+    """Refuse what no UTF-8 is: half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        message = f"{function}: {argument} must be Unicode, got {text!r}"
+        raise QueryError(message) from None
+    return text

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
+from spatialq.data.units import metres
 from spatialq.database.selectors.query import write as write_selector
 from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
-from spatialq.query.binding import bind
 from spatialq.query.models import READERS, Model
-from spatialq.query.plans import beginning
 from spatialq.query.relational import Origin, listed
 from spatialq.query.relational import Query as Query
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Quoted, Sql, Step, Table, in_order, plain, sql
+from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
+from spatialq.query.storeys import require_of_table
 from spatialq.query.values import require_text, value
 
 Kind = TypeVar("Kind", bound=Query)
@@ -107,6 +107,8 @@ class FunctionVerbs(Query):
         for name, given in {**arguments, **self._implied(arguments)}.items():
             table = others[name]._step if name in others else given
             is_table = isinstance(table, Step | Table)
+            if isinstance(given, str) and not is_table:
+                given = _number(function, declared[name], given)
             piece = sql(Quoted(table)) if is_table else sql(value(function, name, given))
             default = declared[name].default
             if declared[name].kind is inspect.Parameter.KEYWORD_ONLY:
@@ -123,6 +125,18 @@ class FunctionVerbs(Query):
         if not is_wanted or model is None or isinstance(self._step, Table):
             return {}  # beside a table the function finds them itself
         return {"relations": model.table("relations")}
+
+
+def _number(function: str, declared: inspect.Parameter, given: str) -> str | float:
+    """Read the text of a length, such as '50mm', as metres; the text of another number is none."""
+    kinds = str(declared.annotation).split(" | ")
+    if "float" not in kinds and "int" not in kinds:
+        return given
+    if "str" not in kinds:
+        message = f"{function}: {declared.name} must be a number, got {given!r}"
+        raise QueryError(message)
+    with said_by(function):
+        return metres(function, declared.name, given)
 
 
 def _same(given: Any, default: Any) -> bool:
@@ -160,8 +174,10 @@ class _Bounded(FunctionVerbs):
             raise QueryError(message)
         reader = self._origin.reader
         if reader is not None and isinstance(self._step, Step) and "bounds" not in reader.arguments:
-            bounded = reader.with_arguments(bounds=box)
-            if self._step.source == reader.text():
+            # through conditions only: before a limit, a window or another x it would be others
+            is_read = self._step.changed(where=()).is_plain and self._step.source == reader.text()
+            if is_read:
+                bounded = reader.with_arguments(bounds=box)
                 step = self._step.changed(source=bounded.text())
                 return self._same("within", step, origin=Origin(reader=bounded))
         xmin, ymin, xmax, ymax = map(literal, box)
@@ -234,24 +250,17 @@ class _Classified(FunctionVerbs):
         Raises
         ------
         QueryError
-            If the rows are of a table, and it has no such storey: the sentence names the near
-            ones. Files are not read for that; then there are no rows.
+            If there is no such storey: the sentence names the near ones. Of a file that shows when
+            the query runs.
         """
         wanted = literal(require_text("storey", "name", name))
         found = self._where("storey", [sql(f"storey = {wanted}")])
-        begins = beginning(self._step)
-        steps = [each for each in in_order(self._step) if isinstance(each, Step)]
-        if isinstance(begins, Table) and all(each.columns is None for each in steps):
-            self._require_storey(begins, name)
-        return found
-
-    def _require_storey(self, table: Table, name: str) -> None:
         with said_by("storey"):
-            rows = bind(self._con, f"SELECT DISTINCT storey FROM {table.name}").fetchall()
-        known = sorted(each for (each,) in rows if each is not None)
-        if name not in known:
-            message = f"storey: no storey {name!r}; {near(name, known)}"
-            raise QueryError(message)
+            is_known = require_of_table(self._con, self._step, name)
+        if is_known:
+            return found
+        step = found._step.changed(storeys=(*found._step.storeys, name))  # type: ignore[union-attr]
+        return type(found)(found._con, step, found._columns, found._origin)
 
     def _model(self, verb: str) -> Model:
         model = self._origin.model

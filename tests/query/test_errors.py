@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import pytest
 
 import spatialq as sq
@@ -39,6 +40,14 @@ WRONG = {
     "where: 'true UNION SELECT 1' is not a condition": lambda c: points(c).where(
         "true UNION SELECT 1"
     ),
+    "where: 'z > 2;' is not a condition": lambda c: points(c).where("z > 2;"),
+    "where: 'z > 2; --' is not a condition": lambda c: points(c).where("z > 2; --"),
+    "where: 'z > 2,' is not a condition": lambda c: points(c).where("z > 2,"),
+    "where: 'z > 2 WINDOW w AS ()' is not a condition": lambda c: points(c).where(
+        "z > 2 WINDOW w AS ()"
+    ),
+    "select: 'x;' is not a list": lambda c: points(c).select("x;"),
+    "order: 'x;' is not a list of terms": lambda c: points(c).order("x;"),
     "where: 'x, y' is not a condition": lambda c: points(c).where("x, y"),
     "where: 'x AS y' is not a condition": lambda c: points(c).where("x AS y"),
     "where: a condition must be a text, got ''": lambda c: points(c).where(""),
@@ -50,8 +59,42 @@ WRONG = {
     "with_columns: 'x AS b' is not an expression": lambda c: points(c).with_columns(a="x AS b"),
     "order: no column 'heigth'": lambda c: points(c).order("heigth DESC"),
     "order: 'z LIMIT 3' is not a list of terms": lambda c: points(c).order("z LIMIT 3"),
-    "limit: n must be a whole number >= 0, got -1": lambda c: points(c).limit(-1),
-    "limit: n must be a whole number >= 0, got 2.5": lambda c: points(c).limit(2.5),
+    "limit: n must be a whole number >= 0 and <= 2**62, got -1": lambda c: points(c).limit(-1),
+    "limit: n must be a whole number >= 0 and <= 2**62, got 2.5": lambda c: points(c).limit(2.5),
+    f"limit: n must be a whole number >= 0 and <= 2**62, got {2**70}": lambda c: points(c).limit(
+        2**70
+    ),
+    "where: a condition must be Unicode, got \"z = '\\ud800'\"": lambda c: points(c).where(
+        "z = '\ud800'"
+    ),
+    "storey: name must be Unicode, got": lambda c: elements(c).storey("\ud800"),
+    "select: two columns are called 'x'; give one another name with AS": lambda c: points(c).select(
+        "x", "y", "x"
+    ),
+    "aggregate: two columns are called 'n'": lambda c: points(c).aggregate(
+        "max(z) AS n", "min(z) AS n"
+    ),
+    "join: two columns are called 'name_right'": lambda c: (
+        elements(c)
+        .select("global_id", "name")
+        .join("objects", "global_id")
+        .join("objects", "global_id")
+    ),
+    "aggregate: 'x' is no aggregate, such as max(x), and not in group; select": lambda c: points(
+        c
+    ).aggregate("x", group="classification"),
+    "aggregate: 'classification' is no aggregate": lambda c: points(c).aggregate("classification"),
+    "table: no table 'inde'": lambda c: sq.table(c, "inde"),
+    "closer_than: d must be a length >= 0 such as 2mm (mm, cm, m, in, ft), got '5 miles'": (
+        lambda c: elements(c).closer_than("elements", "5 miles")
+    ),
+    "intersects_with: tolerance must be a length": lambda c: elements(c).intersects_with(
+        tolerance="x"
+    ),
+    "classify_ground: overlap must be a number, got '0.5'": lambda c: points(c).classify_ground(
+        overlap="0.5"
+    ),
+    "write: 'o.laz' must end in one of .parquet, .csv": lambda c: points(c).write("o.laz"),
     "aggregate: name at least one aggregate": lambda c: points(c).aggregate(group="x"),
     "aggregate: no column 'clas'; ": lambda c: points(c).aggregate("count(*)", group="clas"),
     "join: how must be 'inner', 'left'": lambda c: points(c).join("points", "x", how="outer"),
@@ -60,6 +103,12 @@ WRONG = {
     ).join("objects", "globalid"),
     "join: no column 'volume' in the others": lambda c: elements(c).join("objects", "volume"),
     "join: no table 'objcts'; near names are objects": lambda c: elements(c).join("objcts", "name"),
+    "join: on must be columns or conditions, not both; 'name' is a column": lambda c: elements(
+        c
+    ).join("objects", ["name", "a.global_id = b.global_id"]),
+    "join: on must be a column, several, or a condition, got none": lambda c: elements(c).join(
+        "objects", []
+    ),
     "join: other must be a query or the name of a table, got int": lambda c: points(c).join(3, "x"),
     "union: other must be a query or the name of a table, got NoneType": lambda c: points(c).union(
         None
@@ -141,13 +190,59 @@ def test_files_are_refused_as_files(con, tmp_path):
         sq.read_ifc(con, model).fetchall()
 
 
+@pytest.mark.parametrize("path", [None, 5, "", ["tile.laz"], b"tile.laz"])
+@pytest.mark.parametrize("reader", ["read_las", "read_grid", "read_ifc", "read_ifc_objects"])
+def test_what_is_no_path(con, reader, path):
+    with pytest.raises(sq.QueryError, match=f"^{reader}: path must be a file or a pattern"):
+        getattr(sq, reader)(con, path)
+    with pytest.raises(sq.FileError, match=f"^{reader}: 'x+': File name too long"):
+        getattr(sq, reader)(con, "x" * 5000)
+
+
+FILES = {"read_las": "tile.laz", "read_grid": "hill.tif", "read_ifc": "house.ifc"}
+NO_NAMES = {
+    "taken": "name: there is a table 'taken' already|Table with name \"taken\" already exists",
+    "": "name must be a text",
+    5: "name must be a text",
+    '"a" x': "'\"a\" x' is no name of a table",
+    "no.such": "name must be without a schema|no schema 'no'",
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+@pytest.mark.parametrize("reader", FILES)
+def test_names_that_a_reader_cannot_give(con, reader, name):
+    con.execute("CREATE TABLE taken AS SELECT 1 AS n")
+    before = con.sql("SELECT table_name FROM duckdb_tables()").fetchall()
+    with pytest.raises(sq.QueryError, match=f"^{reader}: ({NO_NAMES[name]})"):
+        getattr(sq, reader)(con, FILES[reader], name=name)
+    assert con.sql("SELECT table_name FROM duckdb_tables()").fetchall() == before
+
+
+def test_a_connection_without_our_functions(files):
+    expected = r"^\w+: this connection has no functions of spatialq: call spatialq.install\(con\)"
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE cloud AS SELECT 1 AS point_id, 1.0 AS x, 1.0 AS y, 1.0 AS z")
+        cloud = sq.table(con, "cloud")
+        for call in (
+            lambda: sq.read_las(con, "tile.laz"),
+            lambda: sq.read_ifc(con, "house.ifc"),
+            cloud.classify_ground,
+            lambda: cloud.where("is_a('IfcWall', 'IfcWall')"),
+        ):
+            with pytest.raises(sq.QueryError, match=expected):
+                call()
+
+
 def test_a_method_of_other_rows(site):
     with pytest.raises(AttributeError) as raised:
         elements(site).classify_ground()
     assert str(raised.value).startswith(
         "classify_ground is a method of points, which have the columns point_id, x, y, z; "
-        "these rows have global_id, ifc_class"
+        "these rows have no point_id and no x and no y and no z"
     )
+    with pytest.raises(TypeError, match=r"fetchall\(\) gives them, count\(\) their number"):
+        list(points(site))
     with pytest.raises(AttributeError, match=r"a query has no method 'wher'; .*where"):
         points(site).wher("z > 1")
     assert not hasattr(points(site), "_repr_png_")

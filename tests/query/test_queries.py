@@ -3,6 +3,7 @@
 import threading
 
 import duckdb
+import numpy as np
 import pytest
 
 import spatialq as sq
@@ -16,6 +17,12 @@ CLOUD = "SELECT i AS point_id, i % 50 AS x, i // 50 AS y, 1.0 AS z FROM range(25
 def points(con):
     con.execute(f"CREATE TABLE cloud AS {CLOUD}")
     return sq.table(con, "cloud")
+
+
+def test_numbers_of_numpy(points):
+    assert points.limit(np.int64(3)).sql() == "FROM cloud\nLIMIT 3"
+    with pytest.raises(sq.QueryError):
+        points.limit(np.bool_(1))
 
 
 def test_a_query_never_changes(points):
@@ -226,6 +233,52 @@ def test_joins(con):
     assert a.union("b").where("v IS NULL").count() == 2
 
 
+def test_conditions_of_a_join_do_not_run_into_each_other(con):
+    con.execute("CREATE TABLE a AS SELECT i AS k FROM range(4) AS t(i)")
+    con.execute("CREATE TABLE b AS SELECT i AS m FROM range(4) AS t(i)")
+    a = sq.table(con, "a")
+    found = a.join("b", ["k = 0 OR m = 0 -- OR true", "k = m + 1 -- ", "m < 2 OR false"])
+    by_hand = con.sql("FROM a, b WHERE (k = 0 OR m = 0) AND k = m + 1 AND m < 2").fetchall()
+    assert sorted(found.fetchall()) == sorted(by_hand) == [(1, 0)]
+
+
+def test_terms_of_order_mean_the_columns_that_are_there(con):
+    con.execute("CREATE TABLE t AS SELECT i AS id, (i * 3) % 5 AS a, i % 2 AS b FROM range(5) t(i)")
+    t = sq.table(con, "t")
+    by_a = [(0,), (2,), (4,), (1,), (3,)]
+    assert t.order("2").select("id").fetchall() == by_a
+    assert t.order("2 DESC").limit(3).select("id").fetchall() == by_a[:1:-1]
+    assert t.order("ALL DESC").select("a").fetchall() == [(2,), (4,), (1,), (3,), (0,)]
+    assert t.order("COLUMNS('a') * -1").select("id").fetchall() == by_a[::-1]
+    counted = t.aggregate("count(a)", group="b")
+    assert counted.order('"count(a)" DESC').fetchall() == [(0, 3), (1, 2)]
+    fields = t.select("{'id': -id} AS s", "id").select("s.id")
+    assert fields.order("id").fetchall() == [(-4,), (-3,), (-2,), (-1,), (0,)]
+
+
+def test_what_groups_are_made_of(con):
+    con.execute("CREATE TABLE t AS SELECT i AS id, i % 2 AS b FROM range(5) t(i)")
+    t = sq.table(con, "t")
+    assert sorted(t.aggregate("max(id - b)", group="b").fetchall()) == [(0, 4), (1, 2)]
+    assert t.aggregate("count(*)", group="*").count() == 5
+    assert t.aggregate("count(*), max(id)").fetchall() == [(5, 4)]
+    assert t.aggregate("sum(id)", group=["b, b * 3", "b * 2 AS d"]).count() == 2
+    assert t.aggregate("1 AS one", "max(id)", group="b").count() == 2
+
+
+def test_lengths_may_have_units(site):
+    elements = sq.table(site, "elements")
+    near = elements.closer_than("elements", "50mm")
+    assert near.sql() == "FROM closer_than('elements', 'elements', 0.05)"
+    in_metres = elements.closer_than("elements", 0.05)
+    assert sorted(near.select("a", "b").fetchall()) == sorted(in_metres.select("a", "b").fetchall())
+    assert "tolerance := 0.002" in elements.intersects_with(tolerance="2 mm").sql()
+    assert (
+        "object_width := 30.48"
+        in sq.table(site, "points").classify_ground(object_width="100ft").sql()
+    )
+
+
 def test_functions_see_the_rows_that_a_join_or_a_condition_left(points):
     few = points.where("x < 10")
     ids = few.select("point_id")
@@ -291,7 +344,33 @@ def test_storeys_of_tables_are_known(site):
     assert elements.where("volume > 1").elements_where("IfcWall").storey("upper floor").count() > 0
     made = elements.select("global_id", "mesh", "ifc_class", "'here' AS storey")
     assert made.as_kind(sq.Elements).storey("here").count() == elements.count()
-    assert sq.read_ifc(site, "house.ifc").storey("nowhere").fetchall() == []
+
+
+def test_storeys_of_files_are_known_when_the_query_runs(con, tmp_path):
+    house = sq.read_ifc(con, "house.ifc")
+    walls = house.storey("ground flor").is_a("IfcWall")
+    assert "WHERE storey = 'ground flor'" in walls.sql()
+    runs = (
+        walls.count,
+        lambda: walls.alias("w").intersects_with(house).fetchall(),
+        lambda: (
+            house.where("true")
+            .limit(9)
+            .select("*")
+            .as_kind(sq.Elements)
+            .intersects_with(walls)
+            .to_arrow()
+        ),
+        lambda: sq.read_ifc_objects(con, "house.ifc").storey("ground flor").to_arrow(),
+        lambda: house.storey("foundation").storey("ground flor").fetchall(),
+        lambda: walls.create("walls"),
+        lambda: walls.write(tmp_path / "walls.parquet"),
+    )
+    for run in runs:
+        with pytest.raises(sq.QueryError, match="storey: no storey 'ground flor'; near names are"):
+            run()
+    assert house.storey("foundation").is_a("IfcRoof").fetchall() == []
+    assert house.storey("foundation").count() > 0
 
 
 def test_several_files(con, files, tmp_path):
@@ -317,6 +396,30 @@ def test_readers_take_names(con, tmp_path):
     house = sq.read_ifc(con, "house.ifc", name="house")
     assert house.elements_where("IfcWall").sql() == "FROM elements_where('IfcWall', 'house')"
     assert con.sql("SELECT count(*) > 0 FROM house_relations").fetchall() == [(True,)]
+
+
+BEFORE_THE_BOX = {
+    "limit": lambda q: q.limit(1000),
+    "order_limit": lambda q: q.order("x").limit(2000),
+    "other_x": lambda q: q.with_columns(x="x + 15"),
+    "window": lambda q: q.select("point_id", "x", "y", "z", "row_number() OVER (ORDER BY x) AS r"),
+    "window_added": lambda q: q.with_columns(r="row_number() OVER (ORDER BY x)"),
+    "swapped": lambda q: q.select("point_id", "y - 4950000 AS x", "x + 4950000 AS y", "z"),
+    "conditions": lambda q: q.where("z > 100.5").where("x > 650012"),
+    "distinct": lambda q: q.select("point_id", "round(x) AS x", "round(y) AS y", "z").distinct(),
+}
+
+
+@pytest.mark.parametrize("verb", BEFORE_THE_BOX)
+def test_a_box_is_applied_where_it_stands(con, verb):
+    box = (650010.0, 5600010.0, 650020.0, 5600020.0)
+    before = BEFORE_THE_BOX[verb](sq.read_las(con, "tile.laz"))
+    rows = before.to_arrow().to_pylist()
+    expected = [r for r in rows if box[0] <= r["x"] <= box[2] and box[1] <= r["y"] <= box[3]]
+    found = before.within(box).to_arrow().to_pylist()
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert expected
+    assert ("bounds := " in before.within(box).sql()) == (verb == "conditions")
 
 
 def test_bounds_are_those_of_the_reader(con):

@@ -8,7 +8,7 @@ import spatialq as sq
 def wrong(con: duckdb.DuckDBPyConnection) -> None:
     points = sq.read_las(con, "tile.laz")
     points.classify_ground(objectwidth=3)  # error
-    points.classify_ground(object_width="wide")  # error
+    points.classify_ground(overlap="wide")  # error
     points.classify_ground(device="tpu")  # error
     points.intersects_with()  # error
     points.wher("z > 2")  # error
