@@ -66,7 +66,7 @@ def run_program(
     FileError
         If a file cannot be read or written.
     """
-    from spatialq.ql4bim.run import require_bound, require_properties, write_exports
+    from spatialq.ql4bim.run import require_bound, require_met, write_exports
 
     if after is not None:
         program = replace(
@@ -74,7 +74,7 @@ def run_program(
             exports=program.exports[len(after.exports) :],
             required=program.required[len(after.required) :],
         )
-    require_properties(con, program)
+    require_met(con, program)
     require_bound(con, program)
     return write_exports(con, program)
 

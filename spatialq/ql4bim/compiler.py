@@ -9,10 +9,11 @@ from spatialq.errors import ScriptError
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.operators import BY_NAME, MODEL, OPERATORS
+from spatialq.ql4bim.requirements import Requirement, same_elements
 from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
 from spatialq.ql4bim.text import Place, Text
 from spatialq.ql4bim.use import Use, step_name
-from spatialq.ql4bim.variables import Column, Model, Variable
+from spatialq.ql4bim.variables import Model, Variable
 from spatialq.query.steps import Step, plain, sql
 
 IMPORTS = ("ImportModel", "IM")
@@ -26,17 +27,6 @@ class Export:
 
     objects: Variable
     path: str
-    place: Place
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A property that must exist, which only the data can tell."""
-
-    caller: str
-    models: tuple[Model, ...]
-    pset: str | None
-    prop: str
     place: Place
 
 
@@ -59,6 +49,7 @@ class Compiler:
     imports: dict[Model, Variable] = field(default_factory=dict)
     exports: list[Export] = field(default_factory=list)
     required: list[Requirement] = field(default_factory=list)
+    distinct: set[tuple[Model, ...]] = field(default_factory=set)
     running: list[Token] = field(default_factory=list)
     calls: int = 0
 
@@ -133,7 +124,12 @@ class Compiler:
             raise self.error(call.operator, f"no operator {name!r}; {hint}")
         use = Use(self, operator, call, target)
         use.read_arguments()
-        return operator.make(use)
+        found = operator.make(use)
+        for each in (found, *(column.domain for column in found.columns if column.domain)):
+            if each.may_be_several and each.models not in self.distinct:
+                self.distinct.add(each.models)
+                use.require(call.operator, same_elements(use.variable, each.models))
+        return found
 
     def _function(self, function: Function, call: Call, target: Formal | None) -> Variable:
         """Compile a call of a function: its statements, with the arguments as variables."""
@@ -199,8 +195,7 @@ class Compiler:
             )
             raise self.error(place or target.name, reason)
         columns = tuple(
-            Column(new, each.domain, each.is_text)
-            for new, each in zip(names, found.columns, strict=True)
+            replace(each, name=new) for new, each in zip(names, found.columns, strict=True)
         )
         if columns == found.columns:
             return found
@@ -220,12 +215,9 @@ class Compiler:
             parts += [" UNION ALL BY NAME FROM ", step] if k else [step]
         return Variable("set", Step("objects", sql("(FROM ", *parts, ")")), models=models)
 
-    def require_property(
-        self, use: Use, models: tuple[Model, ...], pset: Token | None, prop: Token
-    ) -> None:
-        """Note that some object of the models must have a property."""
-        name = None if pset is None else str(pset)
-        self.required.append(Requirement(use.operator.name, models, name, str(prop), prop))
+    def require(self, requirement: Requirement) -> None:
+        """Note what only the data can tell."""
+        self.required.append(requirement)
 
     def export(self, objects: Variable, path: str, place: Place) -> None:
         """Note that a set is to be written."""
@@ -238,7 +230,7 @@ class Compiler:
                 reason = "there are several models: give a file for each, by its variable"
                 raise self.error(use.call.operator, f"{use.operator.name}: {reason}")
             return self.files
-        return self.files.get(use.name, path)
+        return self.files.get(use.variable, path)
 
 
 def _ignoring_case(name: str, known: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
-from spatialq.ql4bim.attributes import Rows, Value, value_of
+from spatialq.ql4bim.attributes import Rows, value_of
 from spatialq.ql4bim.parser import UNITS
 from spatialq.ql4bim.syntax import (
     Call,
@@ -26,7 +26,7 @@ from spatialq.ql4bim.syntax import (
     Negation,
     Reference,
 )
-from spatialq.ql4bim.variables import Caller, Column, Variable
+from spatialq.ql4bim.variables import Caller, Column, Value, Variable, all_models
 from spatialq.query.steps import Sql, plain, sql
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -137,7 +137,10 @@ class Conditions:
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
         one, other = self._operand(left, "one"), self._operand(right, "other")
-        condition = compare_values(self.use, one[1], sign, other[1], left.token)
+        is_common = self._may_differ(left, right)
+        condition = compare_values(
+            self.use, one[1], sign, other[1], left.token, is_common=is_common
+        )
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
@@ -149,6 +152,14 @@ class Conditions:
         return sql(
             "EXISTS (SELECT 1 FROM ", *_joined(", ", tables), " WHERE ", *keys, condition, ")"
         )
+
+    def _may_differ(self, left: Reference, right: Reference) -> bool:
+        """Whether the objects of a row may be from files with different units."""
+        columns = [self.use.column(self.subject, each.column) for each in (left, right)
+                   if each.column is not None]  # fmt: skip
+        domains = [each.domain for each in columns if each.domain is not None]
+        models = all_models(domains)
+        return len(models) > 1 or any(each.may_be_several for each in domains)
 
     def _operand(self, part: Reference, alias: str) -> tuple[tuple[Rows, str] | None, Value]:
         if part.column is None:
@@ -216,9 +227,7 @@ def of_values(column: Column, relation: Variable | None = None) -> Value:
     text = sql(plain(column.name))
     if relation is not None:
         text = sql(relation.step, ".", text)
-    if column.is_text or column.domain is not None:
-        return Value(text=text)
-    return Value(number=text, metres=text)
+    return Value(text=text) if column.domain is not None else column.value(text)
 
 
 def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Token) -> Sql:
@@ -247,12 +256,17 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
             form, other = value.text, "a text"
             right = literal(constant.value)
         case _:
-            form, other = _in_unit(use, value, constant)
+            form, other = _in_unit(value, constant)
             right = literal(in_unit(constant, is_angle=value.radians is not None))
+            if form is not None and constant.unit is not None:
+                form, right = rounded(form), literal(round(float(right), DIGITS))
     if form is None:
         kind = "number" if value.number is not None else "text"
         kind = kind if value.text or value.number else "truth value"
         raise use.error(constant.token, f"{token} is a {kind}, and {constant.token} is {other}")
+    if constant.value is not None:
+        kinds: dict[type, str] = {bool: "truth", str: "text"}
+        value.require(kinds.get(type(constant.value), "number"), constant)
     if sign == "~":
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
@@ -285,7 +299,17 @@ def _is_missing(value: Value, *, is_wanted: bool) -> Sql:
     return sql(form, " IS NULL" if is_wanted else " IS NOT NULL")
 
 
-def _in_unit(use: Caller, value: Value, constant: Constant) -> tuple[Sql | None, str]:
+DIGITS = 6
+"""Lengths with units compare in micrometres, as 2800 * 0.001 is a bit more than 2.8; angles in
+millionths of a radian."""
+
+
+def rounded(number: Sql) -> Sql:
+    """Write a number in metres, or radians, as it compares."""
+    return sql("round(", number, f", {DIGITS})")
+
+
+def _in_unit(value: Value, constant: Constant) -> tuple[Sql | None, str]:
     """Choose the form of a value that compares with a number in its unit."""
     if constant.unit is None:
         return value.number, "a number"
@@ -304,14 +328,30 @@ def in_unit(constant: Constant, *, is_angle: bool = False) -> float:
     return float(f"{constant.value * UNITS[constant.unit]:.15g}")
 
 
-def compare_values(use: Caller, one: Value, sign: str, other: Value, token: Token) -> Sql:
-    """Write a comparison of two values: of numbers if both are, else of texts."""
+def compare_values(
+    use: Caller, one: Value, sign: str, other: Value, token: Token, *, is_common: bool = False
+) -> Sql:
+    """Write a comparison of two values: of numbers if both are, else of texts.
+
+    Parameters
+    ----------
+    use : Caller
+    one : Value
+    sign : str
+    other : Value
+    token : Token
+        Where they stand.
+    is_common : bool
+        Whether numbers compare in units that all files share.
+    """
     if sign not in SIGNS:
         raise use.error(token, "~ compares with a regular expression in quotes")
     texts = numbers = None
     if one.text is not None and other.text is not None:
         texts = sql(one.text, f" {SIGNS[sign]} ", other.text)
-    if one.number is not None and other.number is not None:
+    if is_common and one.common is not None and other.common is not None:
+        numbers = sql(rounded(one.common), f" {SIGNS[sign]} ", rounded(other.common))
+    elif one.number is not None and other.number is not None:
         numbers = sql(one.number, f" {SIGNS[sign]} ", other.number)
     if texts is not None and numbers is not None:
         return sql("coalesce(", numbers, ", ", texts, ")")

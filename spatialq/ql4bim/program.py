@@ -4,10 +4,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spatialq.ql4bim.compiler import Compiler, Export, Requirement
+from spatialq.ql4bim.compiler import Compiler, Export
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.operators import BY_NAME
 from spatialq.ql4bim.parser import parse
+from spatialq.ql4bim.requirements import Requirement, distinct
 from spatialq.ql4bim.syntax import Function, Statement
 from spatialq.ql4bim.text import Place, Span, Text
 from spatialq.ql4bim.variables import Variable
@@ -28,7 +29,7 @@ class Program:
     exports : tuple of Export
         What ExportModel writes.
     required : tuple of Requirement
-        Properties that the models must have.
+        What the script takes for granted, and only the data can tell.
     result : str or None
         The variable of the last statement that is no ExportModel.
     places : mapping from str to Place
@@ -105,7 +106,7 @@ def compile_script(text: str, *, name: str = "<script>", models: Files = None) -
         script,
         compiler.scope,
         tuple(compiler.exports),
-        tuple(compiler.required),
+        tuple(distinct(compiler.required)),
         None if result is None else str(result),
         {str(each.target.name): each.target.name for each in statements},
     )

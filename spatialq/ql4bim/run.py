@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from spatialq.database.partial_models import export_ifc
 from spatialq.errors import FileError, QueryError, ScriptError
 from spatialq.functions.sql_text import literal
-from spatialq.io.ifc.schemas import near_names, property_sets
-from spatialq.ql4bim.compiler import Requirement
+from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.program import Files, Program, compile_script
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
-from spatialq.query.steps import Step, Table, in_order, sql, write
+from spatialq.query.steps import Step, Table, in_order, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -117,7 +116,7 @@ def run_script(
     """
     text, name = read_script(script)
     program = compile_script(text, name=name, models=models)
-    require_properties(con, program)
+    require_met(con, program)
     queries = require_bound(con, program)
     return Script(con, program, queries, write_exports(con, program))
 
@@ -140,47 +139,22 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
         raise FileError.of("run_script", path, reason) from None  # noqa: EM101 (a name)
 
 
-def require_properties(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
-    """Make sure that each property of the script is one of some object.
+def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
+    """Make sure that the data are as the script takes for granted.
 
     Raises
     ------
     ScriptError
-        If it is not, with the near names.
+        If they are not, with the near names where no object has a property.
     """
-    for each in data_requirements(program):
-        names = con.execute(write(names_of_properties(each))).fetchall()
-        if any(_is_named(each, pset, prop) for pset, prop in names):
-            continue
-        wanted = each.prop if each.pset is None else f"{each.pset}.{each.prop}"
-        known = {prop: prop for _, prop in names}
-        if each.pset is not None:
-            known = {f"{pset}.{prop}": prop for pset, prop in names}
-        near = near_names(wanted, [name for name in known if name])
-        hint = f"near names are {', '.join(near)}" if near else "the model has no such name"
-        reason = f"{each.caller}: no object has a property {wanted}; {hint}"
-        raise program.text.error(each.place, reason)
-
-
-def data_requirements(program: Program) -> list[Requirement]:
-    """List the properties that only the data can tell, each once."""
-    found = {
-        (each.models, each.pset, each.prop): each
-        for each in program.required
-        if each.pset is None or each.prop not in property_sets().get(each.pset, ())
-    }
-    return list(found.values())
-
-
-def _is_named(each: Requirement, pset: str, prop: str) -> bool:
-    return prop == each.prop and each.pset in (None, pset)
-
-
-def names_of_properties(each: Requirement) -> Step:
-    """Make a query for the property sets and properties of some models."""
-    first, *others = (model.table("properties") for model in each.models)
-    source = [first, *(piece for other in others for piece in (" UNION ALL FROM ", other))]
-    return Step("names", sql("(FROM ", *source, ")"), sql("pset, property"), is_distinct=True)
+    for each in program.required:
+        for (reason,) in con.execute(write(each.wrong)).fetchall():
+            hint = ""
+            if each.names is not None:
+                names = [name for (name,) in con.execute(write(each.names)).fetchall() if name]
+                near = near_names(each.wanted, names)
+                hint = f"; near names are {', '.join(near)}" if near else "; there is none like it"
+            raise program.text.error(each.place, reason + hint)
 
 
 def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[str, Query]:
