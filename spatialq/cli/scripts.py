@@ -74,8 +74,8 @@ def run_program(
             exports=program.exports[len(after.exports) :],
             required=program.required[len(after.required) :],
         )
-    require_met(con, program)
     require_bound(con, program)
+    require_met(con, program)
     return write_exports(con, program)
 
 

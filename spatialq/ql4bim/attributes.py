@@ -84,7 +84,7 @@ def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: boo
     if len(path) == 1 and first in (*COLUMNS, *OWN_COLUMNS):
         return _of_column(rows, COLUMNS.get(first, str(first)))
     if first in ELSEWHERE:
-        raise use.error(first, f"the attribute {first} has no value to compare with")
+        raise use.error(first, f"the attribute {first} has no value that a script can read")
     if first in schemas.object_attributes():
         require_of_class(use, rows.variable, first)
         return _of_json(use, rows, path)

@@ -29,6 +29,7 @@ from spatialq.ql4bim.syntax import (
 from spatialq.ql4bim.variables import Caller, Column, Value, Variable, all_models
 from spatialq.query.steps import Sql, plain, sql
 
+OTHER = {"and": "or", "or": "and"}
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -51,13 +52,14 @@ class Conditions:
         return tuple(self.write(part) for each in parts for part in _conjuncts(each))
 
     def write(self, part: Expression, *, is_negated: bool = False) -> Sql:
-        """Write one condition; one that is negated is never NULL."""
+        """Write one condition, or that it does not hold: `not` goes to the comparisons within."""
         match part:
             case Junction(word, parts):
                 inner = [self.write(each, is_negated=is_negated) for each in parts]
+                word = OTHER[word] if is_negated else word
                 return sql("(", *_joined(f" {word.upper()} ", inner), ")")
             case Negation(inner_part):
-                return sql("NOT ", self.write(inner_part, is_negated=True))
+                return self.write(inner_part, is_negated=not is_negated)
             case IsA():
                 found = self.is_a(part)
             case Comparison():
@@ -66,7 +68,7 @@ class Conditions:
                 raise self.use.error(
                     part.token, "a condition must stand here, such as w is IfcWall"
                 )
-        return sql("coalesce(", found, ", false)") if is_negated else found
+        return sql("NOT coalesce(", found, ", false)") if is_negated else found
 
     def is_a(self, part: IsA) -> Sql:
         """Write whether objects are of a class."""
@@ -212,6 +214,8 @@ def class_condition(use: Caller, token: Token) -> Sql:
         near = [known[each] for each in schemas.near_names(token.lower(), known)]
         hint = f"near names are {', '.join(near)}" if near else "one is IfcWall"
         raise use.error(token, f"no class {str(token)!r}; {hint}")
+    if not schemas.subtypes(name) & schemas.subtypes("IfcObjectDefinition"):
+        raise use.error(token, f"{name} is no class of objects; one is IfcWall")
     schema = ", ifc_schema := ifc_schema" if differs(name) else ""
     return sql(f"is_a(ifc_class, {literal(name)}{schema})")
 

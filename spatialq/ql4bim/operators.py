@@ -40,6 +40,8 @@ def import_model(use: Use) -> Variable:
     """Make the objects of a file, or of loaded tables."""
     use.no_more_than(1)
     path = use.compiler.path_of(use, use.text(0))
+    if not path.strip(". "):
+        raise use.error(use.tokens[0], f"{path!r} is no .ifc or .ifczip file, and no table")
     model = Model(path, is_file=MODEL.search(path) is not None)
     objects = use.compiler.imports.get(model)
     if objects is None:
@@ -86,11 +88,13 @@ def property_filter(use: Use) -> Variable:
     value = property_of(use, Rows(objects), pset or None, prop)
     if use.target is not None and use.target.columns is not None:
         return _properties(use, objects, pset, prop)
-    constant = use.operand(2)
+    sign, constant = "=", use.operand(2) if len(use.operands) == 3 else None
+    if constant is None:  # those that have it
+        sign, constant = "!=", Constant(None, None, name.token)
     if not isinstance(constant, Constant):
         raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
-    where = compare(use, value, "=", constant, prop)
-    return use.rows("set", Step(use.name, sql(objects.step), where=(where,)), objects.models)
+    where = compare(use, value, sign, constant, prop)
+    return use.same_rows(objects, sql(objects.step), where=(where,))
 
 
 def _properties(use: Use, objects: Variable, pset: Token, prop: Token) -> Variable:

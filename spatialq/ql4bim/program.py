@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.compiler import Compiler, Export
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.operators import BY_NAME
@@ -71,10 +72,18 @@ class Program:
         """
         name = self.result if name is None else name
         if name is None or name not in self.variables:
-            there = ", ".join(self.variables) or "none"
-            wanted = "no result" if name is None else f"no variable {name!r}"
-            raise self.text.error(Span(0, 0), f"the script has {wanted}; its variables are {there}")
+            reason = "the script has no statement, and so no result"
+            if self.result is not None:
+                reason = f"the script has {unknown_variable(str(name), self.variables)}"
+            raise self.text.error(Span(0, 0), reason)
         return self.variables[name]
+
+
+def unknown_variable(name: str, variables: Mapping[str, Variable]) -> str:
+    """Say that there is no such variable, and the near names, or all."""
+    near = near_names(name, variables)
+    hint = f"near names are {', '.join(near)}" if near else f"there is {', '.join(variables)}"
+    return f"no variable {name!r}; {hint}"
 
 
 def compile_script(text: str, *, name: str = "<script>", models: Files = None) -> Program:
@@ -95,11 +104,12 @@ def compile_script(text: str, *, name: str = "<script>", models: Files = None) -
     ScriptError
         If the script is wrong, with the place.
     """
-    script = Text(text, name)
+    script = Text(text.removeprefix("\ufeff"), name)
     statements, functions = parse(script)
     compiler = Compiler(script, _by_name(script, functions), _paths(models))
     compiler.add_models(statements)
     compiler.run(statements)
+    compiler.require_named()
     made = [each for each in statements if _operator(each) != "ExportModel"]
     result = (made or statements)[-1].target.name if statements else None
     return Program(

@@ -1,15 +1,17 @@
 """Runs scripts: the rows of their variables, and the files that they write."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.database.partial_models import export_ifc
 from spatialq.errors import FileError, QueryError, ScriptError
+from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.schemas import near_names
-from spatialq.ql4bim.program import Files, Program, compile_script
+from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
 from spatialq.query.steps import Step, Table, in_order, write
@@ -17,7 +19,10 @@ from spatialq.query.steps import Step, Table, in_order, write
 if TYPE_CHECKING:
     import duckdb
 
+RUNNER = "run_script"
 SUFFIX = ".ql4bim"
+FILE = re.compile(r"[^=\n\"()]*[\w/\\]\.\w+")
+"""A text that is the name of a file, and no script."""
 
 
 class Script(Mapping[str, Query]):
@@ -47,7 +52,7 @@ class Script(Mapping[str, Query]):
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.program.variables:
-            raise KeyError(name)
+            raise KeyError(unknown_variable(name, self.program.variables))
         if name not in self._queries:
             self._queries[name] = of_step(self._con, self.program.step(name), caller=name)
         return self._queries[name]
@@ -116,8 +121,8 @@ def run_script(
     """
     text, name = read_script(script)
     program = compile_script(text, name=name, models=models)
-    require_met(con, program)
     queries = require_bound(con, program)
+    require_met(con, program)
     return Script(con, program, queries, write_exports(con, program))
 
 
@@ -130,13 +135,16 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
         If it is a file that cannot be read.
     """
     if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
+        if FILE.fullmatch(script):
+            reason = f"this is no script; the name of one's file ends in {SUFFIX}, or is a Path"
+            raise FileError.of(RUNNER, Path(script), reason)
         return script, "<script>"
     path = Path(script)
     try:
         return path.read_text(encoding="utf-8-sig"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise FileError.of("run_script", path, reason) from None  # noqa: EM101 (a name)
+        raise FileError.of(RUNNER, path, reason) from None
 
 
 def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
@@ -185,7 +193,11 @@ def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[st
 def _placed(program: Program, name: str, error: Exception) -> ScriptError:
     place = program.places.get(name)
     assert place is not None
-    return program.text.error(place, str(error))
+    reason = str(error)
+    tables = [each.path for each in program.variables[name].models if not each.is_file]
+    if tables and "no table" in reason:
+        reason = f"{name}: {tables[0]!r} is no model: neither an .ifc or .ifczip file nor a table"
+    return program.text.error(place, reason)
 
 
 def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Path]:
@@ -200,12 +212,16 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
     """
     statements = []
     for each in program.exports:
+        require_writable(Path(each.path))
         statement = write(program.step_of(each.objects))
         chosen = f"SELECT global_id, file_name FROM (\n{statement}\n)"
-        (count,) = con.execute(f"SELECT count(*) FROM ({chosen})").fetchall()[0]
-        if not count:
-            reason = f"ExportModel: there are no objects to write as {literal(each.path)}"
-            raise program.text.error(each.place, reason)
+        rows = con.execute(f"SELECT DISTINCT file_name FROM ({chosen}) ORDER BY ALL").fetchall()
+        if len(rows) != 1:
+            files = " and ".join(str(name) for (name,) in rows)
+            reason = f"there are no objects to write as {literal(each.path)}"
+            if files:
+                reason = f"the objects are from {files}; a file can be written of one model only"
+            raise program.text.error(each.place, f"ExportModel: {reason}")
         statements.append((each, chosen))
     for each, chosen in statements:
         try:

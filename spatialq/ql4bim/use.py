@@ -467,9 +467,6 @@ class Use:
         if not fewest <= len(found) <= len(names):
             count = f"{fewest}" if fewest == len(names) else f"{fewest} to {len(names)}"
             raise self.error(place, f"gives {count} columns ({', '.join(names)}), not {len(found)}")
-        for k, each in enumerate(wanted):
-            if each.lower() in [name.lower() for name in found[:k]]:
-                raise self.error(each, f"two columns are called {str(each)!r}")
         return found
 
     def relation(
