@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.cli.results import show_rows
-from spatialq.functions.sql_text import identifier
 from spatialq.ql4bim.program import Program
 from spatialq.query.steps import write
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 BRIEF = ("global_id", "ifc_class", "name", "storey")
 """The columns that a table shows of a set of objects."""
-NAMES = {"name": "name", "ifc_class": "class", "storey": "storey"}
-"""The columns that are added to an object of a relation, and how they end there."""
 NAMED = re.compile(r"([^\W\dA-Z]\w*)=(.+)", re.DOTALL)
 """A file for the variable of a model, as `--model` has it."""
 
@@ -66,7 +63,7 @@ def run_program(
     FileError
         If a file cannot be read or written.
     """
-    from spatialq.ql4bim.run import require_bound, require_properties, write_exports
+    from spatialq.ql4bim.run import require_bound, require_met, write_exports
 
     if after is not None:
         program = replace(
@@ -74,8 +71,8 @@ def run_program(
             exports=program.exports[len(after.exports) :],
             required=program.required[len(after.required) :],
         )
-    require_properties(con, program)
     require_bound(con, program)
+    require_met(con, program)
     return write_exports(con, program)
 
 
@@ -89,36 +86,12 @@ def show_variable(
     as_json: bool,
 ) -> None:
     """Print the rows of a variable; of a set, a table has the main columns only."""
-    relation = con.sql(named(program, variable) if names else program.sql(variable))
+    relation = con.sql(statement_of(program, variable, names=names))
     if program.variable(variable).kind == "set" and not as_json:
         relation = relation.select(*BRIEF)
     show_rows(relation, limit=limit, as_json=as_json)
 
 
-def named(program: Program, variable: str | None = None) -> str:
-    """Write the statement for a variable, with the names of the objects of a relation.
-
-    Raises
-    ------
-    ScriptError
-        If the script has no such variable.
-    """
-    relation = program.variable(variable)
-    columns: list[str] = []
-    joins: list[str] = []
-    for number, column in enumerate(relation.columns):
-        name = identifier(column.name)
-        columns.append(f"r.{name}")
-        if column.domain is not None and column.domain.kind == "set":
-            o = f"o{number}"
-            columns += (
-                f"{o}.{own} AS {identifier(f'{column.name}_{added}')}"
-                for own, added in NAMES.items()
-            )
-            objects = write(program.step_of(column.domain))
-            once = f"SELECT DISTINCT ON (global_id) * FROM (\n{objects}\n)"
-            joins.append(f"LEFT JOIN (\n{once}\n) AS {o} ON {o}.global_id = r.{name}")
-    if not joins:
-        return program.sql(variable)
-    rows = f"SELECT {', '.join(columns)}\nFROM (\n{program.sql(variable)}\n) AS r"
-    return "\n".join([rows, *joins])
+def statement_of(program: Program, variable: str | None = None, *, names: bool = False) -> str:
+    """Write the statement for a variable, with the names of the objects of a relation or not."""
+    return write(program.with_names(variable) if names else program.step(variable))

@@ -4,16 +4,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spatialq.ql4bim.compiler import Compiler, Export, Requirement
+from spatialq.io.ifc.schemas import near_names
+from spatialq.ql4bim.compiler import Compiler, Export
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.operators import BY_NAME
 from spatialq.ql4bim.parser import parse
+from spatialq.ql4bim.requirements import Requirement, distinct
 from spatialq.ql4bim.syntax import Function, Statement
 from spatialq.ql4bim.text import Place, Span, Text
 from spatialq.ql4bim.variables import Variable
-from spatialq.query.steps import Step, Table, write
+from spatialq.query.steps import Step, Table, plain, sql, write
 
 Files = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None
+
+NAMES = {"name": "name", "ifc_class": "class", "storey": "storey"}
+"""The columns that are added to an object of a relation, and how they end there."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Program:
     exports : tuple of Export
         What ExportModel writes.
     required : tuple of Requirement
-        Properties that the models must have.
+        What the script takes for granted, and only the data can tell.
     result : str or None
         The variable of the last statement that is no ExportModel.
     places : mapping from str to Place
@@ -50,6 +55,27 @@ class Program:
         """Give the step for a variable, with meshes where it needs some."""
         return with_meshes(variable)
 
+    def with_names(self, variable: str | None = None) -> Step | Table:
+        """Give the step of a variable, with the names of the objects of a relation."""
+        relation, step = self.variable(variable), self.step(variable)
+        columns: list[str] = []
+        source = sql(step, " AS r")
+        for number, column in enumerate(relation.columns):
+            name, objects = plain(column.name), f"o{number}"
+            columns.append(f"r.{name}")
+            if column.domain is None or column.domain.kind != "set":
+                continue
+            columns += (
+                f"{objects}.{own} AS {plain(f'{column.name}_{added}')}"
+                for own, added in NAMES.items()
+            )
+            once = sql("(SELECT DISTINCT ON (global_id) * FROM ", column.domain.step, ")")
+            same = f" AS {objects} ON {objects}.global_id = r.{name}"
+            source = sql(source, " LEFT JOIN ", once, same)
+        if len(columns) == len(relation.columns):
+            return step
+        return Step("named", source, sql(", ".join(columns)))
+
     def sql(self, variable: str | None = None) -> str:
         """Write the statement for a variable, by default for the result.
 
@@ -70,10 +96,18 @@ class Program:
         """
         name = self.result if name is None else name
         if name is None or name not in self.variables:
-            there = ", ".join(self.variables) or "none"
-            wanted = "no result" if name is None else f"no variable {name!r}"
-            raise self.text.error(Span(0, 0), f"the script has {wanted}; its variables are {there}")
+            reason = "the script has no statement, and so no result"
+            if self.result is not None:
+                reason = f"the script has {unknown_variable(str(name), self.variables)}"
+            raise self.text.error(Span(0, 0), reason)
         return self.variables[name]
+
+
+def unknown_variable(name: str, variables: Mapping[str, Variable]) -> str:
+    """Say that there is no such variable, and the near names, or all."""
+    near = near_names(name, variables)
+    hint = f"near names are {', '.join(near)}" if near else f"there is {', '.join(variables)}"
+    return f"no variable {name!r}; {hint}"
 
 
 def compile_script(text: str, *, name: str = "<script>", models: Files = None) -> Program:
@@ -94,18 +128,19 @@ def compile_script(text: str, *, name: str = "<script>", models: Files = None) -
     ScriptError
         If the script is wrong, with the place.
     """
-    script = Text(text, name)
+    script = Text(text.removeprefix("\ufeff"), name)
     statements, functions = parse(script)
     compiler = Compiler(script, _by_name(script, functions), _paths(models))
     compiler.add_models(statements)
     compiler.run(statements)
+    compiler.require_named()
     made = [each for each in statements if _operator(each) != "ExportModel"]
     result = (made or statements)[-1].target.name if statements else None
     return Program(
         script,
         compiler.scope,
         tuple(compiler.exports),
-        tuple(compiler.required),
+        tuple(distinct(compiler.required)),
         None if result is None else str(result),
         {str(each.target.name): each.target.name for each in statements},
     )

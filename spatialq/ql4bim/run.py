@@ -1,16 +1,20 @@
 """Runs scripts: the rows of their variables, and the files that they write."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.database.partial_models import export_ifc
 from spatialq.errors import FileError, QueryError, ScriptError
+from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
-from spatialq.io.ifc.schemas import near_names, property_sets
-from spatialq.ql4bim.compiler import Requirement
-from spatialq.ql4bim.program import Files, Program, compile_script
+from spatialq.io.ifc.schemas import near_names
+from spatialq.ql4bim.meshes import with_meshes
+from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
+from spatialq.ql4bim.text import Span
+from spatialq.ql4bim.variables import Variable
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
 from spatialq.query.steps import Step, Table, in_order, sql, write
@@ -18,7 +22,10 @@ from spatialq.query.steps import Step, Table, in_order, sql, write
 if TYPE_CHECKING:
     import duckdb
 
+RUNNER = "run_script"
 SUFFIX = ".ql4bim"
+FILE = re.compile(r"[^=\n\"()]*[\w/\\]\.\w+")
+"""A text that is the name of a file, and no script."""
 
 
 class Script(Mapping[str, Query]):
@@ -48,7 +55,7 @@ class Script(Mapping[str, Query]):
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.program.variables:
-            raise KeyError(name)
+            raise KeyError(unknown_variable(name, self.program.variables))
         if name not in self._queries:
             self._queries[name] = of_step(self._con, self.program.step(name), caller=name)
         return self._queries[name]
@@ -78,6 +85,48 @@ class Script(Mapping[str, Query]):
     def sql(self, variable: str | None = None) -> str:
         """Write the statement for a variable, by default for the result."""
         return self.result.sql() if variable is None else self[variable].sql()
+
+    def with_names(self, variable: str | None = None) -> Query:
+        """Give a variable, by default the result, with name, class and storey of its objects.
+
+        Returns
+        -------
+        Query
+            A relation with columns such as ``wall_name``, ``wall_class`` and ``wall_storey``
+            behind a column ``wall`` of objects. Other variables are as they are.
+
+        Raises
+        ------
+        ScriptError
+            If the script has no such variable.
+        """
+        return of_step(self._con, self.program.with_names(variable), caller="with_names")
+
+    def elements(self, variable: str | None = None) -> Query:
+        """Give the objects of a set that have a mesh, as `read_ifc` has them.
+
+        Parameters
+        ----------
+        variable : str, optional
+            A set of objects, by default the result.
+
+        Returns
+        -------
+        Elements
+            For the spatial methods, such as ``script.elements("doors").closer_than(walls, 1.0)``.
+
+        Raises
+        ------
+        ScriptError
+            If the script has no such variable, or it is no set.
+        """
+        found = self.program.variable(variable)
+        if found.kind != "set":
+            reason = f"elements: objects of a set have meshes, not those of a {found.kind}"
+            raise self.program.text.error(Span(0, 0), reason)
+        meshes = found.beside("elements")
+        source = sql(meshes, " SEMI JOIN ", found.step, " USING (file_name, step_id)")
+        return of_step(self._con, with_meshes(Variable("set", Step("elements", source))))
 
 
 def run_script(
@@ -117,8 +166,8 @@ def run_script(
     """
     text, name = read_script(script)
     program = compile_script(text, name=name, models=models)
-    require_properties(con, program)
     queries = require_bound(con, program)
+    require_met(con, program)
     return Script(con, program, queries, write_exports(con, program))
 
 
@@ -131,56 +180,34 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
         If it is a file that cannot be read.
     """
     if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
+        if FILE.fullmatch(script):
+            reason = f"this is no script; the name of one's file ends in {SUFFIX}, or is a Path"
+            raise FileError.of(RUNNER, Path(script), reason)
         return script, "<script>"
     path = Path(script)
     try:
         return path.read_text(encoding="utf-8-sig"), str(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise FileError.of("run_script", path, reason) from None  # noqa: EM101 (a name)
+        raise FileError.of(RUNNER, path, reason) from None
 
 
-def require_properties(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
-    """Make sure that each property of the script is one of some object.
+def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
+    """Make sure that the data are as the script takes for granted.
 
     Raises
     ------
     ScriptError
-        If it is not, with the near names.
+        If they are not, with the near names where no object has a property.
     """
-    for each in data_requirements(program):
-        names = con.execute(write(names_of_properties(each))).fetchall()
-        if any(_is_named(each, pset, prop) for pset, prop in names):
-            continue
-        wanted = each.prop if each.pset is None else f"{each.pset}.{each.prop}"
-        known = {prop: prop for _, prop in names}
-        if each.pset is not None:
-            known = {f"{pset}.{prop}": prop for pset, prop in names}
-        near = near_names(wanted, [name for name in known if name])
-        hint = f"near names are {', '.join(near)}" if near else "the model has no such name"
-        reason = f"{each.caller}: no object has a property {wanted}; {hint}"
-        raise program.text.error(each.place, reason)
-
-
-def data_requirements(program: Program) -> list[Requirement]:
-    """List the properties that only the data can tell, each once."""
-    found = {
-        (each.models, each.pset, each.prop): each
-        for each in program.required
-        if each.pset is None or each.prop not in property_sets().get(each.pset, ())
-    }
-    return list(found.values())
-
-
-def _is_named(each: Requirement, pset: str, prop: str) -> bool:
-    return prop == each.prop and each.pset in (None, pset)
-
-
-def names_of_properties(each: Requirement) -> Step:
-    """Make a query for the property sets and properties of some models."""
-    first, *others = (model.table("properties") for model in each.models)
-    source = [first, *(piece for other in others for piece in (" UNION ALL FROM ", other))]
-    return Step("names", sql("(FROM ", *source, ")"), sql("pset, property"), is_distinct=True)
+    for each in program.required:
+        for (reason,) in con.execute(write(each.wrong)).fetchall():
+            hint = ""
+            if each.names is not None:
+                names = [name for (name,) in con.execute(write(each.names)).fetchall() if name]
+                near = near_names(each.wanted, names)
+                hint = f"; near names are {', '.join(near)}" if near else "; there is none like it"
+            raise program.text.error(each.place, reason + hint)
 
 
 def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[str, Query]:
@@ -211,7 +238,11 @@ def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[st
 def _placed(program: Program, name: str, error: Exception) -> ScriptError:
     place = program.places.get(name)
     assert place is not None
-    return program.text.error(place, str(error))
+    reason = str(error)
+    tables = [each.path for each in program.variables[name].models if not each.is_file]
+    if tables and "no table" in reason:
+        reason = f"{name}: {tables[0]!r} is no model: neither an .ifc or .ifczip file nor a table"
+    return program.text.error(place, reason)
 
 
 def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Path]:
@@ -226,12 +257,16 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
     """
     statements = []
     for each in program.exports:
+        require_writable(Path(each.path))
         statement = write(program.step_of(each.objects))
         chosen = f"SELECT global_id, file_name FROM (\n{statement}\n)"
-        (count,) = con.execute(f"SELECT count(*) FROM ({chosen})").fetchall()[0]
-        if not count:
-            reason = f"ExportModel: there are no objects to write as {literal(each.path)}"
-            raise program.text.error(each.place, reason)
+        rows = con.execute(f"SELECT DISTINCT file_name FROM ({chosen}) ORDER BY ALL").fetchall()
+        if len(rows) != 1:
+            files = " and ".join(str(name) for (name,) in rows)
+            reason = f"there are no objects to write as {literal(each.path)}"
+            if files:
+                reason = f"the objects are from {files}; a file can be written of one model only"
+            raise program.text.error(each.place, f"ExportModel: {reason}")
         statements.append((each, chosen))
     for each, chosen in statements:
         try:

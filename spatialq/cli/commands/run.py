@@ -38,7 +38,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a QL4BIM script, and print or write the rows of its last variable."""
-    from spatialq.cli.scripts import models_of, named, run_program, show_variable
+    from spatialq.cli.scripts import models_of, run_program, show_variable, statement_of
     from spatialq.database.table_files import require_output, write_table
     from spatialq.ql4bim.program import compile_script
     from spatialq.ql4bim.run import read_script
@@ -48,7 +48,7 @@ def run(
     else:
         text, name = read_script(script)
     program = compile_script(text, name=name, models=models_of(model or []))
-    query = named(program, variable) if names else program.sql(variable)
+    query = statement_of(program, variable, names=names)
     if as_sql:
         typer.echo(query)
         return
