@@ -120,7 +120,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
 
 
 def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
-    exists = con.execute(
+    exists = con.sql(  # not `execute`, which would end a pending result of the user
         "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spatialq_sources' "
         "AND database_name = current_database() AND schema_name = current_schema()"
     ).fetchall()[0][0]

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from spatialq.database.sources import of_table
+from spatialq.database.sources import require_one_crs
 from spatialq.errors import QueryError
-from spatialq.query.plans import SOURCES, beginning
-from spatialq.query.steps import Step, Table, plain
+from spatialq.io import crs as crs_text
+from spatialq.query.binding import statement_of
+from spatialq.query.plans import SOURCES, read_by
+from spatialq.query.steps import Step, Table, in_order, plain
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,13 +65,14 @@ def frame(
 
 
 def crs_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
-    """Give the CRS of the file or the loaded table that a step begins with; None if unknown."""
-    begins = beginning(step)
-    if isinstance(begins, Table):
-        with con.cursor() as cursor:
-            loaded = of_table(cursor, begins.own_name)
-        return next((each.crs for each in loaded if each.crs), None)
-    if begins is None:
-        return None
-    reader, files = begins
-    return SOURCES[reader](files[0]).crs  # type: ignore[no-any-return]
+    """Give the CRS of the loaded tables and the files that a step reads; None if unknown.
+
+    Raises
+    ------
+    CrsError
+        If they have different ones.
+    """
+    known = [("the loaded tables", require_one_crs(con, statement_of(con, step)))]
+    for reader, files in filter(None, map(read_by, in_order(step))):
+        known += [(str(file), SOURCES[reader](file).crs) for file in files]
+    return crs_text.require_same("to_geopandas", [each for each in known if each[1]])

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.database.sources import require_one_crs
 from spatialq.database.table_files import write_table
 from spatialq.errors import QueryError
 from spatialq.query import geometry as geometries
@@ -84,9 +85,10 @@ class Outputs:
 
     @contextmanager
     def _prepared(self, caller: str) -> Iterator[Step | Table]:
-        """Give the step while it may run: its storeys are there, and its clouds pinned."""
+        """Give the step while it may run: storeys and one CRS are there, and clouds pinned."""
         with said_by(caller, self._columns):
             require_of_files(self._con, self._step)
+            require_one_crs(self._con, statement_of(self._con, self._step))
             with pinned(self._con, self._step, self._pins) as step:
                 yield step
 
@@ -97,7 +99,10 @@ class Outputs:
             yield bind(self._con, statement_of(self._con, step))
 
     def count(self) -> int:
-        """Count the rows."""
+        """Count the rows.
+
+        This and whatever else reads rows raises a CrsError if they are of tables of different CRS.
+        """
         with self._running("count") as rows:
             (number,) = rows.aggregate("count(*)").fetchall()[0]
             return int(number)
@@ -154,18 +159,20 @@ class Outputs:
             without any, a column `geometry` is made: of points x, y, z or x, y, else of the boxes
             xmin, ymin, xmax, ymax.
         crs : optional
-            As GeoPandas takes it, such as 'EPSG:25832'. By default that of the file or the loaded
-            table that the query begins with, if it is known.
+            As GeoPandas takes it, such as 'EPSG:25832'. By default that of the loaded tables and
+            the files that the query reads, if it is known.
 
         Raises
         ------
         QueryError
             If GeoPandas is not installed, or the rows have no such columns.
+        CrsError
+            If `crs` is not given, and files and tables have different ones.
         """
         _require("to_geopandas", "geopandas")
         names = geometries.choose(self._columns, geometry)
-        known = geometries.crs_of(self._con, self._step) if crs is None else crs
         with self._running("to_geopandas") as rows:
+            known = geometries.crs_of(self._con, self._step) if crs is None else crs
             return geometries.frame(rows, names, known)
 
     def create(self, name: str, *, replace: bool = False) -> None:

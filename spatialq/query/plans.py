@@ -76,11 +76,19 @@ def rows_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> int | None:
 def beginning(step: Step | Table) -> Table | tuple[str, list[Path]] | None:
     """Give the table, or the reader and the files, that a step begins with; None for another."""
     while isinstance(step, Step):
-        if read := READ.match(next((p for p in step.source.pieces if isinstance(p, str)), "")):
-            return read[1], find_files(read[1], read[2].replace("''", "'"))
+        if read := read_by(step):
+            return read
         named = (each for each in step.source.pieces if not isinstance(each, str))
         first = next(named, None)
         if first is None:
             return None
         step = first.step if isinstance(first, Quoted) else first
     return step
+
+
+def read_by(step: Step | Table) -> tuple[str, list[Path]] | None:
+    """Give the reader and the files of clouds or grids that a step itself reads first."""
+    if isinstance(step, Table):
+        return None
+    read = READ.match(next((each for each in step.source.pieces if isinstance(each, str)), ""))
+    return (read[1], find_files(read[1], read[2].replace("''", "'"))) if read else None

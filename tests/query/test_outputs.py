@@ -67,6 +67,28 @@ def test_the_crs_is_that_of_the_cloud(con, tmp_path):
     assert sq.table(con, "utm").limit(1).to_geopandas().crs.to_epsg() == 25832
 
 
+def test_rows_of_different_crs_do_not_go_together(con, tmp_path):
+    from ..io.las_files import write
+
+    for name, code in (("one", 25832), ("two", 25833)):
+        write(tmp_path / f"{name}.laz", 3, 10, crs=f"EPSG:{code}")
+        sq.load(con, tmp_path / f"{name}.laz", name)
+    one, file = sq.table(con, "one"), sq.read_las(con, tmp_path / "two.laz")
+    for both in (
+        one.join("two", "point_id"),
+        one.union("two"),
+        one.where("x IN (SELECT x FROM two)"),
+    ):
+        for run in (both.count, both.to_arrow, both.to_geopandas, lambda q=both: q.create("three"),
+                    lambda q=both: q.write(tmp_path / "three.csv")):  # fmt: skip
+            with pytest.raises(sq.CrsError, match=r"'table one' is in .*but 'table two' is in"):
+                run()
+    with pytest.raises(sq.CrsError, match=r"to_geopandas: 'the loaded tables' is in .*two\.laz"):
+        one.union(file).to_geopandas()
+    assert one.union(file).to_geopandas(crs="EPSG:25832").crs.to_epsg() == 25832
+    assert sq.table(con, "two").union(file).to_geopandas().crs.to_epsg() == 25833
+
+
 def test_tables(con):
     ground = sq.read_las(con, "tile.laz").classify_ground()
     ground.create("ground")
