@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import QueryError
+from spatialq.query.steps import OpenSql, Sql
 from spatialq.query.values import require_text
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ TAILS = {"select_list": ", 1", "orders": "LIMIT 1"}
 _lock = threading.Lock()
 
 
-def condition(verb: str, text: str) -> str:
-    """Check a condition, and give it as it may stand behind WHERE.
+def condition(verb: str, text: str) -> Sql:
+    """Check a condition, and give it as it may stand behind WHERE; `a OR b` is an `OpenSql`.
 
     Raises
     ------
@@ -31,13 +32,8 @@ def condition(verb: str, text: str) -> str:
     """
     found = _listed(verb, "a condition", text, "SELECT", "select_list")
     _require(len(found) == 1 and not found[0]["alias"], verb, "a condition", text)
-    return _ended(text)
-
-
-def is_open(text: str) -> bool:
-    """Whether a condition must stand in parentheses beside others: `a OR b`."""
-    (found,) = _listed("where", "a condition", text, "SELECT", "select_list")
-    return bool(found["type"] == "CONJUNCTION_OR")
+    is_open = found[0]["type"] == "CONJUNCTION_OR"
+    return (OpenSql if is_open else Sql)((_ended(text),))
 
 
 def expression(verb: str, text: str) -> str:

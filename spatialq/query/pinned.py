@@ -17,7 +17,7 @@ from spatialq.planner import devices
 from spatialq.query.binding import statement_of
 from spatialq.query.calls import calls
 from spatialq.query.plans import road
-from spatialq.query.steps import Step, Table, with_tables
+from spatialq.query.steps import Step, Table, in_order, with_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,15 +40,15 @@ def pinned(
     con : duckdb.DuckDBPyConnection
     step : Step or Table
     asked : Pins
-        Clouds that are pinned in any case.
+        Clouds that are pinned wherever kernels read them, also through conditions.
     """
     wanted = {**_worthwhile(con, step), **dict(asked)}
-    used = {each.rows for each in calls(step) if each.is_of_points}
+    used = {part for each in calls(step) if each.is_of_points for part in in_order(each.rows)}
     tables: dict[Step | Table, Table] = {}
     try:
         for cloud, device in wanted.items():
             if cloud in used:
-                tables[cloud] = _kept(con, cloud, device)
+                tables[cloud] = _kept(con, with_tables(cloud, tables), device)
         yield with_tables(step, tables) if tables else step
     finally:
         for table in tables.values():

@@ -14,7 +14,6 @@ from spatialq.query.expressions import (
     condition,
     expression,
     has_fields,
-    is_open,
     is_positional,
     ordered,
     selected,
@@ -23,7 +22,7 @@ from spatialq.query.models import Model
 from spatialq.query.outputs import Outputs
 from spatialq.query.pinned import Pins
 from spatialq.query.sentences import near, said_by
-from spatialq.query.steps import Sql, Step, Table, plain, sql, write, written
+from spatialq.query.steps import Sql, Step, Table, plain, sql, together, write, written
 from spatialq.query.values import require_text, value
 
 if TYPE_CHECKING:
@@ -105,6 +104,11 @@ class Query(Outputs):
     def _pins(self) -> Pins:
         return self._origin.pins
 
+    @property
+    def _is_pinned(self) -> bool:
+        """Whether these rows are to be pinned: their step stays as it is then."""
+        return any(step is self._step for step, _ in self._pins)
+
     # -- relational verbs
 
     def where(self, *conditions: str) -> Self:
@@ -120,7 +124,7 @@ class Query(Outputs):
         QueryError
             If a text is no condition, or names a column that is not there.
         """
-        return self._where("where", [sql(condition("where", each)) for each in conditions])
+        return self._where("where", [condition("where", each) for each in conditions])
 
     def select(self, *columns: str) -> "Query":
         """Keep some columns, or expressions of them.
@@ -315,8 +319,8 @@ class Query(Outputs):
         if shared:
             source = sql(tables, f" USING ({', '.join(map(plain, shared))})")
         else:
-            texts = [sql(condition("join", each)) for each in ([on] if isinstance(on, str) else on)]
-            source = sql(tables, " ON ", *listed(_together(tuple(texts)), " AND "))
+            texts = [condition("join", each) for each in ([on] if isinstance(on, str) else on)]
+            source = sql(tables, " ON ", *listed(together(tuple(texts)), " AND "))
         there = {name.lower() for name in self._columns} - {name.lower() for name in shared}
         twice = [
             name for name in right._columns if name.lower() in there and how not in ("semi", "anti")
@@ -385,7 +389,7 @@ class Query(Outputs):
 
     def _own(self, may_fold: "Any") -> Step:
         """Give the last step if clauses may be added to it, else a new one over it."""
-        if isinstance(self._step, Step) and may_fold(self._step):
+        if isinstance(self._step, Step) and not self._is_pinned and may_fold(self._step):
             return self._step
         return Step(self._step_name(), sql(self._step))
 
@@ -393,7 +397,7 @@ class Query(Outputs):
         step = self._own(
             lambda s: s.columns is None and not (s.group or s.qualify or s.limit is not None)
         )
-        return self._same(verb, step.changed(where=_together((*step.where, *conditions))))
+        return self._same(verb, step.changed(where=(*step.where, *conditions)))
 
     def _step_name(self) -> str:
         """Name a step over these rows; after a table, which has its name, a number follows."""
@@ -519,17 +523,3 @@ def _are_called_alike(a: Step | Table, b: Step | Table) -> bool:
 def _has_fields(columns: Sql) -> bool:
     (text, *steps) = columns.pieces
     return not steps and has_fields(text)
-
-
-def _together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:
-    """Put conditions of the user into parentheses where they do not go with others as they are."""
-    if len(conditions) == 1:
-        return conditions
-    return tuple(_closed(each) for each in conditions)
-
-
-def _closed(text: Sql) -> Sql:
-    # what the builder writes itself, or has put into parentheses, has several pieces
-    if len(text.pieces) == 1 and is_open(text.pieces[0]):
-        return sql("(", text, ")")
-    return text

@@ -56,6 +56,11 @@ def sql(*pieces: Any) -> Sql:
     return Sql(tuple(flat))
 
 
+@dataclass(frozen=True)
+class OpenSql(Sql):
+    """A condition such as `a OR b`, which stands in parentheses beside others."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One SELECT over tables and other steps.
@@ -69,7 +74,7 @@ class Step:
     columns : Sql, optional
         What stands behind SELECT; by default all columns.
     where : tuple of Sql
-        Conditions, all of which hold.
+        Conditions, all of which hold; `OpenSql` where one must not run into another.
     group, order : Sql, optional
         What stands behind GROUP BY, QUALIFY and ORDER BY.
     qualify : Sql, optional
@@ -111,7 +116,7 @@ class Step:
         if self.columns is not None or self.is_distinct:
             yield "SELECT DISTINCT" if self.is_distinct else "SELECT", self.columns or sql("*")
         yield "FROM", self.source
-        for k, condition in enumerate(self.where):
+        for k, condition in enumerate(together(self.where)):
             yield "AND" if k else "WHERE", condition
         if self.group is not None:
             yield "GROUP BY", self.group
@@ -121,6 +126,13 @@ class Step:
             yield "ORDER BY", self.order
         if self.limit is not None:
             yield "LIMIT", sql(str(self.limit))
+
+
+def together(conditions: tuple[Sql, ...]) -> tuple[Sql, ...]:
+    """Give conditions as they stand beside each other: of several, open ones in parentheses."""
+    if len(conditions) == 1:
+        return conditions
+    return tuple(sql("(", one, ")") if isinstance(one, OpenSql) else one for one in conditions)
 
 
 def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
@@ -166,7 +178,7 @@ def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Ste
     made: dict[Step | Table, Step | Table] = dict(tables)
 
     def changed(text: Sql | None) -> Sql | None:
-        return text and Sql(tuple(map(piece_of, text.pieces)))
+        return text and replace(text, pieces=tuple(map(piece_of, text.pieces)))
 
     def piece_of(piece: Any) -> Any:
         if isinstance(piece, Quoted):

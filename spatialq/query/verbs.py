@@ -70,7 +70,8 @@ class FunctionVerbs(Query):
             if name.lower() in there and name != "point_id"
         ]
         cloud = self._origin.cloud
-        if cloud is None or again or not isinstance(self._step, Step) or not self._step.is_plain:
+        is_whole = isinstance(self._step, Table) or self._is_pinned or not self._step.is_plain
+        if cloud is None or again or is_whole:
             cloud = self._step
         call, _ = self._call(function, arguments, {}, cloud)
         # the points that other functions gave columns are those that this one is called on, too
@@ -176,7 +177,7 @@ class _Bounded(FunctionVerbs):
         if reader is not None and isinstance(self._step, Step) and "bounds" not in reader.arguments:
             # through conditions only: before a limit, a window or another x it would be others
             is_read = self._step.changed(where=()).is_plain and self._step.source == reader.text()
-            if is_read:
+            if is_read and not self._is_pinned:
                 bounded = reader.with_arguments(bounds=box)
                 step = self._step.changed(source=bounded.text())
                 return self._same("within", step, origin=Origin(reader=bounded))

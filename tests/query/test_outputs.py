@@ -188,6 +188,27 @@ def test_a_pin_lives_as_long_as_the_query_runs(site, monkeypatch):
     assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
 
 
+def test_what_is_pinned_stays_a_step(site, monkeypatch):
+    uses = Uses(monkeypatch)
+    points = sq.table(site, "points").where("z > 0")
+    box = (650010, 5600010, 650020, 5600020)
+    for change in (
+        lambda q: q.where("z > 101"),
+        lambda q: q.within(box),
+        lambda q: q.with_columns(z="z + 1"),
+        lambda q: q.classify_ground().pin().plane_points(),
+    ):
+        plain = change(points).classify_ground().order("point_id").fetchall()
+        del uses[:]
+        assert change(points.pin()).classify_ground().order("point_id").fetchall() == plain
+        assert uses
+    file = sq.read_las(site, "tile.laz")
+    assert file.pin().within(box).classify_ground().count() == file.within(box).count()
+    del uses[:]
+    points.pin().where("z > 101").count()
+    assert uses == []  # no function reads them
+
+
 def test_a_pin_is_gone_after_an_error(site, monkeypatch):
     uses = Uses(monkeypatch)
     chain = sq.table(site, "points").pin().classify_ground().where("error('no') IS NULL")

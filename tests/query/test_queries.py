@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spatialq as sq
+from spatialq.query import expressions
 
 from ..element_tables import put, put_room
 
@@ -240,6 +241,17 @@ def test_conditions_of_a_join_do_not_run_into_each_other(con):
     found = a.join("b", ["k = 0 OR m = 0 -- OR true", "k = m + 1 -- ", "m < 2 OR false"])
     by_hand = con.sql("FROM a, b WHERE (k = 0 OR m = 0) AND k = m + 1 AND m < 2").fetchall()
     assert sorted(found.fetchall()) == sorted(by_hand) == [(1, 0)]
+
+
+def test_each_condition_is_parsed_once(points, monkeypatch):
+    texts = []
+    parse = expressions._parse
+    monkeypatch.setattr(expressions, "_parse", lambda text: texts.append(text) or parse(text))
+    query = points
+    for number in range(20):
+        query = query.where(f"x > {number} OR y = 1")
+    assert len(texts) == 20
+    assert query.count() == points.where("x > 19 OR y = 1").count()
 
 
 def test_terms_of_order_mean_the_columns_that_are_there(con):
