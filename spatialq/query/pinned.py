@@ -9,7 +9,7 @@ and upload columns faster than a table is made and its pin is checked, also for 
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from spatialq.database.pinning import pin, unpin
@@ -45,17 +45,11 @@ def pinned(
     wanted = {**_worthwhile(con, step), **dict(asked)}
     used = {part for each in calls(step) if each.is_of_points for part in in_order(each.rows)}
     tables: dict[Step | Table, Table] = {}
-    try:
+    with contextlib.ExitStack() as undo:
         for cloud, device in wanted.items():
             if cloud in used:
-                tables[cloud] = _kept(con, with_tables(cloud, tables), device)
+                tables[cloud] = _kept(con, with_tables(cloud, tables), device, undo)
         yield with_tables(step, tables) if tables else step
-    finally:
-        for table in tables.values():
-            # in a transaction that an error has ended the table is gone with it
-            with contextlib.suppress(Exception):
-                unpin(con, table.name)
-                con.execute(f"DROP TABLE IF EXISTS temp.{table.name}")
 
 
 def _worthwhile(
@@ -71,14 +65,21 @@ def _worthwhile(
 
 
 def _kept(
-    con: "duckdb.DuckDBPyConnection", cloud: Step | Table, device: Literal["cpu", "gpu"]
+    con: "duckdb.DuckDBPyConnection",
+    cloud: Step | Table,
+    device: Literal["cpu", "gpu"],
+    undo: contextlib.ExitStack,
 ) -> Table:
     """Make a temporary table of a cloud, and pin it."""
     name = f"spatialq_pinned_{next(_numbers)}"
     con.execute(f"CREATE TEMP TABLE {name} AS {statement_of(con, cloud)}")
-    try:
-        pin(con, name, device=device)
-    except BaseException:
-        con.execute(f"DROP TABLE temp.{name}")
-        raise
+    undo.callback(_tried, con.execute, f"DROP TABLE IF EXISTS temp.{name}")
+    pin(con, name, device=device)
+    undo.callback(_tried, unpin, con, name)
     return Table(name)
+
+
+def _tried(action: Callable[..., object], *args: object) -> None:
+    """Clear up, where that still goes: a transaction that an error has ended takes its tables."""
+    with contextlib.suppress(Exception):
+        action(*args)

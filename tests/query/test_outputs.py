@@ -1,7 +1,9 @@
 """Rows in the forms of other libraries, as tables, files and HTML."""
 
+import contextlib
 import sys
 
+import duckdb
 import geopandas
 import pandas as pd
 import polars as pl
@@ -215,6 +217,27 @@ def test_a_pin_is_gone_after_an_error(site, monkeypatch):
     with pytest.raises(sq.QueryError, match="no"):
         chain.fetchall()
     assert len(uses) == 1
+    assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
+
+
+def test_one_step_of_clearing_up_does_not_stop_the_others(site, monkeypatch):
+    def fail(*args, **kwargs):
+        with contextlib.suppress(duckdb.Error):
+            site.execute("SELECT error('this ends the transaction')")
+        message = "the first error"
+        raise ValueError(message)
+
+    chain = sq.table(site, "points").pin().classify_ground()
+    with monkeypatch.context() as patch:
+        patch.setattr(pinning, "unpin", fail)
+        assert chain.count() == 6000
+    assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
+    monkeypatch.setattr(pinning, "pin", fail)
+    for begin in ("SET VARIABLE nothing = 1", "BEGIN"):
+        site.execute(begin)
+        with pytest.raises(sq.QueryError, match="the first error"):
+            chain.count()
+    site.execute("ROLLBACK")
     assert site.sql("FROM duckdb_tables() WHERE temporary").fetchall() == []
 
 
