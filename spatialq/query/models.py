@@ -21,6 +21,14 @@ class Model:
         """Give a table of the model by the name that `load` gives it."""
         return self.objects if name == "objects" else self.others[name]
 
+    def is_same(self, other: "Model | None") -> bool:
+        """Whether both are of the same files or the same tables, however they were come by."""
+        return other is not None and _begins_with(self.objects) == _begins_with(other.objects)
+
+
+def _begins_with(objects: Step | Table) -> object:
+    return objects.name.lower() if isinstance(objects, Table) else objects.source
+
 
 def of_file(stem: str, path: str, objects: Step | None = None) -> Model:
     """Say how the tables of the models in a file, or in several, are read."""

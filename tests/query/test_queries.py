@@ -400,6 +400,21 @@ def test_several_files(con, files, tmp_path):
     assert houses.elements_where(external).count() == 2 * one.elements_where(external).count() > 0
 
 
+def test_a_union_of_one_model_is_of_it(con, files, tmp_path):
+    (tmp_path / "other.ifc").write_bytes((files / "house.ifc").read_bytes())
+    walls, doors = (sq.read_ifc(con, "house.ifc").is_a(each) for each in ("IfcWall", "IfcDoor"))
+    assert walls.union(doors).elements_where("IfcDoor").count() == doors.count() > 0
+    sq.load(con, "house.ifc")
+    table = sq.table(con, "elements")
+    assert (
+        table.is_a("IfcWall").union(sq.table(con, "elements")).elements_where("IfcDoor").count() > 0
+    )
+    for other in (sq.read_ifc(con, tmp_path / "other.ifc"), table):
+        for both in (walls.union(other), other.union(walls)):
+            with pytest.raises(sq.QueryError, match="objects of these rows are not known"):
+                both.elements_where("IfcDoor")
+
+
 def test_readers_take_names(con, tmp_path):
     points = sq.read_las(con, "tile.laz", name="scan", columns=["point_id", "x", "y", "z"])
     assert points.sql() == "FROM scan"
