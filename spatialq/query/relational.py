@@ -347,7 +347,9 @@ class Query(Outputs):
         """
         right = self._rows_of("union", "other", other)
         source = sql("(FROM ", self._step, " UNION ALL BY NAME FROM ", right._step, ")")
-        model = self._origin.model if right._origin.model is self._origin.model else None
+        model = self._origin.model
+        if model is not None and not model.is_same(right._origin.model):
+            model = None
         origin = Origin(model=model, pins=self._origin.pins)
         return self._same("union", Step(self._step_name(), source), origin=origin)
 
@@ -380,7 +382,7 @@ class Query(Outputs):
         missing = self._missing(kind)
         if missing:
             message = (
-                f"as_kind: these rows are no {kind.KIND}: they have no {' and no '.join(missing)}"
+                f"as_kind: these rows are no {kind.KIND}: missing columns: {', '.join(missing)}"
             )
             raise QueryError(message)
         return kind(self._con, self._step, self._columns, self._origin)
@@ -427,7 +429,7 @@ class Query(Outputs):
         if kind is not None and (missing := found._missing(kind)):
             message = (
                 f"{verb}: {argument} must be {kind.KIND}, which have the columns "
-                f"{', '.join(kind.NEEDS)}; these rows have no {' and no '.join(missing)}"
+                f"{', '.join(kind.NEEDS)}; missing columns: {', '.join(missing)}"
             )
             raise QueryError(message)
         return found
@@ -490,7 +492,7 @@ class Query(Outputs):
                     for kind in owners
                 )
                 missing = min(map(self._missing, owners), key=len)
-                message = f"{message} these rows have no {' and no '.join(missing)}"
+                message = f"{message} missing columns: {', '.join(missing)}"
                 raise AttributeError(message)
             known = [each for each in dir(type(self)) if each[0] != "_" and each.islower()]
             message = f"a query has no method {name!r}; {near(name, known)}"

@@ -193,7 +193,7 @@ class PointVerbs(_Bounded):
         """Keep these points in memory while a query runs, for the functions called on them.
 
         Without this, a query does so where that pays: where several functions are called on the
-        same points, and there is a GPU or the extension of DuckDB is not loaded.
+        same points, and the extension of DuckDB is not loaded.
 
         Parameters
         ----------

@@ -153,7 +153,7 @@ WRONG = {
     "with_names: the elements of these pairs are not known": lambda c: sq.from_sql(
         c, "SELECT 'x' AS a, 'y' AS b"
     ).with_names(),
-    "as_kind: these rows are no points: they have no y and no z": lambda c: (
+    "as_kind: these rows are no points: missing columns: y, z": lambda c: (
         points(c).select("point_id", "x").as_kind(sq.Points)
     ),
     "create: ": lambda c: points(c).create("points"),
@@ -239,7 +239,7 @@ def test_a_method_of_other_rows(site):
         elements(site).classify_ground()
     assert str(raised.value).startswith(
         "classify_ground is a method of points, which have the columns point_id, x, y, z; "
-        "these rows have no point_id and no x and no y and no z"
+        "missing columns: point_id, x, y, z"
     )
     with pytest.raises(TypeError, match=r"fetchall\(\) gives them, count\(\) their number"):
         list(points(site))
