@@ -1,7 +1,8 @@
 """Runs scripts: the rows of their variables, and the files that they write."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,10 +117,38 @@ def run_script(
     15
     """
     text, name = read_script(script)
-    program = compile_script(text, name=name, models=models)
-    require_properties(con, program)
-    queries = require_bound(con, program)
-    return Script(con, program, queries, write_exports(con, program))
+    return run_program(con, compile_script(text, name=name, models=models))
+
+
+def run_program(
+    con: "duckdb.DuckDBPyConnection", program: Program, *, after: Program | None = None
+) -> Script:
+    """Look whether the data have what a program names, and write its files.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    program : Program
+    after : Program, optional
+        Its beginning, which has run: the files of that are not written again.
+
+    Raises
+    ------
+    ScriptError
+        If the script names what is not there; nothing has been written then.
+    FileError
+        If a file cannot be read or written.
+    """
+    new = program
+    if after is not None:
+        new = replace(
+            program,
+            exports=program.exports[len(after.exports) :],
+            required=program.required[len(after.required) :],
+        )
+    require_properties(con, new)
+    queries = require_bound(con, program, program.assigned(after=after))
+    return Script(con, program, queries, write_exports(con, new))
 
 
 def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
@@ -183,15 +212,24 @@ def names_of_properties(each: Requirement) -> Step:
     return Step("names", sql("(FROM ", *source, ")"), sql("pset, property"), is_distinct=True)
 
 
-def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[str, Query]:
+def require_bound(
+    con: "duckdb.DuckDBPyConnection", program: Program, names: Iterable[str]
+) -> dict[str, Query]:
     """Make the queries that no other one needs: DuckDB understands all that the script asks for.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    program : Program
+    names : iterable of str
+        The variables to look at.
 
     Raises
     ------
     ScriptError
         If it does not, as there is no such table or column.
     """
-    steps = {name: variable.step for name, variable in program.variables.items()}
+    steps = {name: program.variables[name].step for name in names}
     used: set[Step | Table] = set()
     for step in steps.values():
         if isinstance(step, Step) and step not in used:

@@ -39,7 +39,7 @@ def run_in_terminal(session: Session, **terminal: Any) -> None:
         completer=_Completer(session),
         complete_while_typing=False,
         complete_style=CompleteStyle.READLINE_LIKE,
-        key_bindings=_bindings(),
+        key_bindings=_bindings(session),
         **terminal,
     )
     with _interruptible():
@@ -68,7 +68,7 @@ class _Completer(Completer):
             yield Completion(each.text, each.start, display_meta=each.kind)
 
 
-def _bindings() -> KeyBindings:
+def _bindings(session: Session) -> KeyBindings:
     """Enter runs what is complete, and begins a new line where it is not."""
     bindings = KeyBindings()
 
@@ -77,7 +77,8 @@ def _bindings() -> KeyBindings:
         from prompt_toolkit.application import get_app
 
         buffer = get_app().current_buffer
-        return not buffer.document.text_after_cursor.strip() and is_complete(buffer.text)
+        is_end = not buffer.document.text_after_cursor.strip()
+        return is_end and is_complete(buffer.text, session.variables)
 
     @bindings.add("enter", filter=is_whole)
     def run(event: KeyPressEvent) -> None:

@@ -148,12 +148,15 @@ def class_names() -> dict[str, str]:
 
 
 @cache
-def object_attributes() -> frozenset[str]:
-    """Give the names of all attributes that objects and types of any schema have."""
+def object_attributes(supertype: str = "IfcObjectDefinition") -> frozenset[str]:
+    """Give the names of all attributes that a class and its subtypes have in any schema.
+
+    By default those of all objects and types.
+    """
     return frozenset(
         attribute
         for name, schema in schemas().items()
-        for ifc_class in subtypes("IfcObjectDefinition", name) & schema.keys()
+        for ifc_class in subtypes(supertype, name) & schema.keys()
         for above in schema.lineage(ifc_class)
         for attribute in schema[above].attributes
     )
