@@ -12,14 +12,13 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.schemas import near_names, property_sets
 from spatialq.ql4bim.compiler import Requirement
 from spatialq.ql4bim.program import Files, Program, compile_script
+from spatialq.ql4bim.text import read_script
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
 from spatialq.query.steps import Step, Table, in_order, sql, write
 
 if TYPE_CHECKING:
     import duckdb
-
-SUFFIX = ".ql4bim"
 
 
 class Script(Mapping[str, Query]):
@@ -149,24 +148,6 @@ def run_program(
     require_properties(con, new)
     queries = require_bound(con, program, program.assigned(after=after))
     return Script(con, program, queries, write_exports(con, new))
-
-
-def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
-    """Give the text of a script, and what errors call it.
-
-    Raises
-    ------
-    FileError
-        If it is a file that cannot be read.
-    """
-    if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
-        return script, "<script>"
-    path = Path(script)
-    try:
-        return path.read_text(encoding="utf-8-sig"), str(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise FileError.of("run_script", path, reason) from None  # noqa: EM101 (a name)
 
 
 def require_properties(con: "duckdb.DuckDBPyConnection", program: Program) -> None:

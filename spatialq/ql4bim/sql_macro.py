@@ -7,7 +7,8 @@ import pyarrow as pa
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.compiler import Requirement
 from spatialq.ql4bim.program import Program, compile_script
-from spatialq.ql4bim.run import data_requirements, names_of_properties, read_script
+from spatialq.ql4bim.run import data_requirements, names_of_properties
+from spatialq.ql4bim.text import read_script
 from spatialq.query.steps import plain, write
 
 

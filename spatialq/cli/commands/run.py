@@ -39,9 +39,8 @@ def run(
 ) -> None:
     """Run a QL4BIM script, and print or write the rows of its last variable."""
     from spatialq.cli.scripts import models_of, named, show_variable
-    from spatialq.database.table_files import require_output, write_table
     from spatialq.ql4bim.program import compile_script
-    from spatialq.ql4bim.run import read_script, run_program
+    from spatialq.ql4bim.text import read_script
 
     if script == STANDARD_INPUT:
         text, name = sys.stdin.read(), "<stdin>"
@@ -52,6 +51,10 @@ def run(
     if as_sql:
         typer.echo(query)
         return
+    # imported only now: to write SQL takes neither arrays nor tables
+    from spatialq.database.table_files import require_output, write_table
+    from spatialq.ql4bim.run import run_program
+
     if output is not None:
         require_output(output)
     con = open_database("run", database, create=create)
