@@ -42,7 +42,7 @@ def test_load_and_sql(tmp_path):
     query = "SELECT count(*) AS n, max(x) AS x FROM t"
     assert rows("sql", query, "--database", database) == [{"n": 200, "x": 199.0}]
     shown = spatialq_command("sql", "FROM t", "--database", database, "--limit", 5)
-    assert "only the first 5 rows are shown" in shown.stderr
+    assert "only the first 5 of 200 rows are shown (--limit)" in shown.stderr
     target = tmp_path / "out.parquet"
     assert rows("sql", "FROM t;", "-d", database, "-o", target) == [
         {"output": str(target), "rows": 200}

@@ -13,6 +13,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from spatialq.cli.rendering import note
 from spatialq.cli.shell.completion import suggest
 from spatialq.cli.shell.session import Session
 from spatialq.cli.shell.text import is_complete
@@ -50,8 +51,11 @@ def run_in_terminal(session: Session, **terminal: Any) -> None:
                 continue
             except EOFError:
                 return
-            if text.strip() and not session.run(text):
-                return
+            try:
+                if text.strip() and not session.run(text):
+                    return
+            except KeyboardInterrupt:
+                note("interrupted")
 
 
 class _Completer(Completer):

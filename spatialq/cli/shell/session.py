@@ -57,7 +57,7 @@ class Session:
     Attributes
     ----------
     failed : bool
-        Whether anything ended in an error, or was interrupted.
+        Whether anything ended in an error.
     """
 
     def __init__(self, con: "duckdb.DuckDBPyConnection", *, limit: int) -> None:
@@ -84,15 +84,19 @@ class Session:
         return self._names
 
     def run(self, text: str) -> bool:
-        """Run what was typed; False if the session is to end. Errors are said, and end nothing."""
+        """Run what was typed; False if the session is to end. Errors are said, and end nothing.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If Ctrl-C stopped it.
+        """
         import duckdb
 
         self._names = None
         try:
             with interruptible(self._con):
                 return self._run(text)
-        except KeyboardInterrupt:
-            self._fail("interrupted")
         except (SpatialqError, ValueError, OSError, duckdb.Error) as error:
             self._fail(f"error: {sentence(error)}")
         except Exception:  # an error in spatialq itself ends nothing either
@@ -248,7 +252,8 @@ def statements(lines: Iterable[str], variables: Callable[[], tuple[str, ...]]) -
             typed = Typed(variables())
         typed.add(line)
         if typed.is_complete:
-            yield typed.text
+            if not line.isspace():
+                yield typed.text
             typed = Typed(variables())
     if typed.text.strip():
         yield typed.text
