@@ -130,8 +130,7 @@ def rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 def json_column(name: str, kind: Any) -> str:
     """Write a column in SQL as JSON has it: geometries, which come as WKB, as text."""
-    column = identifier(name)
-    return f"{column}::VARCHAR AS {column}" if kind.id == "geometry" else column
+    return f"{identifier(name)}::VARCHAR" if kind.id == "geometry" else identifier(name)
 
 
 def text_column(name: str, kind: Any) -> str:
@@ -143,11 +142,11 @@ def text_column(name: str, kind: Any) -> str:
         return json_column(name, kind)
     column = identifier(name)
     if kind.id not in ("list", "array"):
-        return f"{_start(f'{column}::VARCHAR')} AS {column}"
+        return _start(f"{column}::VARCHAR")
     shown = _start(f"{column}[:{MAX_ELEMENTS}]::VARCHAR")
     all_shown = f"coalesce(len({column}), 0) <= {MAX_ELEMENTS}"
     more = f"""{shown} || ' (' || len({column}) || ' in all)'"""
-    return f"CASE WHEN {all_shown} THEN {shown} ELSE {more} END AS {column}"
+    return f"CASE WHEN {all_shown} THEN {shown} ELSE {more} END"
 
 
 def _start(text: str) -> str:

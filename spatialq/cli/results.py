@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from spatialq.cli.rendering import json_column, note_limit, show, text_column
+from spatialq.functions.sql_text import identifier
 
 if TYPE_CHECKING:
     import duckdb
 
+NUMBER = "spatialq_row"
+"""A column that results do not have."""
 COUNTED = 10_000
 """Rows that are counted where not all are shown: most results have fewer, and a person would not
 wait for more."""
@@ -45,12 +48,18 @@ def show_rows(
         table where there are more than those that are shown.
     """
     relation = relation.project("*")  # renames columns of equal name: a, a_1
-    column = json_column if as_json else text_column
-    cells = [column(*each) for each in zip(relation.columns, relation.types, strict=True)]
     most = limit if as_json else max(limit, COUNTED)
-    result = relation.limit(most + 1).project(", ".join(cells))
-    rows = result.fetchall()
-    shown = [dict(zip(result.columns, row, strict=True)) for row in rows[:limit]]
+    numbered = relation.limit(most + 1).project(f"*, row_number() OVER () AS {NUMBER}")
+    column = json_column if as_json else text_column
+    cells = (
+        # rows that are counted only need no texts, which takes long for meshes
+        f"CASE WHEN {NUMBER} <= {limit} THEN {column(name, kind)} END AS {identifier(name)}"
+        for name, kind in zip(relation.columns, relation.types, strict=True)
+    )
+    rows = numbered.project(", ".join([NUMBER, *cells])).fetchall()
+    shown = [
+        dict(zip(relation.columns, row, strict=True)) for number, *row in rows if number <= limit
+    ]
     count = f"{len(rows)}" if len(rows) <= most else f"more than {most}"
     if title is not None:
         cut = f", the first {limit}:" if len(rows) > limit else ""

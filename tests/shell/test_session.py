@@ -1,6 +1,10 @@
 """A session: SQL, scripts, variables, commands, errors."""
 
 import io
+import os
+import signal
+import subprocess
+import sys
 
 import ifcopenshell
 import pytest
@@ -268,3 +272,21 @@ def test_the_command_without_a_terminal(tmp_path, world):
     assert "42" in failed.stdout
     missing = spatialq_process("shell", "-d", "no.duckdb", input="SELECT 1;\n", cwd=tmp_path)
     assert missing.stderr.startswith("error: shell: 'no.duckdb': there is no such database")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+@pytest.mark.slow
+def test_ctrl_c_ends_a_pipe(tmp_path):
+    command = [sys.executable, "-m", "spatialq", "shell"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
+    ) as process:
+        endless = "SELECT count(*) FROM range(1_000_000_000_000) AS r(i) WHERE i % 7 = 8;"
+        process.stdin.write(f"CREATE TABLE t AS SELECT 1;\n{endless}\nSELECT 43;\n")
+        process.stdin.close()
+        assert "Count" in process.stdout.readline() + process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == "interrupted: nothing was half written\n"
+        assert "43" not in process.stdout.read()
