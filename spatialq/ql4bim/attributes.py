@@ -1,9 +1,8 @@
 """What belongs to a row, such as an attribute or a property of an object, as SQL."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from lark import Token
 
@@ -12,7 +11,17 @@ from spatialq.io.ifc import schemas
 from spatialq.io.ifc.columns import OBJECTS
 from spatialq.io.ifc.layouts import ELSEWHERE
 from spatialq.io.ifc.relations import RULES
-from spatialq.ql4bim.variables import Caller, Variable
+from spatialq.ql4bim import requirements
+from spatialq.ql4bim.syntax import Constant
+from spatialq.ql4bim.variables import (
+    Caller,
+    Column,
+    Value,
+    Variable,
+    as_number,
+    as_text,
+    as_truth,
+)
 from spatialq.query.steps import Sql, plain, sql
 
 COLUMNS = {
@@ -29,39 +38,6 @@ OWN_COLUMNS = OBJECTS.keys() - {"attributes", "properties"}
 """Columns of objects that scripts may name, such as `storey`."""
 NAMED = "IfcRelAssociates"
 """Begins the classes of relationships to what has no GlobalId: it goes by its name."""
-
-
-def unchanged(condition: Sql | None) -> Sql | None:
-    """Leave a condition as it is."""
-    return condition
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of a row in each form that it can be compared in, None where it has none.
-
-    Parameters
-    ----------
-    text, number, truth : Sql or None
-    is_truth_text : bool
-        Whether truth is 'true' or 'false'.
-    may_be_list : bool
-        Whether the text may be a JSON list of texts, as of enumerated values.
-    metres : Sql or None
-        The number where it is a length, in metres.
-    radians : Sql or None
-    within : callable
-        Writes what is around a condition on the value.
-    """
-
-    text: Sql | None = None
-    number: Sql | None = None
-    truth: Sql | None = None
-    metres: Sql | None = None
-    radians: Sql | None = None
-    is_truth_text: bool = True
-    may_be_list: bool = False
-    within: Callable[[Sql | None], Sql | None] = unchanged
 
 
 @dataclass(frozen=True)
@@ -108,10 +84,10 @@ def value_of(use: Caller, rows: Rows, path: tuple[Token, ...], *, is_scalar: boo
     if len(path) == 1 and first in (*COLUMNS, *OWN_COLUMNS):
         return _of_column(rows, COLUMNS.get(first, str(first)))
     if first in ELSEWHERE:
-        raise use.error(first, f"the attribute {first} has no value to compare with")
+        raise use.error(first, f"the attribute {first} has no value that a script can read")
     if first in schemas.object_attributes():
         require_of_class(use, rows.variable, first)
-        return _of_json(rows, path)
+        return _of_json(use, rows, path)
     if len(path) == 1 and first in schemas.inverse_of_objects():
         require_of_class(use, rows.variable, first)
         return Value(number=_count(use, rows, first))
@@ -179,12 +155,43 @@ def _of_column(rows: Rows, name: str) -> Value:
     return Value(number=column, metres=column)
 
 
-def _of_json(rows: Rows, path: tuple[Token, ...]) -> Value:
+def held_by(path: tuple[Token, ...]) -> str:
+    """Say what an attribute holds, '' if that differs or is not known: see `schemas.Declared`."""
+    if path[0] in COLUMNS or path[0] in OWN_COLUMNS:
+        kinds = {"VARCHAR": "text", "DOUBLE": "number", "BOOLEAN": "truth"}
+        name = COLUMNS.get(path[0], str(path[0]))
+        return "object" if name.endswith("_id") else kinds.get(OBJECTS[name], "number")
+    kinds_of = schemas.object_attributes().get(path[0], frozenset())
+    return next(iter(kinds_of)) if len(path) == len(kinds_of) == 1 else ""
+
+
+def _of_json(use: Caller, rows: Rows, path: tuple[Token, ...]) -> Value:
     at = literal("$." + ".".join(map(_key, path)))
     attributes = rows.column("attributes")
     text = sql("(", attributes, f" ->> {at})")
     number = sql("TRY_CAST(", attributes, f" -> {at} AS DOUBLE)")
-    return Value(text, number, truth=text, metres=sql(number, " * ", _unit(rows)))
+    held = held_by(path)
+    if held in ("text", "object"):
+        return Value(text=text)
+    if held == "truth":
+        return as_truth(text)
+    if held in ("number", "angle"):
+        return Value(number=number, common=number)
+    metres = sql(number, " * ", _unit(rows))
+    require = partial(_require_unit, use, rows.variable, path[-1])
+    if held == "length":
+        return Value(number=number, metres=metres, common=metres, require=require)
+    return Value(text, number, text, metres, common=number)
+
+
+def _require_unit(use: Caller, objects: Variable, token: Token, form: str, given: Constant) -> None:
+    """Note that files have one unit of length, where a number is compared without one."""
+    if form == "number" and given.unit is None and objects.may_be_several:
+        reason = f"the files have different units of length; write the one of {given.token}"
+        units = requirements.several_units(
+            use.said(reason), objects.beside("models"), "length_unit_metres"
+        )
+        use.require(given.token, units)
 
 
 def _key(name: str) -> str:
@@ -208,32 +215,114 @@ def property_of(
     use: Caller, rows: Rows, pset: Token | None, prop: Token, *, is_scalar: bool = False
 ) -> Value:
     """Write the value of a property, of any set if none is given."""
-    use.require_property(rows.variable, pset, prop)
+    require_property(use, rows.variable, pset, prop)
     named = [] if pset is None else [f"prop.pset = {literal(str(pset))}"]
     where = " AND ".join([*named, f"prop.property = {literal(str(prop))}"])
     properties = rows.variable.beside("properties")
+    require = partial(_require_form, use, rows.variable, pset, prop)
 
     def within(condition: Sql | None) -> Sql:
         more = sql() if condition is None else sql(" AND ", condition)
-        inner = sql(
-            "(SELECT prop.global_id FROM ", properties, f" AS prop WHERE {where}", more, ")"
-        )
-        return sql(rows.column("global_id"), " IN ", inner)
+        if not rows.variable.may_be_several:
+            inner = sql("(SELECT prop.global_id FROM ", properties, " AS prop WHERE ")
+            return sql(rows.column("global_id"), " IN ", inner, where, more, ")")
+        inner = sql("(SELECT (prop.file_name, prop.global_id) FROM ", properties, " AS prop WHERE ")
+        own = sql("(", rows.column("file_name"), ", ", rows.column("global_id"), ")")
+        return sql(own, " IN ", inner, where, more, ")")
 
     def scalar(column: str) -> Sql:
-        same = sql("prop.global_id = ", rows.outer("global_id"))
-        return sql(
-            f"(SELECT any_value(prop.{column}) FROM ",
-            properties,
-            " AS prop WHERE ",
-            same,
-            f" AND {where})",
-        )
+        return sql(f"(SELECT any_value(prop.{column}) FROM ", properties, " AS prop WHERE ",
+                   _same_object(rows, "prop", "global_id"), f" AND {where})")  # fmt: skip
 
     if is_scalar:
-        return Value(text=scalar("value"), number=scalar("number"), metres=scalar("number_si"))
+        text, number, number_si = map(scalar, ("value", "number", "number_si"))
+        common = sql("coalesce(", number_si, ", ", number, ")")
+        return Value(text, number, metres=number_si, common=common, require=require)
     text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-    return Value(text, number, text, number_si, number_si, may_be_list=True, within=within)
+    return Value(
+        text, number, text, number_si, number_si, may_be_list=True, within=within, require=require
+    )
+
+
+def _same_object(rows: Rows, alias: str, column: str) -> Sql:
+    """Write whether a row of another table is of the same object."""
+    same = sql(f"{alias}.{column} = ", rows.outer("global_id"))
+    if not rows.variable.may_be_several:
+        return same
+    return sql(same, f" AND {alias}.file_name = ", rows.outer("file_name"))
+
+
+def require_property(use: Caller, objects: Variable, pset: Token | None, prop: Token) -> None:
+    """Note that some object must have a property, unless it is a standard one."""
+    if pset is not None and prop in schemas.property_sets().get(pset, ()):
+        return
+    rows = requirements.property_rows(objects, None if pset is None else str(pset), str(prop))
+    wanted = str(prop) if pset is None else f"{pset}.{prop}"
+    use.require(
+        prop,
+        requirements.no_property(use.said(""), rows, wanted),
+        wanted=wanted,
+        names=requirements.property_names(objects, with_set=pset is not None),
+    )
+
+
+FORMS = {
+    "number": "count(number)",
+    "truth": "count(*) FILTER (value IN ('true', 'false'))",
+    "text": "count(*) FILTER (number IS NULL)",
+}
+"""Counts the values of a property that have a form."""
+
+
+def _require_form(
+    use: Caller, objects: Variable, pset: Token | None, prop: Token, form: str, given: Constant
+) -> None:
+    """Note that a property must be comparable with a constant: in its type, and its unit."""
+    rows = requirements.property_rows(objects, None if pset is None else str(pset), str(prop))
+    name = str(prop) if pset is None else f"{pset}.{prop}"
+    kind = {"number": "number", "truth": "truth value", "text": "text"}[form]
+    reason = use.said(f"no value of {name} is a {kind}, as {given.token} is; there is ")
+    use.require(given.token, requirements.not_of_form(reason, rows, FORMS[form]))
+    if form == "number" and given.unit is None and objects.may_be_several:
+        reason = use.said(f"the files have {name} in different units; write one")
+        use.require(given.token, requirements.several_units(reason, rows, "unit_si"))
+
+
+# columns of values
+
+
+def held_column(use: Caller, objects: Variable, whole: Variable, path: tuple[Token, ...]) -> Column:
+    """Say what a column of a relation has that an attribute or a property is taken for."""
+    held = held_by(path)
+    if held == "object":
+        return Column("", whole)
+    if held == "text":
+        return Column("", value=as_text)
+    if held == "truth":
+        return Column("", value=as_truth)
+    if path[0] in OWN_COLUMNS:
+        return Column("", value=as_number)
+    is_property = path[0] not in schemas.object_attributes()
+    rows = objects.beside("models")
+    unit = "length_unit_metres"
+    if is_property:
+        pset = str(path[0]) or None
+        rows, unit = requirements.property_rows(objects, pset, str(path[1])), "unit_si"
+    factor = sql(f"(SELECT max({unit}) FROM ", rows, ")")
+
+    def require(form: str, given: Constant) -> None:
+        if form == "number" and objects.may_be_several:
+            reason = use.said("the files have different units; compare before")
+            use.require(given.token, requirements.several_units(reason, rows, unit))
+
+    def forms(column: Sql) -> Value:
+        number = column if held else sql("TRY_CAST(", column, " AS DOUBLE)")
+        metres = None if held in ("number", "angle") else sql(number, " * ", factor)
+        common = number if metres is None or not (held or is_property) else metres
+        text = None if held else column
+        return Value(text, number, text, metres, common=common, require=require)
+
+    return Column("", value=forms)
 
 
 # inverse attributes
@@ -346,8 +435,11 @@ def _among(names: list[str]) -> str:
 def _count(use: Caller, rows: Rows, attribute: Token) -> Sql:
     """Write how many objects an inverse attribute leads to."""
     way = inverse_of(use, attribute)
-    same = sql(f"rel.{way.own} = ", rows.outer("global_id"))
-    conditions = [same, *way.condition(rows.variable), sql(f"{way.target} IS NOT NULL")]
+    conditions = [
+        _same_object(rows, "rel", way.own),
+        *way.condition(rows.variable),
+        sql(f"{way.target} IS NOT NULL"),
+    ]
     where = sql(conditions[0])
     for each in conditions[1:]:
         where = sql(where, " AND ", each)

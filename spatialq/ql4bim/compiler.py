@@ -1,23 +1,28 @@
 """Compiles the statements of a script one after the other, each to a step of a query."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from os.path import normpath
 
 from lark import Token
 
 from spatialq.errors import ScriptError
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.meshes import Objects
-from spatialq.ql4bim.operators import BY_NAME, MODEL, OPERATORS
+from spatialq.ql4bim.operators import BY_NAME, MODEL
+from spatialq.ql4bim.parser import RESERVED
+from spatialq.ql4bim.requirements import Requirement, same_elements
 from spatialq.ql4bim.syntax import Call, Formal, Function, Reference, Statement
-from spatialq.ql4bim.text import Place, Text
+from spatialq.ql4bim.text import Place, Span, Text
 from spatialq.ql4bim.use import Use, step_name
-from spatialq.ql4bim.variables import Column, Model, Variable
+from spatialq.ql4bim.variables import Model, Variable
 from spatialq.query.steps import Step, plain, sql
 
 IMPORTS = ("ImportModel", "IM")
 MOST = 10_000
 """Calls of a script, those within functions as often as they run."""
+DEEPEST = 50
+"""Functions that call each other: they are compiled recursively."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,6 @@ class Export:
 
     objects: Variable
     path: str
-    place: Place
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A property that must exist, which only the data can tell."""
-
-    caller: str
-    models: tuple[Model, ...]
-    pset: str | None
-    prop: str
     place: Place
 
 
@@ -59,6 +53,9 @@ class Compiler:
     imports: dict[Model, Variable] = field(default_factory=dict)
     exports: list[Export] = field(default_factory=list)
     required: list[Requirement] = field(default_factory=list)
+    distinct: set[tuple[Model, ...]] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
     running: list[Token] = field(default_factory=list)
     calls: int = 0
 
@@ -86,14 +83,26 @@ class Compiler:
         if imported:
             wrong = [] if isinstance(self.files, str) else sorted(files.keys() - imported)
             if wrong:
-                there = ", ".join(imported)
-                reason = f"a file was given for {wrong[0]!r}, but the models are {there}"
-                raise self.error(next(iter(imported.values())), reason)
+                raise self.error(next(iter(imported.values())), _no_model(wrong[0], imported))
             return
+        self.given = set() if isinstance(self.files, str) else set(files)
         for name, path in files.items():
             model = Model(path, is_file=MODEL.search(path) is not None)
             step = Objects(name, model.table("objects"), model=model)
             self.scope[name] = self.imports[model] = Variable("set", step, models=(model,))
+
+    def require_named(self) -> None:
+        """Make sure that the script names each variable that was made a model from outside.
+
+        Raises
+        ------
+        ScriptError
+            If it does not.
+        """
+        for name in self.given - self.named:
+            known = [each for each in self.scope if each not in self.given]
+            if known:
+                raise self.text.error(Span(0, 0), _no_model(name, known))
 
     def run(self, statements: list[Statement] | tuple[Statement, ...]) -> None:
         """Compile statements one after the other."""
@@ -108,11 +117,14 @@ class Compiler:
         ScriptError
             If there is none yet, with the near names.
         """
+        self.named.add(str(token))
         found = self.scope.get(str(token))
         if found is None:
             near = near_names(token, self.scope)
             hint = f"near names are {', '.join(near)}" if near else "it must be assigned before"
-            if self.running and not near:
+            if token[0].isupper():
+                hint = f"a property is one of a set: write m.{token}"
+            elif self.running and not near:
                 hint = "a function knows its own variables only"
             raise self.error(token, f"no variable {str(token)!r}; {hint}")
         return found
@@ -129,16 +141,26 @@ class Compiler:
         if operator is None:
             known = [*BY_NAME, *self.functions]
             near = near_names(name, known) or _ignoring_case(name, known)
-            hint = f"near names are {', '.join(near)}" if near else f"one is {OPERATORS[0].name}"
+            hint = f"near names are {', '.join(near)}" if near else "docs/ql4bim.md has all of them"
+            if name.lower() in RESERVED:
+                hint = f"write {name.lower()} in lower case"
             raise self.error(call.operator, f"no operator {name!r}; {hint}")
         use = Use(self, operator, call, target)
         use.read_arguments()
-        return operator.make(use)
+        found = operator.make(use)
+        for each in (found, *(column.domain for column in found.columns if column.domain)):
+            if each.may_be_several and each.models not in self.distinct:
+                self.distinct.add(each.models)
+                use.require(call.operator, same_elements(use.variable, each.models))
+        return found
 
     def _function(self, function: Function, call: Call, target: Formal | None) -> Variable:
         """Compile a call of a function: its statements, with the arguments as variables."""
         if call.operator in self.running:
             raise self.error(call.operator, f"{call.operator} calls itself")
+        if len(self.running) == DEEPEST:
+            reason = f"functions call each other more than {DEEPEST} deep"
+            raise self.text.error(call.operator, reason)
         arguments = [self._argument(function, call, k) for k in range(len(function.formals))]
         if len(call.arguments) > len(arguments):
             place = call.arguments[len(arguments)].token
@@ -199,8 +221,7 @@ class Compiler:
             )
             raise self.error(place or target.name, reason)
         columns = tuple(
-            Column(new, each.domain, each.is_text)
-            for new, each in zip(names, found.columns, strict=True)
+            replace(each, name=new) for new, each in zip(names, found.columns, strict=True)
         )
         if columns == found.columns:
             return found
@@ -220,15 +241,20 @@ class Compiler:
             parts += [" UNION ALL BY NAME FROM ", step] if k else [step]
         return Variable("set", Step("objects", sql("(FROM ", *parts, ")")), models=models)
 
-    def require_property(
-        self, use: Use, models: tuple[Model, ...], pset: Token | None, prop: Token
-    ) -> None:
-        """Note that some object of the models must have a property."""
-        name = None if pset is None else str(pset)
-        self.required.append(Requirement(use.operator.name, models, name, str(prop), prop))
+    def require(self, requirement: Requirement) -> None:
+        """Note what only the data can tell."""
+        self.required.append(requirement)
 
     def export(self, objects: Variable, path: str, place: Place) -> None:
-        """Note that a set is to be written."""
+        """Note that a set is to be written.
+
+        Raises
+        ------
+        ScriptError
+            If another one is written to the same file.
+        """
+        if any(normpath(each.path) == normpath(path) for each in self.exports):
+            raise self.error(place, f"ExportModel: {path} is written already by the script")
         self.exports.append(Export(objects, path, place))
 
     def path_of(self, use: Use, path: str) -> str:
@@ -238,7 +264,13 @@ class Compiler:
                 reason = "there are several models: give a file for each, by its variable"
                 raise self.error(use.call.operator, f"{use.operator.name}: {reason}")
             return self.files
-        return self.files.get(use.name, path)
+        return self.files.get(use.variable, path)
+
+
+def _no_model(name: str, known: Collection[str]) -> str:
+    near = near_names(name, known)
+    hint = f"near names are {', '.join(near)}" if near else f"there is {', '.join(known)}"
+    return f"a file was given for {name!r}, which is no model of the script; {hint}"
 
 
 def _ignoring_case(name: str, known: list[str]) -> list[str]:

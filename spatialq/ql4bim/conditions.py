@@ -14,7 +14,7 @@ from lark import Token
 
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc import schemas
-from spatialq.ql4bim.attributes import Rows, Value, value_of
+from spatialq.ql4bim.attributes import Rows, value_of
 from spatialq.ql4bim.parser import UNITS
 from spatialq.ql4bim.syntax import (
     Call,
@@ -26,9 +26,10 @@ from spatialq.ql4bim.syntax import (
     Negation,
     Reference,
 )
-from spatialq.ql4bim.variables import Caller, Column, Variable
+from spatialq.ql4bim.variables import Caller, Column, Value, Variable, all_models
 from spatialq.query.steps import Sql, plain, sql
 
+OTHER = {"and": "or", "or": "and"}
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -51,13 +52,14 @@ class Conditions:
         return tuple(self.write(part) for each in parts for part in _conjuncts(each))
 
     def write(self, part: Expression, *, is_negated: bool = False) -> Sql:
-        """Write one condition; one that is negated is never NULL."""
+        """Write one condition, or that it does not hold: `not` goes to the comparisons within."""
         match part:
             case Junction(word, parts):
                 inner = [self.write(each, is_negated=is_negated) for each in parts]
+                word = OTHER[word] if is_negated else word
                 return sql("(", *_joined(f" {word.upper()} ", inner), ")")
             case Negation(inner_part):
-                return sql("NOT ", self.write(inner_part, is_negated=True))
+                return self.write(inner_part, is_negated=not is_negated)
             case IsA():
                 found = self.is_a(part)
             case Comparison():
@@ -66,7 +68,7 @@ class Conditions:
                 raise self.use.error(
                     part.token, "a condition must stand here, such as w is IfcWall"
                 )
-        return sql("coalesce(", found, ", false)") if is_negated else found
+        return sql("NOT coalesce(", found, ", false)") if is_negated else found
 
     def is_a(self, part: IsA) -> Sql:
         """Write whether objects are of a class."""
@@ -137,7 +139,10 @@ class Conditions:
     def _of_two(self, left: Reference, sign: str, right: Reference) -> Sql:
         """Write a comparison of two attributes or columns of one row."""
         one, other = self._operand(left, "one"), self._operand(right, "other")
-        condition = compare_values(self.use, one[1], sign, other[1], left.token)
+        is_common = self._may_differ(left, right)
+        condition = compare_values(
+            self.use, one[1], sign, other[1], left.token, is_common=is_common
+        )
         sources = [part for part, _ in (one, other) if part is not None]
         if not sources:
             return condition
@@ -149,6 +154,14 @@ class Conditions:
         return sql(
             "EXISTS (SELECT 1 FROM ", *_joined(", ", tables), " WHERE ", *keys, condition, ")"
         )
+
+    def _may_differ(self, left: Reference, right: Reference) -> bool:
+        """Whether the objects of a row may be from files with different units."""
+        columns = [self.use.column(self.subject, each.column) for each in (left, right)
+                   if each.column is not None]  # fmt: skip
+        domains = [each.domain for each in columns if each.domain is not None]
+        models = all_models(domains)
+        return len(models) > 1 or any(each.may_be_several for each in domains)
 
     def _operand(self, part: Reference, alias: str) -> tuple[tuple[Rows, str] | None, Value]:
         if part.column is None:
@@ -201,6 +214,8 @@ def class_condition(use: Caller, token: Token) -> Sql:
         near = [known[each] for each in schemas.near_names(token.lower(), known)]
         hint = f"near names are {', '.join(near)}" if near else "one is IfcWall"
         raise use.error(token, f"no class {str(token)!r}; {hint}")
+    if not schemas.subtypes(name) & schemas.subtypes("IfcObjectDefinition"):
+        raise use.error(token, f"{name} is no class of objects; one is IfcWall")
     schema = ", ifc_schema := ifc_schema" if differs(name) else ""
     return sql(f"is_a(ifc_class, {literal(name)}{schema})")
 
@@ -216,9 +231,7 @@ def of_values(column: Column, relation: Variable | None = None) -> Value:
     text = sql(plain(column.name))
     if relation is not None:
         text = sql(relation.step, ".", text)
-    if column.is_text or column.domain is not None:
-        return Value(text=text)
-    return Value(number=text, metres=text)
+    return Value(text=text) if column.domain is not None else column.value(text)
 
 
 def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Token) -> Sql:
@@ -247,12 +260,17 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
             form, other = value.text, "a text"
             right = literal(constant.value)
         case _:
-            form, other = _in_unit(use, value, constant)
+            form, other = _in_unit(value, constant)
             right = literal(in_unit(constant, is_angle=value.radians is not None))
+            if form is not None and constant.unit is not None:
+                form, right = rounded(form), literal(round(float(right), DIGITS))
     if form is None:
         kind = "number" if value.number is not None else "text"
         kind = kind if value.text or value.number else "truth value"
         raise use.error(constant.token, f"{token} is a {kind}, and {constant.token} is {other}")
+    if constant.value is not None:
+        kinds: dict[type, str] = {bool: "truth", str: "text"}
+        value.require(kinds.get(type(constant.value), "number"), constant)
     if sign == "~":
         if not isinstance(constant.value, str):
             raise use.error(constant.token, "~ compares with a regular expression in quotes")
@@ -285,7 +303,17 @@ def _is_missing(value: Value, *, is_wanted: bool) -> Sql:
     return sql(form, " IS NULL" if is_wanted else " IS NOT NULL")
 
 
-def _in_unit(use: Caller, value: Value, constant: Constant) -> tuple[Sql | None, str]:
+DIGITS = 6
+"""Lengths with units compare in micrometres, as 2800 * 0.001 is a bit more than 2.8; angles in
+millionths of a radian."""
+
+
+def rounded(number: Sql) -> Sql:
+    """Write a number in metres, or radians, as it compares."""
+    return sql("round(", number, f", {DIGITS})")
+
+
+def _in_unit(value: Value, constant: Constant) -> tuple[Sql | None, str]:
     """Choose the form of a value that compares with a number in its unit."""
     if constant.unit is None:
         return value.number, "a number"
@@ -304,14 +332,30 @@ def in_unit(constant: Constant, *, is_angle: bool = False) -> float:
     return float(f"{constant.value * UNITS[constant.unit]:.15g}")
 
 
-def compare_values(use: Caller, one: Value, sign: str, other: Value, token: Token) -> Sql:
-    """Write a comparison of two values: of numbers if both are, else of texts."""
+def compare_values(
+    use: Caller, one: Value, sign: str, other: Value, token: Token, *, is_common: bool = False
+) -> Sql:
+    """Write a comparison of two values: of numbers if both are, else of texts.
+
+    Parameters
+    ----------
+    use : Caller
+    one : Value
+    sign : str
+    other : Value
+    token : Token
+        Where they stand.
+    is_common : bool
+        Whether numbers compare in units that all files share.
+    """
     if sign not in SIGNS:
         raise use.error(token, "~ compares with a regular expression in quotes")
     texts = numbers = None
     if one.text is not None and other.text is not None:
         texts = sql(one.text, f" {SIGNS[sign]} ", other.text)
-    if one.number is not None and other.number is not None:
+    if is_common and one.common is not None and other.common is not None:
+        numbers = sql(rounded(one.common), f" {SIGNS[sign]} ", rounded(other.common))
+    elif one.number is not None and other.number is not None:
         numbers = sql(one.number, f" {SIGNS[sign]} ", other.number)
     if texts is not None and numbers is not None:
         return sql("coalesce(", numbers, ", ", texts, ")")

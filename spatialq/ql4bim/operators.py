@@ -11,9 +11,11 @@ from typing import Any
 from lark import Token
 
 from spatialq.functions.sql_text import literal
+from spatialq.io.ifc import schemas
 from spatialq.ql4bim.attributes import (
     Rows,
-    Value,
+    held_by,
+    held_column,
     inverse_of,
     property_of,
     require_of_class,
@@ -23,7 +25,7 @@ from spatialq.ql4bim.conditions import classes_of, compare, of_values
 from spatialq.ql4bim.meshes import Objects
 from spatialq.ql4bim.syntax import Constant
 from spatialq.ql4bim.use import Operator, Picked, Use, named_arguments
-from spatialq.ql4bim.variables import Column, Model, Variable, all_models
+from spatialq.ql4bim.variables import Column, Model, Value, Variable, all_models, as_text, unchanged
 from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
@@ -38,6 +40,8 @@ def import_model(use: Use) -> Variable:
     """Make the objects of a file, or of loaded tables."""
     use.no_more_than(1)
     path = use.compiler.path_of(use, use.text(0))
+    if not path.strip(". "):
+        raise use.error(use.tokens[0], f"{path!r} is no .ifc or .ifczip file, and no table")
     model = Model(path, is_file=MODEL.search(path) is not None)
     objects = use.compiler.imports.get(model)
     if objects is None:
@@ -84,14 +88,16 @@ def property_filter(use: Use) -> Variable:
     value = property_of(use, Rows(objects), pset or None, prop)
     if use.target is not None and use.target.columns is not None:
         return _properties(use, objects, pset, prop)
-    constant = use.operand(2)
+    sign, constant = "=", use.operand(2) if len(use.operands) == 3 else None
+    if constant is None:  # those that have it
+        sign, constant = "!=", Constant(None, None, name.token)
     if not isinstance(constant, Constant):
         raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
-    where = compare(use, value, "=", constant, prop)
-    return use.rows("set", Step(use.name, sql(objects.step), where=(where,)), objects.models)
+    where = compare(use, value, sign, constant, prop)
+    return use.same_rows(objects, sql(objects.step), where=(where,))
 
 
-def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
+def _properties(use: Use, objects: Variable, pset: Token, prop: Token) -> Variable:
     """Make the relation of objects and the values of a property."""
     names = use.columns(["object", "value"])
     where = [sql(f"prop.property = {literal(str(prop))}")]
@@ -101,14 +107,14 @@ def _properties(use: Use, objects: Variable, pset: str, prop: str) -> Variable:
         constant = use.operand(2)
         if not isinstance(constant, Constant):
             raise use.error(use.tokens[2], f"takes {use.operator.shapes}")
-        text, number, number_si = (sql(f"prop.{each}") for each in ("value", "number", "number_si"))
-        form = Value(text, number, text, number_si, number_si, may_be_list=True)
+        form = property_of(use, Rows(objects), pset or None, prop)
+        form = replace(form, within=unchanged)  # the rows are those of the property already
         where.append(compare(use, form, "=", constant, use.tokens[1]))
     source = sql(objects.beside("properties"), " AS prop SEMI JOIN ", objects.step,
                  " ON prop.global_id = ", objects.step, ".global_id")  # fmt: skip
     columns = [
         ("prop.global_id", Column(names[0], objects)),
-        ("prop.value", Column(names[1], is_text=True)),
+        ("prop.value", replace(held_column(use, objects, objects, (pset, prop)), name=names[1])),
     ]
     return use.relation(columns, source, where=tuple(where))
 
@@ -135,13 +141,13 @@ def projector(use: Use) -> Variable:
     chosen = [each.column for each in picked if each.column is not None]
     names = use.columns([each.name for each in chosen])
     columns = [
-        (plain(each.name), Column(name, each.domain, each.is_text))
+        (plain(each.name), replace(each, name=name))
         for each, name in zip(chosen, names, strict=True)
     ]
     return use.relation(columns, sql(relation.step))
 
 
-def extreme(use: Use, *, order: str) -> Variable:
+def extreme_of(use: Use, *, extreme: str) -> Variable:
     """Make the rows that hold the extreme value; several if they hold the same."""
     use.no_more_than(1)
     found = use.operand(0)
@@ -150,30 +156,33 @@ def extreme(use: Use, *, order: str) -> Variable:
     relation = found.variable
     if found.column is None:
         value = value_of(use, Rows(relation), found.path, is_scalar=True)
-        form = value.number or value.text
+        form = _ordered(value, relation)
     elif not found.path:
-        value = of_values(found.column)
         if found.column.domain is not None:
             reason = f"[{found.column.name}] has objects: write [{found.column.name}].Attribute"
             raise use.error(found.token, reason)
+        value = of_values(found.column)
         form = value.number or value.text
     else:
         domain = use.domain(found.column, found.token)
         value = value_of(use, Rows(domain, "one"), found.path, is_scalar=True)
-        inner = value.number or value.text
+        inner = _ordered(value, domain)
         same = sql(f"one.{domain.key} = ", relation.step, f".{plain(found.column.name)}")
         form = inner and sql(
             "(SELECT max(", inner, ") FROM ", domain.step, " AS one WHERE ", same, ")"
         )
     if form is None:
         raise use.error(found.token, f"{found.token} is a truth value and has no order")
-    clauses: dict[str, Any] = {
-        "where": (sql(form, " IS NOT NULL"),),
-        "qualify": sql("rank() OVER (ORDER BY ", form, f"{order}) = 1"),
-    }
+    where = (sql(form, f" = (SELECT {extreme}(", form, ") FROM ", relation.step, ")"),)
     if relation.kind == "relation":
-        return use.same_columns(relation, **clauses)
-    return use.rows(relation.kind, Step(use.name, sql(relation.step), **clauses), relation.models)
+        return use.same_columns(relation, where=where)
+    return use.same_rows(relation, sql(relation.step), where=where)
+
+
+def _ordered(value: Value, rows: Variable) -> Sql | None:
+    """Choose the form of a value that has an order: numbers of several files in one unit."""
+    number = value.common if rows.may_be_several and value.common is not None else value.number
+    return number if number is not None else value.text
 
 
 def deassociater(use: Use) -> Variable:
@@ -187,13 +196,17 @@ def deassociater(use: Use) -> Variable:
     if objects.kind != "set":
         raise use.error(found.token, "only objects have inverse attributes")
     way = inverse_of(use, attribute)
-    others = Column("", None if way.is_named else use.compiler.whole(objects.models), way.is_named)
+    others = (
+        Column("", value=as_text)
+        if way.is_named
+        else Column("", use.compiler.whole(objects.models))
+    )
     relations = objects.beside("relations")
     if column is None:
         names = use.columns(["object", str(attribute)])
         columns = [
             (f"rel.{way.own}", Column(names[0], objects)),
-            (way.target, Column(names[1], others.domain, others.is_text)),
+            (way.target, replace(others, name=names[1])),
         ]
         source = sql(relations, " AS rel SEMI JOIN ", objects.step, f" ON rel.{way.own} = ",
                      objects.step, ".global_id")  # fmt: skip
@@ -218,11 +231,11 @@ def _further(
     fewest = None if at_least is None else len(natural) + at_least
     names = use.columns([*natural, *(name for _, name, _ in more)], at_least=fewest)
     columns: list[tuple[Any, Column]] = [
-        (sql(relation.step, f".{plain(each.name)}"), Column(name, each.domain, each.is_text))
+        (sql(relation.step, f".{plain(each.name)}"), replace(each, name=name))
         for name, each in zip(names, relation.columns, strict=False)
     ]
     for name, (expression, _, each) in zip(names[len(natural) :], more, strict=False):
-        columns.append((expression, Column(name, each.domain, each.is_text)))
+        columns.append((expression, replace(each, name=name)))
     return columns
 
 
@@ -241,21 +254,20 @@ def dereferencer(use: Use) -> Variable:
     if objects.kind != "set":
         raise use.error(use.tokens[0], "only objects have attributes to follow")
     value = value_of(use, Rows(objects, "obj"), path, is_scalar=True)
-    if value.text is None:
-        raise use.error(path[-1], f"{path[-1]} leads to nothing")
-    json = "'$." + ".".join(path) + "'"
-    listed = f"json_extract_string(obj.attributes, '$.{'.'.join(path)}[*]')"
-    is_json = any("attributes" in piece for piece in value.text.pieces if isinstance(piece, str))
-    values = value.text if not is_json else sql(
-        f"unnest(CASE json_type(obj.attributes, {json}) WHEN 'ARRAY' THEN {listed} ELSE [",
-        value.text, "] END)",
-    )  # fmt: skip
-    others = Column("", use.compiler.whole(objects.models), is_text=True)
-    where = (sql(value.text, " IS NOT NULL"),)
+    form = value.text or value.number or value.truth
+    assert form is not None
+    values = form
+    if path[0] in schemas.object_attributes() and held_by(path) in ("", "object"):  # or a list
+        json = "'$." + ".".join(path) + "'"
+        listed = f"json_extract_string(obj.attributes, '$.{'.'.join(path)}[*]')"
+        array = f"CASE json_type(obj.attributes, {json}) WHEN 'ARRAY' THEN {listed}"
+        values = sql(f"unnest({array} ELSE [", form, "] END)")
+    others = held_column(use, objects, use.compiler.whole(objects.models), path)
+    where = (sql(form, " IS NOT NULL"),)
     if column is None:
         names = use.columns(["object", str(path[-1])])
         own = (sql("obj.global_id"), Column(names[0], objects))
-        columns = [own, (values, Column(names[1], others.domain, is_text=True))]
+        columns = [own, (values, replace(others, name=names[1]))]
         return use.relation(columns, sql(objects.step, " AS obj"), where=where)
     source = sql(relation.step, " JOIN ", objects.step, " AS obj ON obj.global_id = ",
                  relation.step, f".{plain(column.name)}")  # fmt: skip
@@ -269,6 +281,8 @@ def _attribute(use: Use, k: int) -> tuple[Token, ...]:
     if isinstance(found, Picked):
         return found.path
     if isinstance(found, Constant) and isinstance(found.value, str):
+        if "." in found.value:
+            return use.quoted_path(found).path
         return (Token.new_borrow_pos("NAME", found.value, found.token),)
     raise use.error(use.tokens[k], f"takes {use.operator.shapes}")
 
@@ -310,7 +324,7 @@ def time_resolver(use: Use) -> Variable:
         (
             f"coalesce(obj.attributes ->> '$.TaskTime.{each}', {in_ifc2x3.format(each)})",
             each,
-            Column("", is_text=True),
+            Column("", value=as_text),
         )
         for each in TIMES
     ]
@@ -321,7 +335,7 @@ def time_resolver(use: Use) -> Variable:
         names = use.columns(["object", *(name for _, name, _ in more)], at_least=3)
         own = (sql(relation.step, ".global_id"), Column(names[0], objects))
         columns = [own] + [
-            (expression, Column(name, each.domain, each.is_text))
+            (expression, replace(each, name=name))
             for name, (expression, _, each) in zip(names[1:], more, strict=False)
         ]
     return use.relation(columns, source)
@@ -345,21 +359,42 @@ def combined(use: Use, *, word: str) -> Variable:
     if {one.kind, other.kind} != {one.kind} or len(one.columns) != len(other.columns):
         raise use.error(use.tokens[1], "both must be sets, or relations with as many columns")
     if one.kind == "relation":
+        pairs = zip(one.columns, other.columns, strict=True)
+        columns = tuple(_united(use, each, more) for each, more in pairs)
+        if word == "UNION":
+            one = replace(one, columns=columns)
         relation = use.same_columns(one)
         union = sql("(FROM ", one.step, f" {word} FROM ", other.step, ")")
         assert isinstance(relation.step, Step)
         return Variable("relation", relation.step.changed(source=union), relation.columns)
+    if word == "UNION":
+        return use.rows("set", Step(use.name, _all_of(one, other)), all_models((one, other)))
     if one.step is other.step:
         where = (sql("false"),) if word == "EXCEPT" else ()
-        return use.rows("set", Step(use.name, sql(one.step), where=where), one.models)
-    if word == "UNION":
-        parts = (one.step, " UNION ALL BY NAME FROM ", other.step, " ANTI JOIN ", one.step)
-        source = sql("(FROM ", *parts, " USING (global_id))")
-    else:
-        join = "SEMI JOIN" if word == "INTERSECT" else "ANTI JOIN"
-        source = sql(one.step, f" {join} ", other.step, " USING (global_id)")
-    models = all_models((one, other)) if word == "UNION" else one.models
-    return use.rows("set", Step(use.name, source), models)
+        return use.same_rows(one, sql(one.step), where=where)
+    join = "SEMI JOIN" if word == "INTERSECT" else "ANTI JOIN"
+    return use.same_rows(one, sql(one.step, f" {join} ", other.step, " USING (global_id)"))
+
+
+def _all_of(one: Variable, other: Variable) -> Sql:
+    """Write the rows of two sets, those that are in both once."""
+    if one.step is other.step:
+        return sql(one.step)
+    parts = (one.step, " UNION ALL BY NAME FROM ", other.step, " ANTI JOIN ", one.step)
+    return sql("(FROM ", *parts, f" USING ({one.key}))")
+
+
+def _united(use: Use, one: Column, other: Column) -> Column:
+    """Give a column for what is in the columns of two relations."""
+    if one.domain is other.domain:
+        return one
+    kinds = ["values" if each.domain is None else each.domain.kind for each in (one, other)]
+    if one.domain is None or other.domain is None or kinds[0] != kinds[1]:
+        names = f"[{one.name}] and [{other.name}]"
+        raise use.error(use.call.operator, f"{names} do not go together: {' and '.join(kinds)}")
+    models = all_models((one.domain, other.domain))
+    step = Step("objects", _all_of(one.domain, other.domain))
+    return replace(one, domain=Variable(one.domain.kind, step, models=models))
 
 
 # space
@@ -563,14 +598,14 @@ OPERATORS: tuple[Operator, ...] = (
         "h = Projector(o, [host])",
     ),
     Operator(
-        "Maximum", ("MA",), partial(extreme, order=" DESC"), "an attribute or a column of values",
-        "as its argument",
+        "Maximum", ("MA",), partial(extreme_of, extreme="max"),
+        "an attribute or a column of values", "as its argument",
         "The rows with the greatest value, all of them if several have it.",
         "k = Maximum(m.OverallHeight)",
     ),
     Operator(
-        "Minimum", ("MI",), partial(extreme, order=""), "an attribute or a column of values",
-        "as its argument",
+        "Minimum", ("MI",), partial(extreme_of, extreme="min"),
+        "an attribute or a column of values", "as its argument",
         "The rows with the smallest value, all of them if several have it.",
         "k = Minimum(m.OverallHeight)",
     ),

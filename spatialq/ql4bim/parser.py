@@ -98,12 +98,15 @@ def parse(script: Text) -> tuple[list[Statement], list[Function]]:
         parts = parser().parse(script.without_comments())
     except UnexpectedCharacters as error:
         at = error.pos_in_stream or 0
-        raise script.error(Span(at, at + 1), _unreadable(script.text[at:])) from None
+        reason = _of_another_language(script.text[:at], script.text[at])
+        raise script.error(Span(at, at + 1), reason or _unreadable(script.text[at:])) from None
     except UnexpectedToken as error:
         token = error.token
         end = len(script.text.rstrip())
         place = Span(end, end) if token.type == "$END" else token
-        raise script.error(place, _unexpected(token, error.accepts or error.expected)) from None
+        reason = _of_another_language(script.text[: place.start_pos], str(token.value))
+        reason = reason or _unexpected(token, error.accepts or error.expected)
+        raise script.error(place, reason) from None
     except NestedTooDeep as error:
         reason = f"brackets are nested more than {DEEPEST} deep"
         raise script.error(error.args[0], reason) from None
@@ -145,6 +148,7 @@ class Syntax(Transformer[Token, Any]):
 
     def function(self, name: Token, _alias: Token | None, *parts: Any) -> Function:
         formals = tuple(part for part in parts if isinstance(part, Formal))
+        _distinct("variables", [formal.name for formal in formals])
         return Function(name, formals, tuple(p for p in parts if isinstance(p, Statement)))
 
     def formal(self, name: Token, columns: tuple[Token, ...] | None) -> Formal:
@@ -154,7 +158,7 @@ class Syntax(Transformer[Token, Any]):
         return Statement(Formal(_free(name), columns), call)
 
     def columns(self, *names: Token | None) -> tuple[Token, ...]:
-        return tuple(_free(name) for name in names if name is not None)
+        return _distinct("columns", [_free(name) for name in names if name is not None])
 
     def call(self, operator: Token, *arguments: Any) -> Call:
         return Call(operator, tuple(each for each in arguments if each is not None))
@@ -207,6 +211,14 @@ def _free(name: Token) -> Token:
     return name
 
 
+def _distinct(what: str, names: list[Token]) -> tuple[Token, ...]:
+    """Refuse two names that differ in no more than the case of their letters."""
+    for k, name in enumerate(names):
+        if name.lower() in [each.lower() for each in names[:k]]:
+            raise NotAConstant(name, f"two {what} are called {str(name)!r}")
+    return tuple(names)
+
+
 def _unescaped(token: Token) -> str:
     """Take the quotes off; a backslash is one but before a quote, n and another one."""
     text = str(token.value)[1:-1]
@@ -230,7 +242,29 @@ def _number(token: Token) -> Constant:
     return Constant(int(digits) if is_whole else number, unit, token)
 
 
+WORDS = ("AND", "OR", "NOT", "IS")
+LAST_WORD = re.compile(r"([^\W\d]\w*)\s*$")
+IS_NOT = re.compile(r"\bis\s+not\s*$")
+
+
+def _of_another_language(before: str, token: str) -> str:
+    """Say what to write instead of what SQL, Python and others have; '' if it is none of that."""
+    last = LAST_WORD.search(before)
+    for word in (token, last[1] if last else ""):
+        if word in WORDS:
+            return f"write {word.lower()} in lower case"
+    if token == "=" and before.endswith("="):
+        return "write = for =="
+    if IS_NOT.search(before):
+        return "write not before all of it: not d is IfcDoor"
+    if token == "." and before.rstrip().endswith(")"):
+        return "assign the call to a variable, whose attributes can be named then"
+    return ""
+
+
 def _unreadable(rest: str) -> str:
+    if rest[0] == "'":
+        return 'texts are in double quotes: "text"'
     if rest[0] == '"':
         return 'the text that begins here does not end with "'
     if rest.startswith("*/"):

@@ -4,10 +4,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spatialq.ql4bim.compiler import Compiler, Export, Requirement
+from spatialq.io.ifc.schemas import near_names
+from spatialq.ql4bim.compiler import Compiler, Export
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.operators import BY_NAME
 from spatialq.ql4bim.parser import parse
+from spatialq.ql4bim.requirements import Requirement, distinct
 from spatialq.ql4bim.syntax import Function, Statement
 from spatialq.ql4bim.text import Place, Span, Text
 from spatialq.ql4bim.variables import Variable
@@ -28,7 +30,7 @@ class Program:
     exports : tuple of Export
         What ExportModel writes.
     required : tuple of Requirement
-        Properties that the models must have.
+        What the script takes for granted, and only the data can tell.
     result : str or None
         The variable of the last statement that is no ExportModel.
     places : mapping from str to Place
@@ -77,10 +79,18 @@ class Program:
         """
         name = self.result if name is None else name
         if name is None or name not in self.variables:
-            there = ", ".join(self.variables) or "none"
-            wanted = "no result" if name is None else f"no variable {name!r}"
-            raise self.text.error(Span(0, 0), f"the script has {wanted}; its variables are {there}")
+            reason = "the script has no statement, and so no result"
+            if self.result is not None:
+                reason = f"the script has {unknown_variable(str(name), self.variables)}"
+            raise self.text.error(Span(0, 0), reason)
         return self.variables[name]
+
+
+def unknown_variable(name: str, variables: Mapping[str, Variable]) -> str:
+    """Say that there is no such variable, and the near names, or all."""
+    near = near_names(name, variables)
+    hint = f"near names are {', '.join(near)}" if near else f"there is {', '.join(variables)}"
+    return f"no variable {name!r}; {hint}"
 
 
 def compile_script(text: str, *, name: str = "<script>", models: Files = None) -> Program:
@@ -101,18 +111,19 @@ def compile_script(text: str, *, name: str = "<script>", models: Files = None) -
     ScriptError
         If the script is wrong, with the place.
     """
-    script = Text(text, name)
+    script = Text(text.removeprefix("\ufeff"), name)
     statements, functions = parse(script)
     compiler = Compiler(script, _by_name(script, functions), _paths(models))
     compiler.add_models(statements)
     compiler.run(statements)
+    compiler.require_named()
     made = [each for each in statements if _operator(each) != "ExportModel"]
     result = (made or statements)[-1].target.name if statements else None
     return Program(
         script,
         compiler.scope,
         tuple(compiler.exports),
-        tuple(compiler.required),
+        tuple(distinct(compiler.required)),
         None if result is None else str(result),
         {str(each.target.name): each.target.name for each in statements},
     )

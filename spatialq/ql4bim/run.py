@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from spatialq.database.partial_models import export_ifc
 from spatialq.errors import FileError, QueryError, ScriptError
+from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
-from spatialq.io.ifc.schemas import near_names, property_sets
-from spatialq.ql4bim.compiler import Requirement
-from spatialq.ql4bim.program import Files, Program, compile_script
+from spatialq.io.ifc.schemas import near_names
+from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
 from spatialq.ql4bim.text import read_script
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
-from spatialq.query.steps import Step, Table, in_order, sql, write
+from spatialq.query.steps import Step, Table, in_order, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +48,7 @@ class Script(Mapping[str, Query]):
 
     def __getitem__(self, name: str) -> Query:
         if name not in self.program.variables:
-            raise KeyError(name)
+            raise KeyError(unknown_variable(name, self.program.variables))
         if name not in self._queries:
             self._queries[name] = of_step(self._con, self.program.step(name), caller=name)
         return self._queries[name]
@@ -145,52 +145,27 @@ def run_program(
             exports=program.exports[len(after.exports) :],
             required=program.required[len(after.required) :],
         )
-    require_properties(con, new)
     queries = require_bound(con, program, program.assigned(after=after))
+    require_met(con, new)
     return Script(con, program, queries, write_exports(con, new))
 
 
-def require_properties(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
-    """Make sure that each property of the script is one of some object.
+def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
+    """Make sure that the data are as the script takes for granted.
 
     Raises
     ------
     ScriptError
-        If it is not, with the near names.
+        If they are not, with the near names where no object has a property.
     """
-    for each in data_requirements(program):
-        names = con.execute(write(names_of_properties(each))).fetchall()
-        if any(_is_named(each, pset, prop) for pset, prop in names):
-            continue
-        wanted = each.prop if each.pset is None else f"{each.pset}.{each.prop}"
-        known = {prop: prop for _, prop in names}
-        if each.pset is not None:
-            known = {f"{pset}.{prop}": prop for pset, prop in names}
-        near = near_names(wanted, [name for name in known if name])
-        hint = f"near names are {', '.join(near)}" if near else "the model has no such name"
-        reason = f"{each.caller}: no object has a property {wanted}; {hint}"
-        raise program.text.error(each.place, reason)
-
-
-def data_requirements(program: Program) -> list[Requirement]:
-    """List the properties that only the data can tell, each once."""
-    found = {
-        (each.models, each.pset, each.prop): each
-        for each in program.required
-        if each.pset is None or each.prop not in property_sets().get(each.pset, ())
-    }
-    return list(found.values())
-
-
-def _is_named(each: Requirement, pset: str, prop: str) -> bool:
-    return prop == each.prop and each.pset in (None, pset)
-
-
-def names_of_properties(each: Requirement) -> Step:
-    """Make a query for the property sets and properties of some models."""
-    first, *others = (model.table("properties") for model in each.models)
-    source = [first, *(piece for other in others for piece in (" UNION ALL FROM ", other))]
-    return Step("names", sql("(FROM ", *source, ")"), sql("pset, property"), is_distinct=True)
+    for each in program.required:
+        for (reason,) in con.execute(write(each.wrong)).fetchall():
+            hint = ""
+            if each.names is not None:
+                names = [name for (name,) in con.execute(write(each.names)).fetchall() if name]
+                near = near_names(each.wanted, names)
+                hint = f"; near names are {', '.join(near)}" if near else "; there is none like it"
+            raise program.text.error(each.place, reason + hint)
 
 
 def require_bound(
@@ -230,7 +205,11 @@ def require_bound(
 def _placed(program: Program, name: str, error: Exception) -> ScriptError:
     place = program.places.get(name)
     assert place is not None
-    return program.text.error(place, str(error))
+    reason = str(error)
+    tables = [each.path for each in program.variables[name].models if not each.is_file]
+    if tables and "no table" in reason:
+        reason = f"{name}: {tables[0]!r} is no model: neither an .ifc or .ifczip file nor a table"
+    return program.text.error(place, reason)
 
 
 def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Path]:
@@ -245,12 +224,16 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
     """
     statements = []
     for each in program.exports:
+        require_writable(Path(each.path))
         statement = write(program.step_of(each.objects))
         chosen = f"SELECT global_id, file_name FROM (\n{statement}\n)"
-        (count,) = con.execute(f"SELECT count(*) FROM ({chosen})").fetchall()[0]
-        if not count:
-            reason = f"ExportModel: there are no objects to write as {literal(each.path)}"
-            raise program.text.error(each.place, reason)
+        rows = con.execute(f"SELECT DISTINCT file_name FROM ({chosen}) ORDER BY ALL").fetchall()
+        if len(rows) != 1:
+            files = " and ".join(str(name) for (name,) in rows)
+            reason = f"there are no objects to write as {literal(each.path)}"
+            if files:
+                reason = f"the objects are from {files}; a file can be written of one model only"
+            raise program.text.error(each.place, f"ExportModel: {reason}")
         statements.append((each, chosen))
     for each, chosen in statements:
         try:

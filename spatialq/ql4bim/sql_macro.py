@@ -5,11 +5,13 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.functions.sql_text import literal
-from spatialq.ql4bim.compiler import Requirement
 from spatialq.ql4bim.program import Program, compile_script
-from spatialq.ql4bim.run import data_requirements, names_of_properties
+from spatialq.ql4bim.requirements import Requirement
 from spatialq.ql4bim.text import read_script
 from spatialq.query.steps import plain, write
+
+REASON = "\x01"
+"""Stands for the reason in an error that SQL makes: no text that is shown holds it."""
 
 
 def ql4bim_sql(scripts: Any, variables: Any, models: Any) -> pa.Array:
@@ -34,22 +36,19 @@ def _statement(script: str | None, variable: str | None, model: str | None) -> s
         reason = "ExportModel: a query writes no file; spatialq.run_script does"
         raise program.text.error(program.exports[0].place, reason)
     statement = write(program.step(variable))
-    for each in data_requirements(program):
+    for each in program.required:
         statement = _checked(program, variable, statement, each)
     return statement
 
 
 def _checked(program: Program, variable: str | None, statement: str, each: Requirement) -> str:
-    """Have a statement fail, even without any row, where no object has a property."""
+    """Have a statement fail, even without any row, where the data are not as they must be."""
     found = program.variable(variable)
     column = found.columns[0].name if found.kind == "relation" else found.key
-    wanted = each.prop if each.pset is None else f"{each.pset}.{each.prop}"
-    reason = f"{each.caller}: no object has a property {wanted}"
-    sentence = str(program.text.error(each.place, reason))
-    pset = "" if each.pset is None else f" AND pset = {literal(each.pset)}"
-    rows = f"FROM names WHERE property = {literal(each.prop)}{pset}"
-    check = f"CASE WHEN EXISTS ({rows}) THEN false ELSE error({literal(sentence)})::BOOLEAN END"
+    before, _, after = str(program.text.error(each.place, REASON)).partition(REASON)
+    sentence = f"{literal(before)} || reason || {literal(after)}"
     return (
-        f"WITH names AS ({write(names_of_properties(each))})\n"
-        f"FROM (\n{statement}\n) UNION ALL BY NAME SELECT NULL AS {plain(column)} WHERE {check}"
+        f"WITH wrong AS ({write(each.wrong)})\n"
+        f"FROM (\n{statement}\n) UNION ALL BY NAME "
+        f"SELECT NULL AS {plain(column)} FROM wrong WHERE error({sentence})::BOOLEAN"
     )

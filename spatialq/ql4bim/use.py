@@ -8,12 +8,15 @@ from typing import Any, Protocol
 
 from lark import Token
 
+from spatialq.database.macros import macros
 from spatialq.errors import ScriptError
 from spatialq.functions.macros import Argument
 from spatialq.functions.sql_text import literal
+from spatialq.io.ifc.columns import OBJECTS, PROPERTIES, RELATIONS
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.conditions import Conditions, in_unit
 from spatialq.ql4bim.meshes import Bodies
+from spatialq.ql4bim.requirements import Requirement
 from spatialq.ql4bim.syntax import (
     CONDITIONS,
     Call,
@@ -39,16 +42,25 @@ class Picked:
     token: Token
 
 
-ALIASES = (
-    "rel", "prop", "unit", "obj", "one", "other", "timing", "control",
-    "whole", "related", "part_of", "below", "pairs",
-)  # fmt: skip
-"""What tables are called within a step, and parts of the macros that look for it by its name."""
+ALIASES = ("rel", "prop", "unit", "obj", "one", "other", "timing", "control")
+"""What tables are called within a step."""
+PART = re.compile(r"(\w+) AS (?:MATERIALIZED )?\(\s*(?:FROM|SELECT|WITH)")
+"""A part of a statement with its name."""
 
 
 def step_name(name: str) -> str:
     """Say what the step of a variable should be called, so that nothing within hides it."""
-    return f"{name}_" if name in ALIASES else str(name)
+    return f"{name}_" if name.lower() in taken() else str(name)
+
+
+@cache
+def taken() -> frozenset[str]:
+    """Give the names that something else has within steps, and parts of macros.
+
+    A macro looks for a table by its name, where a part of its own hides one that is called so.
+    """
+    parts = {name.lower() for each in macros("lists") for name in PART.findall(each.statement)}
+    return frozenset({*ALIASES, *OBJECTS, *RELATIONS, *PROPERTIES, *parts})
 
 
 Operand = Variable | Picked | Constant
@@ -136,10 +148,8 @@ class Scope(Protocol):
     def export(self, objects: Variable, path: str, place: Place) -> None:
         """Note that a set is to be written."""
 
-    def require_property(
-        self, use: "Use", models: tuple[Model, ...], pset: Token | None, prop: Token
-    ) -> None:
-        """Note that some object must have a property."""
+    def require(self, requirement: Requirement) -> None:
+        """Note what only the data can tell."""
 
 
 @dataclass
@@ -166,14 +176,21 @@ class Use:
 
     def error(self, place: Place, reason: str) -> ScriptError:
         """Make an error of this call."""
-        return self.compiler.error(place, f"{self.operator.name}: {reason}")
+        return self.compiler.error(place, self.said(reason))
+
+    def said(self, reason: str) -> str:
+        """Say of which call a reason is."""
+        return f"{self.operator.name}: {reason}"
 
     @property
     def name(self) -> str:
         """What its step should be called."""
-        if self.target is None:
-            return self.operator.step_name
-        return step_name(self.target.name)
+        return step_name(self.variable)
+
+    @property
+    def variable(self) -> str:
+        """What its result is called."""
+        return self.operator.step_name if self.target is None else str(self.target.name)
 
     # arguments
 
@@ -365,9 +382,12 @@ class Use:
         path = tuple(Token.new_borrow_pos("NAME", part, constant.token) for part in parts)
         return Reference(None, None, path)
 
-    def require_property(self, objects: Variable, pset: Token | None, prop: Token) -> None:
-        """Note that some object must have a property, which only the data can tell."""
-        self.compiler.require_property(self, objects.models, pset, prop)
+    def require(
+        self, place: Place, wrong: Sql, *, wanted: str = "", names: Sql | None = None
+    ) -> None:
+        """Note what only the data can tell."""
+        near = None if names is None else Step("names", names)
+        self.compiler.require(Requirement(place, Step("wrong", wrong), wanted, near))
 
     # keywords
 
@@ -447,9 +467,6 @@ class Use:
         if not fewest <= len(found) <= len(names):
             count = f"{fewest}" if fewest == len(names) else f"{fewest} to {len(names)}"
             raise self.error(place, f"gives {count} columns ({', '.join(names)}), not {len(found)}")
-        for k, each in enumerate(wanted):
-            if each.lower() in [name.lower() for name in found[:k]]:
-                raise self.error(each, f"two columns are called {str(each)!r}")
         return found
 
     def relation(
@@ -470,8 +487,7 @@ class Use:
         """Make a relation with the columns of another one, as the script names them."""
         names = self.columns([each.name for each in relation.columns])
         columns = tuple(
-            Column(name, each.domain, each.is_text)
-            for name, each in zip(names, relation.columns, strict=True)
+            replace(each, name=name) for name, each in zip(names, relation.columns, strict=True)
         )
         if columns == relation.columns:
             return Variable("relation", Step(self.name, sql(relation.step), **clauses), columns)
@@ -480,6 +496,11 @@ class Use:
             for each, column in zip(relation.columns, columns, strict=True)
         ]
         return self.relation(pairs, sql(relation.step), **clauses)
+
+    def same_rows(self, rows: Variable, source: Sql, **clauses: Any) -> Variable:
+        """Make a variable that has some of the rows of another one, which is no relation."""
+        found = self.rows(rows.kind, Step(self.name, source, **clauses), rows.models)
+        return replace(found, ifc_class=rows.ifc_class)
 
     def rows(self, kind: Kind, step: Step, models: tuple[Model, ...] = ()) -> Variable:
         """Make a variable that is no relation."""

@@ -1,6 +1,7 @@
 """What the variables of a script are: sets of objects, relations, clouds and planes."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -16,6 +17,66 @@ from spatialq.query.steps import Sql, Step, Table, plain, sql
 Kind = Literal["set", "relation", "cloud", "planes"]
 KEYS: dict[Kind, str] = {"set": "global_id", "cloud": "point_id", "planes": "plane_id"}
 """The columns that name the rows of a variable; relations have them in theirs."""
+PATTERN = re.compile(r"[*?\[]")
+"""What a path has that may name several files."""
+
+
+def unchanged(condition: Sql | None) -> Sql | None:
+    """Leave a condition as it is."""
+    return condition
+
+
+def no_requirement(form: str, constant: Constant) -> None:
+    """Ask nothing of the data."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a row in each form that it can be compared in, None where it has none.
+
+    Parameters
+    ----------
+    text, number, truth : Sql or None
+    is_truth_text : bool
+        Whether truth is 'true' or 'false'.
+    may_be_list : bool
+        Whether the text may be a JSON list of texts, as of enumerated values.
+    metres : Sql or None
+        The number where it is a length, in metres.
+    radians : Sql or None
+    common : Sql or None
+        The number in a unit that is the same for all files, where `number` is in the file's.
+    within : callable
+        Writes what is around a condition on the value.
+    require : callable
+        Notes what the data must be like if the value is compared with a constant in a form.
+    """
+
+    text: Sql | None = None
+    number: Sql | None = None
+    truth: Sql | None = None
+    metres: Sql | None = None
+    radians: Sql | None = None
+    common: Sql | None = None
+    is_truth_text: bool = True
+    may_be_list: bool = False
+    within: Callable[[Sql | None], Sql | None] = unchanged
+    require: Callable[[str, Constant], None] = no_requirement
+
+
+def as_text(column: Sql) -> Value:
+    """Give the forms of a column of texts."""
+    return Value(text=column)
+
+
+def as_number(column: Sql) -> Value:
+    """Give the forms of a column of numbers, which are metres if they are lengths."""
+    return Value(number=column, metres=column)
+
+
+def as_truth(column: Sql) -> Value:
+    """Give the forms of a column of truth values, which are texts."""
+    return Value(text=column, truth=column)
 
 
 @dataclass(frozen=True)
@@ -39,12 +100,20 @@ class Model:
             return sql(f"{reader}({literal(self.path)})")
         return sql(Table(".".join(map(plain, beside_elements(self.path, name).split(".")))))
 
+    @property
+    def may_be_several(self) -> bool:
+        """Whether it may be several files, with units of their own."""
+        return not self.is_file or PATTERN.search(self.path) is not None
+
 
 class Caller(Protocol):
     """The call that an attribute or a condition stands in, for errors and what it knows."""
 
     def error(self, place: Place, reason: str) -> ScriptError:
         """Make an error at a place."""
+
+    def said(self, reason: str) -> str:
+        """Say of which call a reason is."""
 
     def column(self, relation: "Variable", token: Token) -> "Column":
         """Look up a column of a relation."""
@@ -55,8 +124,10 @@ class Caller(Protocol):
     def quoted_path(self, constant: Constant) -> Reference:
         """Read a property in quotes."""
 
-    def require_property(self, objects: "Variable", pset: Token | None, prop: Token) -> None:
-        """Note that some object must have a property."""
+    def require(
+        self, place: Place, wrong: Sql, *, wanted: str = "", names: Sql | None = None
+    ) -> None:
+        """Note what only the data can tell: see `requirements.Requirement`."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +140,13 @@ class Column:
     domain : Variable, optional
         What its values name, by GlobalId or number: among these the attributes of a row's object
         are looked up. Without one it is a column of values.
-    is_text : bool
-        Whether values are texts; others are numbers.
+    value : callable
+        Gives the forms that its values can be compared in, where it has no domain.
     """
 
     name: str
     domain: "Variable | None" = None
-    is_text: bool = False
+    value: Callable[[Sql], Value] = as_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +177,23 @@ class Variable:
         """The column that names a row."""
         return KEYS[self.kind]
 
+    @property
+    def may_be_several(self) -> bool:
+        """Whether the objects may be from several files."""
+        return len(self.models) > 1 or any(model.may_be_several for model in self.models)
+
     def beside(self, table: str) -> Sql:
         """Write a table of the models that the objects are from."""
-        first, *others = (model.table(table) for model in self.models)
-        if not others:
-            return first
-        more = (piece for each in others for piece in (" UNION ALL FROM ", each))
-        return sql("(FROM ", first, *more, ")")
+        return beside(self.models, table)
+
+
+def beside(models: tuple[Model, ...], table: str) -> Sql:
+    """Write a table of some models."""
+    first, *others = (model.table(table) for model in models)
+    if not others:
+        return first
+    more = (piece for each in others for piece in (" UNION ALL FROM ", each))
+    return sql("(FROM ", first, *more, ")")
 
 
 def all_models(variables: Sequence[Variable]) -> tuple[Model, ...]:

@@ -23,7 +23,7 @@ WRONG = {
     M + "w = AttributeFilter(m.Name = 3)": (2, 30, "Name is a text, and 3 is a number", "3"),
     M + 'w = AttributeFilter(m.Elevation ~ 3)': (2, 35, "~ compares with a regular expression", "3"),
     M + 'w = AttributeFilter(m.Name ~ "(")': (2, 30, "no regular expression: missing )", '"("'),
-    M + "w = AttributeFilter(m.OwnerHistory = 3)": (2, 23, "has no value to compare with", "OwnerHistory"),
+    M + "w = AttributeFilter(m.OwnerHistory = 3)": (2, 23, "has no value that a script can read", "OwnerHistory"),
     M + "w = AttributeFilter(m.Pset_WallCommon = 3)": (2, 23, "write Pset_WallCommon.Property", "Pset_WallCommon"),
     M + "w = AttributeFilter(m.OverallHeight = 5deg)": (2, 39, "5deg is an angle", "5deg"),
     M + "w = TF(m is IfcWall)\nd = AF(w.OverallHeight > 2)": (3, 10, "no IfcWall has an attribute OverallHeight; IfcDoor,", "OverallHeight"),
@@ -47,6 +47,22 @@ WRONG = {
     M + "x[a|b] = Touches([a])": (2, 19, "a relation must stand before a column", "a"),
     M + "c = GroundFilter(m)": (2, 18, "a cloud must stand here, not a set", "m"),
     M + "w = TF(m is IfcWall, m.x = 2 mn)": (2, 30, "'mn' stands here", "mn"),
+    M + 'w = AF(m.Name == "x")': (2, 16, "write = for ==", "="),
+    M + 'w = AF(m.Name = "x" AND m.Tag = "y")': (2, 21, "write and in lower case", "AND"),
+    M + 'w = AF(NOT m.Name = "x")': (2, 12, "write not in lower case", "m"),
+    M + "w = AF(NOT(m is IfcWall))": (2, 8, "write not in lower case", "NOT"),
+    M + "w = AF(m.Name = 'x')": (2, 17, 'texts are in double quotes: "text"', "'"),
+    M + "w = TF(m is not IfcDoor)": (2, 17, "write not before all of it: not d is IfcDoor", "IfcDoor"),
+    M + "w = AF(m, Pset_WallCommon.IsExternal = true)": (2, 11, "a property is one of a set: write m.Pset_WallCommon", "Pset_WallCommon"),
+    M + "w = MI(TF(m is IfcDoor).OverallHeight)": (2, 24, "assign the call to a variable", "."),
+    M + "w = Foo(m)": (2, 5, "no operator 'Foo'; docs/ql4bim.md has all of them", "Foo"),
+    M + "w = TF(m is IfcCartesianPoint)": (2, 13, "IfcCartesianPoint is no class of objects", "IfcCartesianPoint"),
+    M + "w[a|b] = DR(m.ObjectPlacement)": (2, 15, "has no value that a script can read", "ObjectPlacement"),
+    M + 'd = EM(m, "a.ifc")\ne = EM(m, "./a.ifc")': (3, 5, "ExportModel: ./a.ifc is written already", "EM"),
+    'm = IM(".")': (1, 8, "'.' is no .ifc or .ifczip file, and no table", '"."'),
+    "func F(a, a) (b = TF(a is IfcWall))": (1, 11, "two variables are called 'a'", "a"),
+    "func F(r[a|a]) (b = PR(r, [a]))": (1, 12, "two columns are called 'a'", "a"),
+    "func F(r[a|b]) (s[a|b] = UN(r, r))\n" + M + "r[a|b] = DA(m.HasOpenings) t[q|q] = F(r)": (3, 32, "two columns are called 'q'", "q"),
     "x = A(1mn)": (1, 7, "no unit 'mn'; there is m", "1mn"),
     "x = A(1e999)": (1, 7, "the number is too large", "1e999"),
     'x = IM("a': (1, 8, "the text that begins here does not end", '"'),
@@ -125,3 +141,36 @@ def test_sql_tells_the_place_as_well(con):
         ).fetchall()
     with pytest.raises(Exception, match="ExportModel: a query writes no file"):
         con.sql("""FROM ql4bim('x = EM(model, "a.ifc")', model := 'house.ifc')""").fetchall()
+
+
+def test_functions_may_not_call_each_other_without_end():
+    chain = "\n".join(f"func F{k}(a) (b = F{k - 1}(a))" for k in range(1, 3000))
+    script = f"func F0(a) (b = TF(a is IfcDoor))\n{chain}\n{M}x = F2999(m)"
+    with pytest.raises(spatialq.ScriptError, match="functions call each other more than 50 deep"):
+        compile_script(script)
+
+
+def test_what_is_no_script_and_no_variable(con, tmp_path):
+    for name in ("s1.txt", "/tmp/some where/s1.txt"):
+        with pytest.raises(spatialq.FileError, match=r"no script; the name of one's file ends in"):
+            spatialq.run_script(con, name)
+    script = spatialq.run_script(con, "\ufeff" + M + "walls = TF(m is IfcWall)")
+    with pytest.raises(KeyError, match="no variable 'wals'; near names are walls"):
+        script["wals"]
+    assert "wals" not in script
+    with pytest.raises(
+        spatialq.ScriptError, match=r"for 'mm', which is no model .* near names are m"
+    ):
+        spatialq.run_script(con, M, models={"mm": "house.ifc"})
+    with pytest.raises(spatialq.ScriptError, match="for 'mm', which is no model"):
+        spatialq.run_script(con, 'c = ImportCloud("scan")', models={"mm": "house.ifc"})
+    with pytest.raises(spatialq.ScriptError, match=r"'no_such' is no model: neither an .ifc"):
+        spatialq.run_script(con, 'm = ImportModel("no_such")')
+
+
+def test_all_exports_are_looked_at_before_the_first_is_written(con, tmp_path):
+    part = tmp_path / "part.ifc"
+    script = M + f'w = TF(m is IfcWall)\nd = EM(w, "{part}")\n'
+    with pytest.raises(spatialq.FileError, match="there is no folder"):
+        spatialq.run_script(con, script + f'e = EM(w, "{tmp_path}/no/part.ifc")')
+    assert not part.exists()

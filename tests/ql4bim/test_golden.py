@@ -14,8 +14,7 @@ GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.ql4bim"))
 EMPTY_ON_THE_HOUSE = {
     "contains", "inside", "inside_short", "covers", "covers_short", "covered_by",
     "covered_by_short", "equals", "equals_short", "overlaps", "intersects", "east_relaxed",
-    "east_strict", "west_relaxed", "west_strict", "time_resolver", "time_resolver_short",
-    "task_timer", "property_filter_operator", "two_models",
+    "east_strict", "west_relaxed", "west_strict", "property_filter_operator", "two_models",
 }  # fmt: skip
 TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[\w.]+|[^\w\s]+?|\s+")
 DEFINED = re.compile(r"(?:WITH|,)\s+(\w+) AS \(\s*(?=FROM|SELECT)")

@@ -135,11 +135,11 @@ def _classes() -> Iterator[tuple[str, str]]:
 
 def _attributes(before: str, names: Names) -> list[str]:
     """Give the attributes of a variable that stands before a dot."""
-    from spatialq.io.ifc.schemas import object_attributes
+    from spatialq.io.ifc.schemas import attributes_of
 
     variable = re.search(r"(\w+)\s*\.\Z", before)
     ifc_class = names.classes.get(variable[1]) if variable else None
-    return sorted(object_attributes(ifc_class or "IfcObjectDefinition"))
+    return sorted(attributes_of(ifc_class or "IfcObjectDefinition"))
 
 
 def _of_kind(names: Names, kind: str) -> Iterator[str]:

@@ -16,8 +16,9 @@ SCHEMAS = ("IFC2X3", "IFC4", "IFC4X3_ADD2")
 def generated() -> str:
     """Give the text of the file: for each schema a line for each class.
 
-    A class has its supertype (``of``), the attributes that it declares itself, if it is an
-    IfcRoot, and the inverse attributes that it declares, with what they are the inverse of.
+    A class has its supertype (``of``), the attributes that it declares itself, with what they
+    hold, if it is an IfcRoot, and the inverse attributes that it declares, with what they are the
+    inverse of.
     """
     parts = [
         f"{json.dumps(schema)}: {{\n"
@@ -48,13 +49,43 @@ def declared(entity: Any) -> dict[str, Any]:
     is_root = lineage[-1].name() == "IfcRoot"
     facts = {
         "of": lineage[1].name() if len(lineage) > 1 else None,
-        "attributes": [each.name() for each in entity.attributes()] if is_root else [],
+        "attributes": {each.name(): kind(each.type_of_attribute()) for each in entity.attributes()}
+        if is_root
+        else {},
         "inverse": {
             each.name(): [each.entity_reference().name(), each.attribute_reference().name()]
             for each in sorted(entity.inverse_attributes(), key=lambda each: each.name())
         },
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+MEASURES = {"IfcLengthMeasure": "length", "IfcPlaneAngleMeasure": "angle"}
+SIMPLE = {
+    "string": "text", "boolean": "truth", "logical": "truth", "real": "number",
+    "number": "number", "integer": "number",
+}  # fmt: skip
+
+
+def kind(declared_type: Any) -> str:
+    """Say what an attribute holds: see `schemas.Declared`."""
+    if (several := declared_type.as_aggregation_type()) is not None:
+        held = kind(several.type_of_element())
+        return held if held == "object" else ""
+    if (simple := declared_type.as_simple_type()) is not None:
+        return SIMPLE.get(simple.declared_type(), "")
+    if (named := declared_type.as_named_type()) is None:
+        return ""
+    declaration = named.declared_type()
+    if declaration.as_enumeration_type() is not None:
+        return "text"
+    if (entity := declaration.as_entity()) is not None:
+        while entity.supertype() is not None:
+            entity = entity.supertype()
+        return "object" if entity.name() == "IfcRoot" else ""
+    if (defined := declaration.as_type_declaration()) is not None:
+        return MEASURES.get(defined.name()) or kind(defined.declared_type())
+    return ""
 
 
 def generated_property_sets() -> str:

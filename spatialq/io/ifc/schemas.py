@@ -27,14 +27,16 @@ class Declared:
     Parameters
     ----------
     supertype : str or None
-    attributes : tuple of str
-        Of IfcRoot and its subtypes; empty for other classes.
+    attributes : dict from str to str
+        Of IfcRoot and its subtypes; empty for other classes. What each holds: 'text', 'truth',
+        'number', 'length', 'angle', 'object' for one or several with a GlobalId, or '' for all
+        else, such as lists and what may be of several types.
     inverse : dict from str to (str, str)
         Inverse attributes: the class of the relationship, and its attribute that names the object.
     """
 
     supertype: str | None
-    attributes: tuple[str, ...]
+    attributes: dict[str, str]
     inverse: dict[str, tuple[str, str]]
 
 
@@ -67,7 +69,7 @@ def schemas() -> dict[str, Schema]:
             {
                 ifc_class: Declared(
                     facts.get("of"),
-                    tuple(facts.get("attributes", ())),
+                    facts.get("attributes", {}),
                     {key: (kind, end) for key, (kind, end) in facts.get("inverse", {}).items()},
                 )
                 for ifc_class, facts in classes.items()
@@ -148,11 +150,20 @@ def class_names() -> dict[str, str]:
 
 
 @cache
-def object_attributes(supertype: str = "IfcObjectDefinition") -> frozenset[str]:
-    """Give the names of all attributes that a class and its subtypes have in any schema.
+def object_attributes() -> dict[str, frozenset[str]]:
+    """Give the attributes that objects and types of any schema have, and what they hold there."""
+    found: dict[str, set[str]] = {}
+    for name, schema in schemas().items():
+        objects = subtypes("IfcObjectDefinition", name) & schema.keys()
+        for ifc_class in {above for each in objects for above in schema.lineage(each)}:
+            for attribute, kind in schema[ifc_class].attributes.items():
+                found.setdefault(attribute, set()).add(kind)
+    return {attribute: frozenset(kinds) for attribute, kinds in found.items()}
 
-    By default those of all objects and types.
-    """
+
+@cache
+def attributes_of(supertype: str) -> frozenset[str]:
+    """Give the names of the attributes that a class and its subtypes have in any schema."""
     return frozenset(
         attribute
         for name, schema in schemas().items()

@@ -12,4 +12,4 @@ walls AS (
 pairs AS (
     SELECT a AS slab, b AS wall, distance AS gap FROM distance('slabs', 'walls', max_distance := 2.0)
 )
-FROM pairs WHERE gap > 0.1
+FROM pairs WHERE round(gap, 6) > 0.1

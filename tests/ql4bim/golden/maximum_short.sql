@@ -1,4 +1,6 @@
 WITH model AS (
     FROM read_ifc_objects('house.ifc')
 )
-FROM model WHERE TRY_CAST(attributes -> '$.Elevation' AS DOUBLE) IS NOT NULL QUALIFY rank() OVER (ORDER BY TRY_CAST(attributes -> '$.Elevation' AS DOUBLE) DESC) = 1
+FROM model
+WHERE TRY_CAST(attributes -> '$.Elevation' AS DOUBLE)
+    = (SELECT max(TRY_CAST(attributes -> '$.Elevation' AS DOUBLE)) FROM model)

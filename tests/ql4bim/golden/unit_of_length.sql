@@ -2,5 +2,5 @@ WITH model AS (
     FROM read_ifc_objects('house.ifc')
 )
 FROM model
-WHERE TRY_CAST(attributes -> '$.OverallHeight' AS DOUBLE)
-    * (SELECT unit.length_unit_metres FROM read_ifc_models('house.ifc') AS unit WHERE unit.file_name = model.file_name) > 2.1
+WHERE round(TRY_CAST(attributes -> '$.OverallHeight' AS DOUBLE)
+    * (SELECT unit.length_unit_metres FROM read_ifc_models('house.ifc') AS unit WHERE unit.file_name = model.file_name), 6) > 2.1
