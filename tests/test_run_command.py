@@ -149,8 +149,8 @@ def test_a_script_from_standard_input(folder):
     [
         ("w = TypeFilter(m is IfcWal)", ["--model", "m=house.ifc"], "a.ql4bim:1:21: TypeFilter: "),
         ("w = TypeFilter(", [], "a.ql4bim:1:"),
-        ("", [], "a.ql4bim:1:1: the script has no result"),
-        (TOUCHING, ["--variable", "x"], "a.ql4bim:1:1: the script has no variable 'x'; its"),
+        ("", [], "a.ql4bim:1:1: the script has no statement, and so no result"),
+        (TOUCHING, ["--variable", "x"], "a.ql4bim:1:1: the script has no variable 'x'; there is "),
         (TOUCHING, ["--model", "none.ifc"], "read_ifc: 'none.ifc': there is no such file"),
         (TOUCHING, ["--model", "a=b", "--model", "c"], "run: model must be one file, or"),
         (TOUCHING, ["--model", "a=b", "--model", "a=c"], "run: model must be one file, or"),
@@ -182,7 +182,7 @@ def test_ctrl_c_ends_a_query_at_once():
         assert (process.returncode, errors) == (130, "interrupted: nothing was half written\n")
 
 
-def test_to_write_sql_imports_neither_arrays_nor_compilers(tmp_path):
+def test_to_write_sql_imports_neither_tables_nor_compilers(tmp_path):
     script = tmp_path / "a.ql4bim"
     script.write_text('m = ImportModel("a.ifc")\nw = TypeFilter(m is IfcWall)')
     code = (
@@ -190,7 +190,7 @@ def test_to_write_sql_imports_neither_arrays_nor_compilers(tmp_path):
         f"sys.argv = ['spatialq', 'run', {str(script)!r}, '--sql']\n"
         "from spatialq.cli.main import main\n"
         "main()\n"
-        "print(sorted({'pandas', 'pyarrow', 'numba'} & set(sys.modules)))\n"
+        "print(sorted({'pandas', 'pyarrow.dataset', 'numba'} & set(sys.modules)))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

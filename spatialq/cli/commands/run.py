@@ -51,7 +51,7 @@ def run(
     if as_sql:
         typer.echo(query)
         return
-    # imported only now: to write SQL takes neither arrays nor tables
+    # imported only now: to write SQL takes neither compilers nor tables
     from spatialq.database.table_files import require_output, write_table
     from spatialq.ql4bim.run import run_program
 
