@@ -149,8 +149,8 @@ def test_a_script_from_standard_input(folder):
     [
         ("w = TypeFilter(m is IfcWal)", ["--model", "m=house.ifc"], "a.ql4bim:1:21: TypeFilter: "),
         ("w = TypeFilter(", [], "a.ql4bim:1:"),
-        ("", [], "a.ql4bim:1:1: the script has no statement, and so no result"),
-        (TOUCHING, ["--variable", "x"], "a.ql4bim:1:1: the script has no variable 'x'; there is "),
+        ("", [], "a.ql4bim:1:1: the script has no statement"),
+        (TOUCHING, ["--variable", "x"], "a.ql4bim:1:1: the script has no variable 'x'; there is"),
         (TOUCHING, ["--model", "none.ifc"], "read_ifc: 'none.ifc': there is no such file"),
         (TOUCHING, ["--model", "a=b", "--model", "c"], "run: model must be one file, or"),
         (TOUCHING, ["--model", "a=b", "--model", "a=c"], "run: model must be one file, or"),

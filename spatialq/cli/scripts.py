@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spatialq.cli.results import show_rows
-from spatialq.functions.sql_text import identifier
 from spatialq.ql4bim.program import Program
 from spatialq.query.steps import write
 
@@ -16,8 +15,6 @@ BRIEF = ("global_id", "ifc_class", "name", "storey")
 """The columns that a table shows of a set of objects."""
 THINGS = {"set": "objects", "relation": "rows", "cloud": "points", "planes": "planes"}
 """What the rows of a variable are."""
-NAMES = {"name": "name", "ifc_class": "class", "storey": "storey"}
-"""The columns that are added to an object of a relation, and how they end there."""
 NAMED = re.compile(r"([^\W\dA-Z]\w*)=(.+)", re.DOTALL)
 """A file for the variable of a model, as `--model` has it."""
 
@@ -56,7 +53,7 @@ def show_variable(
 
     With `is_brief` a line before the table says how many there are.
     """
-    relation = con.sql(named(program, variable) if names else program.sql(variable))
+    relation = con.sql(statement_of(program, variable, names=names))
     kind = program.variable(variable).kind
     if kind == "set" and not as_json:
         relation = relation.select(*BRIEF)
@@ -64,30 +61,6 @@ def show_variable(
     show_rows(relation, limit=limit, as_json=as_json, title=title)
 
 
-def named(program: Program, variable: str | None = None) -> str:
-    """Write the statement for a variable, with the names of the objects of a relation.
-
-    Raises
-    ------
-    ScriptError
-        If the script has no such variable.
-    """
-    relation = program.variable(variable)
-    columns: list[str] = []
-    joins: list[str] = []
-    for number, column in enumerate(relation.columns):
-        name = identifier(column.name)
-        columns.append(f"r.{name}")
-        if column.domain is not None and column.domain.kind == "set":
-            o = f"o{number}"
-            columns += (
-                f"{o}.{own} AS {identifier(f'{column.name}_{added}')}"
-                for own, added in NAMES.items()
-            )
-            objects = write(program.step_of(column.domain))
-            once = f"SELECT DISTINCT ON (global_id) * FROM (\n{objects}\n)"
-            joins.append(f"LEFT JOIN (\n{once}\n) AS {o} ON {o}.global_id = r.{name}")
-    if not joins:
-        return program.sql(variable)
-    rows = f"SELECT {', '.join(columns)}\nFROM (\n{program.sql(variable)}\n) AS r"
-    return "\n".join([rows, *joins])
+def statement_of(program: Program, variable: str | None = None, *, names: bool = False) -> str:
+    """Write the statement for a variable, with the names of the objects of a relation or not."""
+    return write(program.with_names(variable) if names else program.step(variable))

@@ -171,6 +171,7 @@ class Conditions:
         column = self.use.column(self.subject, part.column)
         if not part.path:
             value = of_values(column, self.subject)
+            value.require("number", Constant(None, None, part.token))
             return None, value
         rows = Rows(self.use.domain(column, part.path[0]), alias)
         return (rows, column.name), value_of(self.use, rows, part.path, is_scalar=True)

@@ -162,6 +162,7 @@ def extreme_of(use: Use, *, extreme: str) -> Variable:
             reason = f"[{found.column.name}] has objects: write [{found.column.name}].Attribute"
             raise use.error(found.token, reason)
         value = of_values(found.column)
+        value.require("number", Constant(None, None, found.token))
         form = value.number or value.text
     else:
         domain = use.domain(found.column, found.token)

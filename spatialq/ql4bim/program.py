@@ -13,9 +13,12 @@ from spatialq.ql4bim.requirements import Requirement, distinct
 from spatialq.ql4bim.syntax import Function, Statement
 from spatialq.ql4bim.text import Place, Span, Text
 from spatialq.ql4bim.variables import Variable
-from spatialq.query.steps import Step, Table, write
+from spatialq.query.steps import Step, Table, plain, sql, write
 
 Files = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None
+
+NAMES = {"name": "name", "ifc_class": "class", "storey": "storey"}
+"""The columns that are added to an object of a relation, and how they end there."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,27 @@ class Program:
     def step_of(self, variable: Variable) -> Step | Table:
         """Give the step for a variable, with meshes where it needs some."""
         return with_meshes(variable)
+
+    def with_names(self, variable: str | None = None) -> Step | Table:
+        """Give the step of a variable, with the names of the objects of a relation."""
+        relation, step = self.variable(variable), self.step(variable)
+        columns: list[str] = []
+        source = sql(step, " AS r")
+        for number, column in enumerate(relation.columns):
+            name, objects = plain(column.name), f"o{number}"
+            columns.append(f"r.{name}")
+            if column.domain is None or column.domain.kind != "set":
+                continue
+            columns += (
+                f"{objects}.{own} AS {plain(f'{column.name}_{added}')}"
+                for own, added in NAMES.items()
+            )
+            once = sql("(SELECT DISTINCT ON (global_id) * FROM ", column.domain.step, ")")
+            same = f" AS {objects} ON {objects}.global_id = r.{name}"
+            source = sql(source, " LEFT JOIN ", once, same)
+        if len(columns) == len(relation.columns):
+            return step
+        return Step("named", source, sql(", ".join(columns)))
 
     def sql(self, variable: str | None = None) -> str:
         """Write the statement for a variable, by default for the result.

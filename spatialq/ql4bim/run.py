@@ -11,11 +11,13 @@ from spatialq.errors import FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.schemas import near_names
+from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
-from spatialq.ql4bim.text import read_script
+from spatialq.ql4bim.text import Span, read_script
+from spatialq.ql4bim.variables import Variable
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
-from spatialq.query.steps import Step, Table, in_order, write
+from spatialq.query.steps import Step, Table, in_order, sql, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -78,6 +80,48 @@ class Script(Mapping[str, Query]):
     def sql(self, variable: str | None = None) -> str:
         """Write the statement for a variable, by default for the result."""
         return self.result.sql() if variable is None else self[variable].sql()
+
+    def with_names(self, variable: str | None = None) -> Query:
+        """Give a variable, by default the result, with name, class and storey of its objects.
+
+        Returns
+        -------
+        Query
+            A relation with columns such as ``wall_name``, ``wall_class`` and ``wall_storey``
+            behind a column ``wall`` of objects. Other variables are as they are.
+
+        Raises
+        ------
+        ScriptError
+            If the script has no such variable.
+        """
+        return of_step(self._con, self.program.with_names(variable), caller="with_names")
+
+    def elements(self, variable: str | None = None) -> Query:
+        """Give the objects of a set that have a mesh, as `read_ifc` has them.
+
+        Parameters
+        ----------
+        variable : str, optional
+            A set of objects, by default the result.
+
+        Returns
+        -------
+        Elements
+            For the spatial methods, such as ``script.elements("doors").closer_than(walls, 1.0)``.
+
+        Raises
+        ------
+        ScriptError
+            If the script has no such variable, or it is no set.
+        """
+        found = self.program.variable(variable)
+        if found.kind != "set":
+            reason = f"elements: objects of a set have meshes, not those of a {found.kind}"
+            raise self.program.text.error(Span(0, 0), reason)
+        meshes = found.beside("elements")
+        source = sql(meshes, " SEMI JOIN ", found.step, " USING (file_name, step_id)")
+        return of_step(self._con, with_meshes(Variable("set", Step("elements", source))))
 
 
 def run_script(

@@ -38,7 +38,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a QL4BIM script, and print or write the rows of its last variable."""
-    from spatialq.cli.scripts import models_of, named, show_variable
+    from spatialq.cli.scripts import models_of, show_variable, statement_of
     from spatialq.ql4bim.program import compile_script
     from spatialq.ql4bim.text import read_script
 
@@ -47,7 +47,7 @@ def run(
     else:
         text, name = read_script(script)
     program = compile_script(text, name=name, models=models_of(model or []))
-    query = named(program, variable) if names else program.sql(variable)
+    query = statement_of(program, variable, names=names)
     if as_sql:
         typer.echo(query)
         return
