@@ -121,8 +121,8 @@ class Session:
 
     def _run_name(self, name: str) -> bool:
         """Show what a name stands for; some words are commands here, as in other shells."""
-        if name in self.variables:
-            self._show(name, limit=self._limit)
+        if self._program is not None and name in self.variables:
+            self._show(self._program, name, limit=self._limit)
         elif f".{name}" in (".help", *ENDING):
             return self._run_command(f".{name}")
         else:
@@ -153,19 +153,18 @@ class Session:
         written = run_program(self._con, program, after=known).exported
         new = program.assigned(after=known)
         self._make_views(program, new)
-        self._program = program  # what failed is not kept
         for path in written:
             note(f"written: {path}")
         if not written and program.result in new:
-            self._show(program.result, limit=min(self._limit, FIRST), is_brief=True)
+            self._show(program, program.result, limit=min(self._limit, FIRST), is_brief=True)
+        self._program = program  # what failed is not kept
 
-    def _show(self, variable: str, *, limit: int, is_brief: bool = False) -> None:
+    def _show(
+        self, program: "Program", variable: str | None, *, limit: int, is_brief: bool = False
+    ) -> None:
         from spatialq.cli.scripts import show_variable
 
-        assert self._program is not None
-        show_variable(
-            self._con, self._program, variable, limit=limit, as_json=False, is_brief=is_brief
-        )
+        show_variable(self._con, program, variable, limit=limit, as_json=False, is_brief=is_brief)
 
     def _make_views(self, program: "Program", variables: Iterable[str]) -> None:
         """Make variables of a program known to SQL."""
