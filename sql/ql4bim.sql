@@ -10,7 +10,7 @@ FROM query(spatialq_ql4bim_sql(script::VARCHAR, variable::VARCHAR, model::VARCHA
 -- A date and time of IFC2X3, whose parts are objects, as text: '2024-05-01T08:00:00', as later schemas
 -- have it. Texts stay as they are.
 -- value: IfcDateAndTime or IfcCalendarDate as JSON, as the attributes of objects have it.
--- example: SELECT ifc_date(attributes -> '$.ScheduleStart') FROM objects WHERE ifc_class = 'IfcScheduleTimeControl'
+-- example: SELECT ifc_date('{"YearComponent": 2024, "MonthComponent": 5, "DayComponent": 1}'::JSON)
 CREATE OR REPLACE MACRO ifc_date(value) AS CASE
     WHEN json_type(value) = 'OBJECT' THEN printf(
         '%04d-%02d-%02dT%02d:%02d:%02d',

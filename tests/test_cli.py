@@ -1,5 +1,6 @@
 """The command line: what it prints, says and leaves behind."""
 
+import io
 import os
 import re
 import signal
@@ -42,7 +43,7 @@ def test_load_and_sql(tmp_path):
     query = "SELECT count(*) AS n, max(x) AS x FROM t"
     assert rows("sql", query, "--database", database) == [{"n": 200, "x": 199.0}]
     shown = spatialq_command("sql", "FROM t", "--database", database, "--limit", 5)
-    assert "only the first 5 rows are shown" in shown.stderr
+    assert "only the first 5 of 200 rows are shown (--limit)" in shown.stderr
     target = tmp_path / "out.parquet"
     assert rows("sql", "FROM t;", "-d", database, "-o", target) == [
         {"output": str(target), "rows": 200}
@@ -95,6 +96,53 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), ""),
+        (("version",), "error: No such command 'version'; see --help\n"),
+        (("sql",), "error: Missing argument 'query'; see --help\n"),
+    ],
+)
+def test_commands_that_are_not_there(arguments, message):
+    result = spatialq_command(*arguments)
+    assert (result.returncode, result.stderr) == (2, message)
+
+
+def test_the_help_names_the_command():
+    assert "Usage: spatialq [OPTIONS]" in spatialq_command("--help").stdout
+
+
+@pytest.mark.parametrize(
+    "command", [("sql", "SELECT 1"), ("load", "a.laz"), ("run", "-"), ("shell",)]
+)
+def test_a_database_without_a_name_is_refused(command, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO('m = ImportModel("a.ifc")'))
+    result = spatialq_command(*command, "--database", "")
+    message = f"error: {command[0]}: database must be a file, got ''\n"
+    assert (result.returncode, result.stderr) == (1, message)
+
+
+def test_a_database_of_an_extension_that_is_not_there(tmp_path):
+    result = spatialq_command("sql", "SELECT 1", "--database", "ab:b.duckdb", cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: sql: 'ab:b.duckdb': DuckDB has no extension 'ab:' here")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_rows_are_counted_as_far_as_a_person_waits():
+    for rows_there, text in (
+        (100, ""),
+        (101, "101"),
+        (10_000, "10000"),
+        (10_001, "more than 10000"),
+    ):
+        result = spatialq_command("sql", f"FROM range({rows_there})")
+        note = f"only the first 100 of {text} rows are shown (--limit)\n" if text else ""
+        assert result.stderr == note
+        assert result.stdout.count("│") == 200
 
 
 def test_an_option_that_is_wrong_leaves_no_file(tmp_path):

@@ -108,10 +108,12 @@ OBJECTS_AND_MESHES = (
 """The model of a script, all of whose objects have their attributes and a mesh if there is one."""
 JSON = "the SQL reads the properties of an object as JSON, a script the table of all properties"
 COUNTS = "a script counts what an inverse attribute leads to"
+GREATEST = "the SQL ranks all values, a script compares each with the greatest"
 DOMAINS = "a script looks up the objects in a column of a relation, in the set that they are from"
 TIMES = "TimeResolver knows the tasks and times of IFC2x3, too"
 OTHER_PLANS = {
     (1, "ql4bim"): JSON,
+    (3, "ql4bim"): GREATEST,
     (6, "ql4bim"): COUNTS,
     (7, "ql4bim"): DOMAINS,
     (9, "ql4bim"): TIMES,

@@ -49,7 +49,7 @@ def test_the_last_variable_is_shown(folder):
     assert len(pairs) > 10
     assert values(rows("run", "touching.ql4bim")) == pairs
     shown = spatialq_command("run", "touching.ql4bim", "--limit", 2)
-    assert "only the first 2 rows are shown (--limit)" in shown.stderr
+    assert f"only the first 2 of {len(pairs)} rows are shown (--limit)" in shown.stderr
 
 
 def test_another_variable(folder):
@@ -180,3 +180,19 @@ def test_ctrl_c_ends_a_query_at_once():
             process.send_signal(signal.SIGINT)
             errors = process.communicate(timeout=20)[1]
         assert (process.returncode, errors) == (130, "interrupted: nothing was half written\n")
+
+
+def test_to_write_sql_imports_neither_tables_nor_compilers(tmp_path):
+    script = tmp_path / "a.ql4bim"
+    script.write_text('m = ImportModel("a.ifc")\nw = TypeFilter(m is IfcWall)')
+    code = (
+        "import sys\n"
+        f"sys.argv = ['spatialq', 'run', {str(script)!r}, '--sql']\n"
+        "from spatialq.cli.main import main\n"
+        "main()\n"
+        "print(sorted({'pandas', 'pyarrow.dataset', 'numba'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -31,15 +31,28 @@ def open_database(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyC
     ------
     FileError
         If there is no such file: the sentence has the near names in its folder.
+    ValueError
+        If the name is empty.
     """
+    import duckdb
+
     from spatialq.database.connection import connect_quietly
 
-    path = Path(name)
-    if not (create or NO_FILE.match(name) or path.exists()):
+    if not name:
+        message = f"{command}: database must be a file, got ''"
+        raise ValueError(message)
+    path, prefix = Path(name), NO_FILE.match(name)
+    if not (create or prefix or path.exists()):
         if not path.parent.is_dir():
             raise FileError.of(command, name, f"there is no folder '{path.parent}'")
         near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()])
         names = f"near names are {', '.join(near)}; " if near else ""
         reason = f"there is no such database; {names}--create makes a new one"
         raise FileError.of(command, name, reason)
-    return connect_quietly(name)
+    try:
+        return connect_quietly(name)
+    except duckdb.IOException as error:
+        if prefix is None or "xtension" not in str(error):
+            raise
+        reason = f"DuckDB has no extension {prefix[0]!r} here; write './{name}' if it is a file"
+        raise FileError.of(command, name, reason) from None

@@ -104,13 +104,15 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="spatialq", standalone_mode=False)
     except typer.Abort:
         interrupted()
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except typer.TyperException as wrong:  # a wrong option or argument
-        note(f"error: {getattr(wrong, 'format_message', wrong.__str__)()}; see --help")
+        text = getattr(wrong, "format_message", wrong.__str__)()
+        if text:  # none where the help was shown, since there was no command
+            note(f"error: {text.removesuffix('.')}; see --help")
         sys.exit(2)
     except BaseException as error:
         # after a signal, DuckDB and the imports that it makes fail with errors of many kinds

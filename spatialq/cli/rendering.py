@@ -13,6 +13,8 @@ MAX_ELEMENTS = 8
 """Elements of a nested value that a table shows."""
 MAX_CHARACTERS = 40
 """Characters of a nested value that a table shows."""
+MAX_WIDTH = 40
+"""Width of a column that need not be shown on one line."""
 UNLIMITED_WIDTH = 1 << 20
 
 
@@ -27,21 +29,76 @@ def show(rows: list[dict[str, Any]], *, as_json: bool, upright: bool = False) ->
     if not rows:
         typer.echo("(no rows)")
         return
+    console = Console()
+    if not console.is_terminal:  # a pipe has no width, so that nothing is cut off
+        console.width = UNLIMITED_WIDTH
     table = Table(show_header=not upright)
     if upright:
         for name, value in rows[0].items():
             table.add_row(name, _cell(value))
-    else:
-        for name, value in rows[0].items():
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            # folded, not cut: a GlobalId that lost its end is of no use
-            table.add_column(name, justify="right" if is_number else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*map(_cell, row.values()))
-    console = Console()
-    if not console.is_terminal:  # a pipe has no width, so that nothing is cut off
-        console.width = UNLIMITED_WIDTH
+        console.print(table)
+        return
+    names = list(rows[0])
+    kept, widest = fitting([_width(name, rows) for name in names], console.width)
+    for k in kept:
+        name = "…" if k is None else names[k]
+        is_number = k is not None and isinstance(value := rows[0][name], int | float)
+        is_number = is_number and not isinstance(value, bool)
+        # folded, not cut: a GlobalId that lost its end is of no use
+        justify: Any = "right" if is_number else "left"
+        table.add_column(_cell(name), justify=justify, overflow="fold", max_width=widest)
+    for row in rows:
+        table.add_row(*("…" if k is None else _cell(row[names[k]]) for k in kept))
     console.print(table)
+    if None in kept:
+        note(f"only {len(kept) - 1} of {len(names)} columns are shown")
+
+
+def fitting(widths: list[int], width: int) -> tuple[list[int | None], int | None]:
+    """Choose the columns of a table that is not wider than a terminal.
+
+    Columns in the middle are left out where all of them would be too wide, as DuckDB does.
+
+    Parameters
+    ----------
+    widths : list of int
+        How wide the columns are.
+    width : int
+        That of the terminal.
+
+    Returns
+    -------
+    list of int or None
+        The numbers of the columns; None stands for those that are left out.
+    int or None
+        How wide a column may be, if some must be folded.
+    """
+    everything: list[int | None] = [*range(len(widths))]
+    if _table_width(widths) <= width:
+        return everything, None
+    folded = [min(each, MAX_WIDTH) for each in widths]
+    if _table_width(folded) <= width:
+        return everything, MAX_WIDTH
+    left, right = [0], list[int]()
+    for k in range(1, len(widths)):
+        side = left if len(left) <= len(right) else right
+        column = len(left) if side is left else len(widths) - 1 - len(right)
+        chosen = [folded[each] for each in (*left, *right, column)]
+        if k == len(widths) - 1 or _table_width([*chosen, 1]) > width:
+            break
+        side.append(column)
+    return [*left, None, *reversed(right)], MAX_WIDTH
+
+
+def _table_width(widths: list[int]) -> int:
+    return 1 + sum(each + 3 for each in widths)
+
+
+def _width(name: str, rows: list[dict[str, Any]]) -> int:
+    from rich.cells import cell_len
+
+    texts = [name, *(_text(row[name]) for row in rows)]
+    return max(cell_len(line) for text in texts for line in text.split("\n"))
 
 
 def show_json(value: Any) -> None:
@@ -73,8 +130,7 @@ def rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 def json_column(name: str, kind: Any) -> str:
     """Write a column in SQL as JSON has it: geometries, which come as WKB, as text."""
-    column = identifier(name)
-    return f"{column}::VARCHAR AS {column}" if kind.id == "geometry" else column
+    return f"{identifier(name)}::VARCHAR" if kind.id == "geometry" else identifier(name)
 
 
 def text_column(name: str, kind: Any) -> str:
@@ -86,11 +142,11 @@ def text_column(name: str, kind: Any) -> str:
         return json_column(name, kind)
     column = identifier(name)
     if kind.id not in ("list", "array"):
-        return f"{_start(f'{column}::VARCHAR')} AS {column}"
+        return _start(f"{column}::VARCHAR")
     shown = _start(f"{column}[:{MAX_ELEMENTS}]::VARCHAR")
     all_shown = f"coalesce(len({column}), 0) <= {MAX_ELEMENTS}"
     more = f"""{shown} || ' (' || len({column}) || ' in all)'"""
-    return f"CASE WHEN {all_shown} THEN {shown} ELSE {more} END AS {column}"
+    return f"CASE WHEN {all_shown} THEN {shown} ELSE {more} END"
 
 
 def _start(text: str) -> str:
@@ -113,4 +169,8 @@ def _for_json(value: Any) -> Any:
 def _cell(value: Any) -> str:
     from rich.markup import escape
 
-    return "" if value is None else escape(str(value))
+    return escape(_text(value))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

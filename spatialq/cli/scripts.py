@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.cli.results import show_rows
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
 
 BRIEF = ("global_id", "ifc_class", "name", "storey")
 """The columns that a table shows of a set of objects."""
+THINGS = {"set": "objects", "relation": "rows", "cloud": "points", "planes": "planes"}
+"""What the rows of a variable are."""
 NAMED = re.compile(r"([^\W\dA-Z]\w*)=(.+)", re.DOTALL)
 """A file for the variable of a model, as `--model` has it."""
 
@@ -39,43 +39,6 @@ def models_of(given: Sequence[str]) -> str | dict[str, str] | None:
     return files or None
 
 
-def run_program(
-    con: "duckdb.DuckDBPyConnection", program: Program, after: Program | None = None
-) -> list[Path]:
-    """Look whether the data have what a program names, and write its files.
-
-    Parameters
-    ----------
-    con : duckdb.DuckDBPyConnection
-    program : Program
-    after : Program, optional
-        Its beginning, which has run: the files of that are not written again.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    ScriptError
-        If the script names what is not there.
-    FileError
-        If a file cannot be read or written.
-    """
-    from spatialq.ql4bim.run import require_bound, require_met, write_exports
-
-    if after is not None:
-        program = replace(
-            program,
-            exports=program.exports[len(after.exports) :],
-            required=program.required[len(after.required) :],
-        )
-    require_bound(con, program)
-    require_met(con, program)
-    return write_exports(con, program)
-
-
 def show_variable(
     con: "duckdb.DuckDBPyConnection",
     program: Program,
@@ -84,12 +47,18 @@ def show_variable(
     names: bool = False,
     limit: int,
     as_json: bool,
+    is_brief: bool = False,
 ) -> None:
-    """Print the rows of a variable; of a set, a table has the main columns only."""
+    """Print the rows of a variable; of a set, a table has the main columns only.
+
+    With `is_brief` a line before the table says how many there are.
+    """
     relation = con.sql(statement_of(program, variable, names=names))
-    if program.variable(variable).kind == "set" and not as_json:
+    kind = program.variable(variable).kind
+    if kind == "set" and not as_json:
         relation = relation.select(*BRIEF)
-    show_rows(relation, limit=limit, as_json=as_json)
+    title = f"{variable}: {{}} {THINGS[kind]}" if is_brief else None
+    show_rows(relation, limit=limit, as_json=as_json, title=title)
 
 
 def statement_of(program: Program, variable: str | None = None, *, names: bool = False) -> str:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lark import PostLex
 
+from spatialq.errors import ScriptError
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.syntax import (
     Call,
@@ -115,6 +116,20 @@ def parse(script: Text) -> tuple[list[Statement], list[Function]]:
         [part for part in parts if isinstance(part, Statement)],
         [part for part in parts if isinstance(part, Function)],
     )
+
+
+def state(text: str) -> Literal["whole", "begun", "wrong"]:
+    """Say whether a text is a script, would be one if it went on, or is wrong so far."""
+    script = Text(text, "")
+    try:
+        parser().parse(script.without_comments())
+    except UnexpectedToken as error:
+        return "begun" if error.token.type == "$END" else "wrong"
+    except UnexpectedCharacters as error:
+        return "begun" if text[error.pos_in_stream or 0] == '"' else "wrong"
+    except (NestedTooDeep, NotAConstant, ScriptError):
+        return "wrong"
+    return "whole"
 
 
 @cache

@@ -86,6 +86,13 @@ class Program:
         """
         return write(self.step(variable))
 
+    def assigned(self, *, after: "Program | None" = None) -> list[str]:
+        """List the variables, or those that were assigned after a program that this one goes on."""
+        if after is None:
+            return list(self.variables)
+        end = len(after.text.text)
+        return [name for name, place in self.places.items() if (place.start_pos or 0) >= end]
+
     def variable(self, name: str | None = None) -> Variable:
         """Give a variable, by default the result.
 

@@ -1,8 +1,8 @@
 """Runs scripts: the rows of their variables, and the files that they write."""
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
-from spatialq.ql4bim.text import Span
+from spatialq.ql4bim.text import Span, read_script
 from spatialq.ql4bim.variables import Variable
 from spatialq.query.query import of_step
 from spatialq.query.relational import Query
@@ -21,11 +21,6 @@ from spatialq.query.steps import Step, Table, in_order, sql, write
 
 if TYPE_CHECKING:
     import duckdb
-
-RUNNER = "run_script"
-SUFFIX = ".ql4bim"
-FILE = re.compile(r"[^=\n\"()]*[\w/\\]\.\w+")
-"""A text that is the name of a file, and no script."""
 
 
 class Script(Mapping[str, Query]):
@@ -165,31 +160,38 @@ def run_script(
     15
     """
     text, name = read_script(script)
-    program = compile_script(text, name=name, models=models)
-    queries = require_bound(con, program)
-    require_met(con, program)
-    return Script(con, program, queries, write_exports(con, program))
+    return run_program(con, compile_script(text, name=name, models=models))
 
 
-def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
-    """Give the text of a script, and what errors call it.
+def run_program(
+    con: "duckdb.DuckDBPyConnection", program: Program, *, after: Program | None = None
+) -> Script:
+    """Look whether the data have what a program names, and write its files.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    program : Program
+    after : Program, optional
+        Its beginning, which has run: the files of that are not written again.
 
     Raises
     ------
+    ScriptError
+        If the script names what is not there; nothing has been written then.
     FileError
-        If it is a file that cannot be read.
+        If a file cannot be read or written.
     """
-    if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
-        if FILE.fullmatch(script):
-            reason = f"this is no script; the name of one's file ends in {SUFFIX}, or is a Path"
-            raise FileError.of(RUNNER, Path(script), reason)
-        return script, "<script>"
-    path = Path(script)
-    try:
-        return path.read_text(encoding="utf-8-sig"), str(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise FileError.of(RUNNER, path, reason) from None
+    new = program
+    if after is not None:
+        new = replace(
+            program,
+            exports=program.exports[len(after.exports) :],
+            required=program.required[len(after.required) :],
+        )
+    queries = require_bound(con, program, program.assigned(after=after))
+    require_met(con, new)
+    return Script(con, program, queries, write_exports(con, new))
 
 
 def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
@@ -210,15 +212,24 @@ def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
             raise program.text.error(each.place, reason + hint)
 
 
-def require_bound(con: "duckdb.DuckDBPyConnection", program: Program) -> dict[str, Query]:
+def require_bound(
+    con: "duckdb.DuckDBPyConnection", program: Program, names: Iterable[str]
+) -> dict[str, Query]:
     """Make the queries that no other one needs: DuckDB understands all that the script asks for.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    program : Program
+    names : iterable of str
+        The variables to look at.
 
     Raises
     ------
     ScriptError
         If it does not, as there is no such table or column.
     """
-    steps = {name: variable.step for name, variable in program.variables.items()}
+    steps = {name: program.variables[name].step for name in names}
     used: set[Step | Table] = set()
     for step in steps.values():
         if isinstance(step, Step) and step not in used:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.program import Program, compile_script
 from spatialq.ql4bim.requirements import Requirement
-from spatialq.ql4bim.run import read_script
+from spatialq.ql4bim.text import read_script
 from spatialq.query.steps import plain, write
 
 REASON = "\x01"

@@ -1,17 +1,23 @@
 """The text of a script, and errors that show the place in it."""
 
+import os
 import re
 import unicodedata
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
-from spatialq.errors import ScriptError
+from spatialq.errors import FileError, ScriptError
 
 COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*|\*/', re.DOTALL)
 """What begins or ends a comment, and texts, in which these mean nothing."""
 INNER = re.compile(r"/\*|\*/")
 UNSHOWN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Characters that a terminal does not show, or takes for commands."""
+RUNNER = "run_script"
+SUFFIX = ".ql4bim"
+FILE = re.compile(r"[^=\n\"()]*[\w/\\]\.\w+")
+"""A text that is the name of a file, and no script."""
 SHOWN = 100
 """Characters of a line that an error shows; the place is among them."""
 
@@ -34,6 +40,27 @@ class Span:
 
     start_pos: int
     end_pos: int
+
+
+def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
+    """Give the text of a script, and what errors call it.
+
+    Raises
+    ------
+    FileError
+        If it is a file that cannot be read.
+    """
+    if isinstance(script, str) and not ("\n" not in script and script.endswith(SUFFIX)):
+        if FILE.fullmatch(script):
+            reason = f"this is no script; the name of one's file ends in {SUFFIX}, or is a Path"
+            raise FileError.of(RUNNER, Path(script), reason)
+        return script, "<script>"
+    path = Path(script)
+    try:
+        return path.read_text(encoding="utf-8-sig"), str(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise FileError.of(RUNNER, path, reason) from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ def names():
     with spatialq.connect() as con:
         con.execute("CREATE TABLE points (point_id BIGINT, height DOUBLE)")
         con.execute("CREATE TABLE plots (plot_id BIGINT)")
-        yield Names.of(con, ["walls", "doors"], [each.name for each in operators()])
+        yield Names.of(
+            con, {"walls": None, "doors": "IfcDoor"}, [each.name for each in operators()]
+        )
 
 
 def texts(text, names):
@@ -56,6 +58,19 @@ def test_names_of_the_user_come_before_functions_and_keywords(names):
 @pytest.mark.parametrize("text", ["", "SELECT ", "w = TypeFilter(", "SELECT 1;", "-- comment po"])
 def test_nothing_is_suggested_before_a_word_has_begun(text, names):
     assert texts(text, names) == [] or text.startswith("--")
+
+
+def test_classes_are_those_of_objects(names):
+    found = texts("w = TypeFilter(m is Ifc", names)
+    assert {"IfcWall", "IfcDoorType", "IfcBuildingStorey"} <= set(found)
+    assert not {"IfcCartesianPoint", "IfcExtrudedAreaSolid", "IfcRelAggregates"} & set(found)
+
+
+def test_attributes_are_those_of_the_class_of_a_variable(names):
+    found = texts("w = AttributeFilter(doors, doors.", names)
+    assert {"Name", "OverallHeight", "OperationType"} <= set(found)
+    assert "LongName" not in found
+    assert "LongName" in texts("w = AttributeFilter(walls, walls.", names)
 
 
 def test_a_script_gets_no_keywords_of_sql(names):

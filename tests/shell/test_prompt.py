@@ -37,7 +37,7 @@ def test_lines_until_a_semicolon_and_the_history(typed, capsys, tmp_path):
     captured = capsys.readouterr()
     assert "answer" in captured.out
     assert "42" in captured.out
-    assert captured.err.startswith("error: Parser Error")
+    assert captured.err.startswith("error: Catalog Error: Table with name SELEC does not exist")
     assert session.failed
     assert "+SELECT 41\n++ 1 AS answer;" in (tmp_path / "shell_history").read_text()
 

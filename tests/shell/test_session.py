@@ -1,6 +1,10 @@
 """A session: SQL, scripts, variables, commands, errors."""
 
 import io
+import os
+import signal
+import subprocess
+import sys
 
 import ifcopenshell
 import pytest
@@ -25,12 +29,109 @@ def session(con, world, monkeypatch):
 
 def test_statements_are_joined_from_lines():
     lines = ["SELECT 1\n", "AS a; SELECT 2;\n", "\n", "w = Op(\n", "x)\n", "-- no\n", "SELECT 3\n"]
-    assert list(statements(lines)) == [
+    assert list(statements(lines, tuple)) == [
         "SELECT 1\nAS a; SELECT 2;\n",
         "w = Op(\nx)\n",
         "-- no\n",
         "SELECT 3\n",
     ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "w = TypeFilter(m is\n",
+        "w = TypeFilter(m is IfcWall\n",
+        'w = AttributeFilter(m, m.Name = "wall)\n',
+        "func F(x) (\ny = TypeFilter(x is IfcWall)\n",
+        "w = 3\n",
+        "W1 = 3\n",
+        "SELEC 1\n",
+        "TypeFilter(m is IfcWall)\n",
+        "help me\n",
+        "w\n",
+    ],
+)
+@pytest.mark.parametrize("following", ["SELECT 1;\n", "FROM t;\n", ".tables\n"])
+def test_an_error_costs_its_statement_alone(wrong, following):
+    lines = (wrong + following).splitlines(keepends=True)
+    assert list(statements(lines, tuple)) == [wrong, following]
+
+
+def test_a_script_that_does_not_close_ends_before_the_next_one():
+    lines = ["w = TypeFilter(m is IfcWall\n", "d = TypeFilter(m is IfcDoor)\n"]
+    assert list(statements(lines, tuple)) == lines
+
+
+def test_lines_within_a_statement_may_look_like_statements():
+    lines = [
+        "func F(x) (\n",
+        "// from\n",
+        "y = TypeFilter(x is IfcWall)\n",
+        "\n",
+        "level = AttributeFilter(y,\n",
+        'not y.Name = "a"\n',
+        'and y.Name = "b")\n',
+        ")\n",
+    ]
+    assert list(statements(lines, tuple)) == ["".join(lines)]
+    lines = ["t[a|b] = CloserThan(x, y,\n", "max_distance = 2mm)\n"]
+    assert list(statements(lines, tuple)) == ["".join(lines)]
+    lines = ["UPDATE t SET\n", "a = 1\n", "WHERE b = 2;\n"]
+    assert list(statements(lines, tuple)) == ["".join(lines)]
+
+
+def test_a_name_alone_shows_its_rows(session, con, world, capsys):
+    con.execute("CREATE TABLE plots AS SELECT 17 AS plot")
+    session.run(f'm = ImportModel("{world.ifc.name}")')
+    first = capsys.readouterr().out
+    ((count,),) = con.sql("SELECT count(*) FROM m").fetchall()
+    assert first.startswith(f"m: {count} objects, the first 5")
+    assert first.count("\u2502 Ifc") == 5
+    session.run("m")
+    captured = capsys.readouterr()
+    assert captured.out.count("\u2502 Ifc") == 20
+    assert captured.err.startswith("only the first 20 of ")
+    session.run("plots")
+    assert "17" in capsys.readouterr().out
+    session.run("plotz")
+    assert 'Did you mean "plots"' in capsys.readouterr().err
+    assert session.run("help")
+    assert ".tables" in capsys.readouterr().out
+    assert not session.run("exit")
+    assert not session.run("quit;")
+
+
+def test_functions_are_kept_and_show_nothing(session, world, capsys):
+    session.run(f'm = ImportModel("{world.ifc.name}")')
+    capsys.readouterr()
+    session.run("w = Walls(m)")
+    error = capsys.readouterr().err
+    assert error.startswith("a function must be defined here before it is called\nerror: shell:")
+    session.run("func Walls(x) (y = TypeFilter(x is IfcWall))")
+    assert capsys.readouterr() == ("", "")
+    session.run("w = Walls(m)")
+    assert capsys.readouterr().out.startswith("w: ")
+
+
+def test_what_the_data_have_not_is_an_error(session, world, tmp_path, capsys):
+    session.run(f'm = ImportModel("{world.ifc.name}")\nw = TypeFilter(m is IfcWall)')
+    session.run("x = AttributeFilter(w, w.MySet.Typo = 1)")
+    assert "no object has a property MySet.Typo" in capsys.readouterr().err
+    session.run('e = AttributeFilter(w, w.Name = "nothing")')
+    assert capsys.readouterr().out == "e: 0 objects\n"
+    session.run(f'done = ExportModel(e, "{tmp_path}/e.ifc")')
+    assert "ExportModel: there are no objects to write" in capsys.readouterr().err
+    session.run("d = TypeFilter(m is IfcDoor)\ns = Projector(Touches(w, d), [a])")
+    session.run(f'done = ExportModel(s, "{tmp_path}/s.ifc")')
+    assert capsys.readouterr().err == f"written: {tmp_path}/s.ifc\n"
+    assert session.variables == ("m", "w", "e", "d", "s", "done")
+
+
+def test_names_that_differ_in_case_alone(session, world, capsys):
+    session.run(f'wA = ImportModel("{world.ifc.name}")')
+    session.run(f'wa = ImportModel("{world.ifc.name}")')
+    assert "shell: there is a variable 'wA' already" in capsys.readouterr().err
 
 
 def test_each_statement_of_sql_is_shown(session, capsys):
@@ -104,6 +205,7 @@ def test_models_are_written_once(session, world, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("w = 3", "error: shell:1:5: '3' stands here, where a name must follow"),
         ("SELEC 1;", 'error: Parser Error: syntax error at or near "SELEC"'),
         ("SELECT 1; SELECT nothing;", "error: statement 2 of 2: Binder Error: "),
         ("FROM read_las('none.laz');", "error: read_las: 'none.laz': there is no such file"),
@@ -126,18 +228,6 @@ def test_what_is_wrong_in_spatialq_ends_nothing(session, capsys, monkeypatch):
     monkeypatch.setattr(session, "_run_sql", lambda _: 1 / 0)
     assert session.run("SELECT 1;")
     assert "ZeroDivisionError" in capsys.readouterr().err
-
-
-def test_an_interruption_ends_nothing(session, capsys, monkeypatch):
-    def interrupted(_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session, "_run_sql", interrupted)
-        assert session.run("SELECT 1;")
-    assert capsys.readouterr().err == "interrupted\n"
-    assert session.run("SELECT 41 + 1 AS a;")
-    assert "42" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["", "\n", "-- nothing", "// nothing", "/* nothing */ ;"])
@@ -183,3 +273,21 @@ def test_the_command_without_a_terminal(tmp_path, world):
     assert "42" in failed.stdout
     missing = spatialq_process("shell", "-d", "no.duckdb", input="SELECT 1;\n", cwd=tmp_path)
     assert missing.stderr.startswith("error: shell: 'no.duckdb': there is no such database")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+@pytest.mark.slow
+def test_ctrl_c_ends_a_pipe(tmp_path):
+    command = [sys.executable, "-m", "spatialq", "shell"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path
+    ) as process:
+        endless = "SELECT count(*) FROM range(1_000_000_000_000) AS r(i) WHERE i % 7 = 8;"
+        process.stdin.write(f"CREATE TABLE t AS SELECT 1;\n{endless}\nSELECT 43;\n")
+        process.stdin.close()
+        assert "Count" in process.stdout.readline() + process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == "interrupted: nothing was half written\n"
+        assert "43" not in process.stdout.read()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spatialq.cli.shell.text import is_complete, language, open_quote
+from spatialq.cli.shell.text import is_complete, language, name_in, open_quote
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,12 @@ from spatialq.cli.shell.text import is_complete, language, open_quote
         ("// a comment\n/* another */ w = TypeFilter(m is IfcWall)", "script"),
         ("äußere_wände = TypeFilter(m is IfcWall)", "script"),
         ("func Name(x) (", "script"),
-        ("M = 1", "sql"),
+        ("M = 1", "script"),
+        ("w", "name"),
+        ("w // the walls\n;", "name"),
+        ("help", "name"),
+        ("select", "sql"),
+        ("Touches(a, b)", "sql"),
         ("a == b", "sql"),
         (".tables", "command"),
         ("  .help", "command"),
@@ -32,6 +37,12 @@ from spatialq.cli.shell.text import is_complete, language, open_quote
 )
 def test_the_language(text, expected):
     assert language(text) == expected
+
+
+def test_a_variable_may_be_a_keyword_of_sql():
+    assert language("level") == "sql"
+    assert language("level", ["level"]) == "name"
+    assert name_in(" level ;") == "level"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +64,11 @@ def test_the_language(text, expected):
         "func Twice(x) (\n y = TypeFilter(x is IfcWall)\n)",
         "w = Op(x) v = Op(w)",
         "w = Op(x))",
+        "w",
+        "W1 = 3",
+        "SELEC 1",
+        "TypeFilter(m is IfcWall)",
+        ") 1",
     ],
 )
 def test_what_can_be_run(text):

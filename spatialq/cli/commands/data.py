@@ -41,9 +41,8 @@ def load(
 ) -> None:
     """Load files into tables, in one transaction per file."""
     from spatialq.database import loading
-    from spatialq.database.connection import connect_quietly
 
-    con = connect_quietly(database)
+    con = open_database("load", database, create=True)
     with progress() as update:
         records = loading.load(con, list(files), table, crs=crs, geometry=geometry, progress=update)
     con.close()

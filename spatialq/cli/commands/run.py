@@ -38,10 +38,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a QL4BIM script, and print or write the rows of its last variable."""
-    from spatialq.cli.scripts import models_of, run_program, show_variable, statement_of
-    from spatialq.database.table_files import require_output, write_table
+    from spatialq.cli.scripts import models_of, show_variable, statement_of
     from spatialq.ql4bim.program import compile_script
-    from spatialq.ql4bim.run import read_script
+    from spatialq.ql4bim.text import read_script
 
     if script == STANDARD_INPUT:
         text, name = sys.stdin.read(), "<stdin>"
@@ -52,11 +51,15 @@ def run(
     if as_sql:
         typer.echo(query)
         return
+    # imported only now: to write SQL takes neither compilers nor tables
+    from spatialq.database.table_files import require_output, write_table
+    from spatialq.ql4bim.run import run_program
+
     if output is not None:
         require_output(output)
     con = open_database("run", database, create=create)
     with progress(), interruptible(con):
-        written = run_program(con, program)
+        written = run_program(con, program).exported
         if output is not None:
             rows = [{"output": str(output), "rows": write_table(con, query, output)}]
             show(rows, as_json=as_json)

@@ -1,12 +1,12 @@
 """What may come next: names of the database, functions, operators, keywords, files."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spatialq.cli.shell.text import language, open_quote
+from spatialq.cli.shell.text import SCRIPT_WORDS, language, open_quote
 
 if TYPE_CHECKING:
     import duckdb
@@ -17,7 +17,6 @@ COMMANDS = {
     ".sql": "the SQL of a variable: .sql name",
     ".quit": "ends the shell, as Ctrl-D does",
 }
-SCRIPT_WORDS = ("and", "false", "func", "is", "not", "or", "true", "unknown")
 NAMES = """
 SELECT DISTINCT table_name AS name, 'table' AS kind, 0 AS place
     FROM duckdb_tables() WHERE NOT internal
@@ -46,19 +45,24 @@ class Names:
 
     sql: tuple[tuple[str, str], ...] = ()
     operators: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = field(default=())
+    classes: Mapping[str, str | None] = field(default_factory=dict)
+    """The class of the objects of each variable, where it is known."""
 
     @classmethod
     def of(
-        cls, con: "duckdb.DuckDBPyConnection", variables: Iterable[str], operators: Iterable[str]
+        cls,
+        con: "duckdb.DuckDBPyConnection",
+        classes: Mapping[str, str | None],
+        operators: Iterable[str],
     ) -> "Names":
         """Look up the names of a connection."""
-        from spatialq.io.ifc.schemas import object_attributes
-
         found = dict(reversed([(name, kind) for name, kind, _ in con.execute(NAMES).fetchall()]))
-        attributes = tuple(sorted(object_attributes()))
-        return cls(tuple(reversed(found.items())), tuple(operators), tuple(variables), attributes)
+        return cls(tuple(reversed(found.items())), tuple(operators), classes)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of scripts."""
+        return tuple(self.classes)
 
 
 def suggest(text: str, names: Names) -> Iterator[Suggestion]:
@@ -82,7 +86,7 @@ def suggest(text: str, names: Names) -> Iterator[Suggestion]:
     assert word is not None  # it may be empty
     before = text[: word.start()].rstrip()
     if before.endswith("."):
-        known = names.attributes if kind == "script" else _of_kind(names, "column")
+        known = _attributes(before, names) if kind == "script" else _of_kind(names, "column")
         yield from _starting(word[0], ((name, "attribute") for name in known))
     elif not word[0]:
         return
@@ -123,9 +127,19 @@ def _in_quotes(begun: str, names: Names) -> Iterator[Suggestion]:
 
 
 def _classes() -> Iterator[tuple[str, str]]:
-    from spatialq.io.ifc.schemas import class_names
+    """Give the classes of what a model's table of objects has, not of their geometries."""
+    from spatialq.io.ifc.schemas import subtypes
 
-    return ((name, "class") for name in sorted(class_names().values()))
+    return ((name, "class") for name in sorted(subtypes("IfcObjectDefinition")))
+
+
+def _attributes(before: str, names: Names) -> list[str]:
+    """Give the attributes of a variable that stands before a dot."""
+    from spatialq.io.ifc.schemas import attributes_of
+
+    variable = re.search(r"(\w+)\s*\.\Z", before)
+    ifc_class = names.classes.get(variable[1]) if variable else None
+    return sorted(attributes_of(ifc_class or "IfcObjectDefinition"))
 
 
 def _of_kind(names: Names, kind: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from spatialq.cli.rendering import note
 from spatialq.cli.shell.completion import suggest
 from spatialq.cli.shell.session import Session
 from spatialq.cli.shell.text import is_complete
@@ -39,7 +40,7 @@ def run_in_terminal(session: Session, **terminal: Any) -> None:
         completer=_Completer(session),
         complete_while_typing=False,
         complete_style=CompleteStyle.READLINE_LIKE,
-        key_bindings=_bindings(),
+        key_bindings=_bindings(session),
         **terminal,
     )
     with _interruptible():
@@ -50,8 +51,11 @@ def run_in_terminal(session: Session, **terminal: Any) -> None:
                 continue
             except EOFError:
                 return
-            if text.strip() and not session.run(text):
-                return
+            try:
+                if text.strip() and not session.run(text):
+                    return
+            except KeyboardInterrupt:
+                note("interrupted")
 
 
 class _Completer(Completer):
@@ -68,7 +72,7 @@ class _Completer(Completer):
             yield Completion(each.text, each.start, display_meta=each.kind)
 
 
-def _bindings() -> KeyBindings:
+def _bindings(session: Session) -> KeyBindings:
     """Enter runs what is complete, and begins a new line where it is not."""
     bindings = KeyBindings()
 
@@ -77,7 +81,8 @@ def _bindings() -> KeyBindings:
         from prompt_toolkit.application import get_app
 
         buffer = get_app().current_buffer
-        return not buffer.document.text_after_cursor.strip() and is_complete(buffer.text)
+        is_end = not buffer.document.text_after_cursor.strip()
+        return is_end and is_complete(buffer.text, session.variables)
 
     @bindings.add("enter", filter=is_whole)
     def run(event: KeyPressEvent) -> None:

@@ -162,6 +162,18 @@ def object_attributes() -> dict[str, frozenset[str]]:
 
 
 @cache
+def attributes_of(supertype: str) -> frozenset[str]:
+    """Give the names of the attributes that a class and its subtypes have in any schema."""
+    return frozenset(
+        attribute
+        for name, schema in schemas().items()
+        for ifc_class in subtypes(supertype, name) & schema.keys()
+        for above in schema.lineage(ifc_class)
+        for attribute in schema[above].attributes
+    )
+
+
+@cache
 def inverse_of_objects() -> dict[str, list[str]]:
     """Give the inverse attributes of objects and types, each with its classes of relationships."""
     found: dict[str, set[str]] = {}
