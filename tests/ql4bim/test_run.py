@@ -108,6 +108,10 @@ def test_models_can_be_said_from_outside(con, folder, tmp_path):
     assert spatialq.run_script(con, str(file), models={"m": Path("other.ifc")}).result.count() == 15
     without = "w = TypeFilter(model is IfcWall)"
     assert spatialq.run_script(con, without, models=folder / "house.ifc").result.count() == 15
+    one = 'one = IM("nowhere.ifc") w = TypeFilter(one is IfcWall)'
+    assert spatialq.run_script(con, one, models={"one": "house.ifc"})["w"].count() == 15
+    own = 'func F(a) (m = IM("nowhere.ifc") b = Union(m, a)) m = IM("house.ifc") x = F(m)'
+    assert "nowhere.ifc" in compile_script(own, models={"m": "other.ifc"}).sql()
     two = 'a = IM("a.ifc") b = IM("b.ifc")'
     with pytest.raises(spatialq.ScriptError, match="there are several models"):
         spatialq.run_script(con, two, models="house.ifc")
