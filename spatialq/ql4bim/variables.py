@@ -124,9 +124,7 @@ class Caller(Protocol):
     def quoted_path(self, constant: Constant) -> Reference:
         """Read a property in quotes."""
 
-    def require(
-        self, place: Place, wrong: Sql, *, wanted: str = "", names: Sql | None = None
-    ) -> None:
+    def require(self, place: Place, wrong: Sql) -> None:
         """Note what only the data can tell: see `requirements.Requirement`."""
 
 
