@@ -63,6 +63,13 @@ class Value:
     within: Callable[[Sql | None], Sql | None] = unchanged
     require: Callable[[str, Constant], None] = no_requirement
 
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        if self.number is not None:
+            return "number"
+        return "text" if self.text is not None else "truth value"
+
 
 def as_text(column: Sql) -> Value:
     """Give the forms of a column of texts."""
