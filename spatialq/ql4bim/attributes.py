@@ -256,14 +256,8 @@ def require_property(use: Caller, objects: Variable, pset: Token | None, prop: T
     """Note that some object must have a property, unless it is a standard one."""
     if pset is not None and prop in schemas.property_sets().get(pset, ()):
         return
-    rows = requirements.property_rows(objects, None if pset is None else str(pset), str(prop))
-    wanted = str(prop) if pset is None else f"{pset}.{prop}"
-    use.require(
-        prop,
-        requirements.no_property(use.said(""), rows, wanted),
-        wanted=wanted,
-        names=requirements.property_names(objects, with_set=pset is not None),
-    )
+    of_set = None if pset is None else str(pset)
+    use.require(prop, requirements.no_property(use.said(""), objects, of_set, str(prop)))
 
 
 FORMS = {

@@ -264,7 +264,8 @@ class Compiler:
                 reason = "there are several models: give a file for each, by its variable"
                 raise self.error(use.call.operator, f"{use.operator.name}: {reason}")
             return self.files
-        return self.files.get(use.variable, path)
+        # variables of functions are their own
+        return path if self.running else self.files.get(use.variable, path)
 
 
 def _no_model(name: str, known: Collection[str]) -> str:

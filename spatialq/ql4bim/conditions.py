@@ -266,9 +266,9 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
             if form is not None and constant.unit is not None:
                 form, right = rounded(form), literal(round(float(right), DIGITS))
     if form is None:
-        kind = "number" if value.number is not None else "text"
-        kind = kind if value.text or value.number else "truth value"
-        raise use.error(constant.token, f"{token} is a {kind}, and {constant.token} is {other}")
+        raise use.error(
+            constant.token, f"{token} is a {value.kind}, and {constant.token} is {other}"
+        )
     if constant.value is not None:
         kinds: dict[type, str] = {bool: "truth", str: "text"}
         value.require(kinds.get(type(constant.value), "number"), constant)
@@ -336,7 +336,7 @@ def in_unit(constant: Constant, *, is_angle: bool = False) -> float:
 def compare_values(
     use: Caller, one: Value, sign: str, other: Value, token: Token, *, is_common: bool = False
 ) -> Sql:
-    """Write a comparison of two values: of numbers if both are, else of texts.
+    """Write a comparison of two values: of numbers if both are, else of texts or truth values.
 
     Parameters
     ----------
@@ -361,9 +361,13 @@ def compare_values(
     if texts is not None and numbers is not None:
         return sql("coalesce(", numbers, ", ", texts, ")")
     found = numbers if numbers is not None else texts
-    if found is None:
-        raise use.error(token, "a number and a text do not compare")
-    return found
+    if found is not None:
+        return found
+    if one.truth is None or other.truth is None:
+        raise use.error(token, f"a {one.kind} and a {other.kind} do not compare")
+    if sign not in ("=", "!="):
+        raise use.error(token, f"truth values are = or !=, not {sign}")
+    return sql(one.truth, f"::VARCHAR {SIGNS[sign]} ", other.truth, "::VARCHAR")
 
 
 def pattern(use: Caller, constant: Constant) -> str:

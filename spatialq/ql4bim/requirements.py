@@ -7,6 +7,9 @@ from spatialq.ql4bim.text import Place
 from spatialq.ql4bim.variables import Model, Variable, beside
 from spatialq.query.steps import Sql, Step, sql, write
 
+NEAR = 0.85
+"""The likeness, 1 at most, from which on a name may be the one that was meant."""
+
 
 @dataclass(frozen=True)
 class Requirement:
@@ -18,15 +21,10 @@ class Requirement:
         Where the script does so.
     wrong : Step
         Gives a row, with a sentence as `reason`, if it is not so.
-    wanted : str
-    names : Step, optional
-        What there is, as `name`, where a name is wanted that there is not.
     """
 
     place: Place
     wrong: Step
-    wanted: str = ""
-    names: Step | None = None
 
 
 def distinct(requirements: list[Requirement]) -> list[Requirement]:
@@ -43,16 +41,23 @@ def property_rows(objects: Variable, pset: str | None, prop: str) -> Sql:
     return sql(objects.beside("properties"), f" WHERE property = {literal(prop)}{named}")
 
 
-def no_property(caller: str, rows: Sql, wanted: str) -> Sql:
-    """Write what gives a sentence where no object has a property."""
-    reason = literal(f"{caller}: no object has a property {wanted}")
-    return sql(f"(SELECT {reason} AS reason WHERE NOT EXISTS (FROM ", rows, "))")
-
-
-def property_names(objects: Variable, *, with_set: bool) -> Sql:
-    """Write the names of the properties that there are."""
-    name = "pset || '.' || property" if with_set else "property"
-    return sql(f"(SELECT DISTINCT {name} AS name FROM ", objects.beside("properties"), ")")
+def no_property(caller: str, objects: Variable, pset: str | None, prop: str) -> Sql:
+    """Write what gives a sentence, with the near names, where no object has a property."""
+    wanted = prop if pset is None else f"{pset}.{prop}"
+    reason = literal(f"{caller}no object has a property {wanted}; ")
+    name = "property" if pset is None else "pset || '.' || property"
+    likeness = f"jaro_winkler_similarity(name, {literal(wanted)})"
+    near = sql(
+        f"(SELECT DISTINCT {name} AS name, {likeness} AS likeness FROM ",
+        objects.beside("properties"), f" WHERE likeness >= {NEAR}"
+        " ORDER BY likeness DESC, name LIMIT 3)",
+    )  # fmt: skip
+    names = "string_agg(name, ', ' ORDER BY likeness DESC, name)"
+    hint = sql(f"(SELECT 'near names are ' || {names} FROM ", near, ")")
+    return sql(
+        f"(SELECT {reason} || coalesce(", hint, ", 'there is none like it') AS reason"
+        " WHERE NOT EXISTS (FROM ", property_rows(objects, pset, prop), "))",
+    )  # fmt: skip
 
 
 def not_of_form(reason: str, rows: Sql, found: str) -> Sql:

@@ -10,7 +10,6 @@ from spatialq.database.partial_models import export_ifc
 from spatialq.errors import FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
-from spatialq.io.ifc.schemas import near_names
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
 from spatialq.ql4bim.text import Span, read_script
@@ -200,16 +199,11 @@ def require_met(con: "duckdb.DuckDBPyConnection", program: Program) -> None:
     Raises
     ------
     ScriptError
-        If they are not, with the near names where no object has a property.
+        If they are not.
     """
     for each in program.required:
         for (reason,) in con.execute(write(each.wrong)).fetchall():
-            hint = ""
-            if each.names is not None:
-                names = [name for (name,) in con.execute(write(each.names)).fetchall() if name]
-                near = near_names(each.wanted, names)
-                hint = f"; near names are {', '.join(near)}" if near else "; there is none like it"
-            raise program.text.error(each.place, reason + hint)
+            raise program.text.error(each.place, reason)
 
 
 def require_bound(

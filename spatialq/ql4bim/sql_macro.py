@@ -6,9 +6,8 @@ import pyarrow as pa
 
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.program import Program, compile_script
-from spatialq.ql4bim.requirements import Requirement
 from spatialq.ql4bim.text import read_script
-from spatialq.query.steps import plain, write
+from spatialq.query.steps import Step, Table, plain, sql, write
 
 REASON = "\x01"
 """Stands for the reason in an error that SQL makes: no text that is shown holds it."""
@@ -35,20 +34,17 @@ def _statement(script: str | None, variable: str | None, model: str | None) -> s
     if program.exports:
         reason = "ExportModel: a query writes no file; spatialq.run_script does"
         raise program.text.error(program.exports[0].place, reason)
-    statement = write(program.step(variable))
-    for each in program.required:
-        statement = _checked(program, variable, statement, each)
-    return statement
+    return write(_checked(program, variable))
 
 
-def _checked(program: Program, variable: str | None, statement: str, each: Requirement) -> str:
-    """Have a statement fail, even without any row, where the data are not as they must be."""
-    found = program.variable(variable)
+def _checked(program: Program, variable: str | None) -> Step | Table:
+    """Give a step that fails, even without any row, where the data are not as they must be."""
+    found, step = program.variable(variable), program.step(variable)
     column = found.columns[0].name if found.kind == "relation" else found.key
-    before, _, after = str(program.text.error(each.place, REASON)).partition(REASON)
-    sentence = f"{literal(before)} || reason || {literal(after)}"
-    return (
-        f"WITH wrong AS ({write(each.wrong)})\n"
-        f"FROM (\n{statement}\n) UNION ALL BY NAME "
-        f"SELECT NULL AS {plain(column)} FROM wrong WHERE error({sentence})::BOOLEAN"
-    )
+    parts: list[Step | Table | str] = [step]
+    for each in program.required:
+        before, _, after = str(program.text.error(each.place, REASON)).partition(REASON)
+        sentence = f"{literal(before)} || reason || {literal(after)}"
+        nothing = f" UNION ALL BY NAME SELECT NULL AS {plain(column)} FROM "
+        parts += [nothing, each.wrong, f" WHERE error({sentence})::BOOLEAN"]
+    return Step("checked", sql("(FROM ", *parts, ")")) if program.required else step

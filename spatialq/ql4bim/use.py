@@ -382,12 +382,9 @@ class Use:
         path = tuple(Token.new_borrow_pos("NAME", part, constant.token) for part in parts)
         return Reference(None, None, path)
 
-    def require(
-        self, place: Place, wrong: Sql, *, wanted: str = "", names: Sql | None = None
-    ) -> None:
+    def require(self, place: Place, wrong: Sql) -> None:
         """Note what only the data can tell."""
-        near = None if names is None else Step("names", names)
-        self.compiler.require(Requirement(place, Step("wrong", wrong), wanted, near))
+        self.compiler.require(Requirement(place, Step("wrong", wrong)))
 
     # keywords
 

@@ -63,6 +63,13 @@ class Value:
     within: Callable[[Sql | None], Sql | None] = unchanged
     require: Callable[[str, Constant], None] = no_requirement
 
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        if self.number is not None:
+            return "number"
+        return "text" if self.text is not None else "truth value"
+
 
 def as_text(column: Sql) -> Value:
     """Give the forms of a column of texts."""
@@ -124,9 +131,7 @@ class Caller(Protocol):
     def quoted_path(self, constant: Constant) -> Reference:
         """Read a property in quotes."""
 
-    def require(
-        self, place: Place, wrong: Sql, *, wanted: str = "", names: Sql | None = None
-    ) -> None:
+    def require(self, place: Place, wrong: Sql) -> None:
         """Note what only the data can tell: see `requirements.Requirement`."""
 
 

@@ -174,3 +174,16 @@ def test_all_exports_are_looked_at_before_the_first_is_written(con, tmp_path):
     with pytest.raises(spatialq.FileError, match="there is no folder"):
         spatialq.run_script(con, script + f'e = EM(w, "{tmp_path}/no/part.ifc")')
     assert not part.exists()
+
+
+def test_what_sql_checks_hides_no_table(con):
+    loaded = spatialq.connect()
+    for name in ("wrong", "names", "reason", "checked"):
+        loaded.execute(f"CREATE TABLE {name} AS SELECT 7 AS point_id, 1.0 AS x, 2.0 AS y, 3.0 AS z")
+        script = f'c = IC("{name}") n = AF(model.Pset_WallCommon.%s = 3) p = AF(c.x = 1)'
+        rows = "FROM ql4bim($1, variable := $2, model := 'house.ifc')"
+        for variable in ("c", "p"):
+            with pytest.raises(Exception, match=r"no object has .*; near names are Pset_WallComm"):
+                loaded.sql(rows, params=[script % "IsExternl", variable]).fetchall()
+            known = f'c = IC("{name}") p = AF(c.x = 1) n = PF(model, "IsExternal" = true)'
+            assert loaded.sql(rows, params=[known, variable]).fetchall() == [(7, 1.0, 2.0, 3.0)]

@@ -108,6 +108,10 @@ def test_models_can_be_said_from_outside(con, folder, tmp_path):
     assert spatialq.run_script(con, str(file), models={"m": Path("other.ifc")}).result.count() == 15
     without = "w = TypeFilter(model is IfcWall)"
     assert spatialq.run_script(con, without, models=folder / "house.ifc").result.count() == 15
+    one = 'one = IM("nowhere.ifc") w = TypeFilter(one is IfcWall)'
+    assert spatialq.run_script(con, one, models={"one": "house.ifc"})["w"].count() == 15
+    own = 'func F(a) (m = IM("nowhere.ifc") b = Union(m, a)) m = IM("house.ifc") x = F(m)'
+    assert "nowhere.ifc" in compile_script(own, models={"m": "other.ifc"}).sql()
     two = 'a = IM("a.ifc") b = IM("b.ifc")'
     with pytest.raises(spatialq.ScriptError, match="there are several models"):
         spatialq.run_script(con, two, models="house.ifc")
@@ -489,12 +493,23 @@ def test_types_of_ifc2x3_by_the_name_of_later_schemas(con):
         ('d."My Set".Status = true', "is a truth value, as true is"),
         ('d.OverallHeight = "900"', 'OverallHeight is a number, and "900" is a text'),
         ("d.OverallHeight = true", "OverallHeight is a number, and true is a truth value"),
+        ("d.has_geometry = d.Name", "a truth value and a text do not compare"),
+        ("d.has_geometry < d.has_geometry", "truth values are = or !=, not <"),
     ],
 )
 def test_values_of_another_type_are_no_empty_result(con, odd, condition, reason):
     with pytest.raises(spatialq.ScriptError) as caught:
         spatialq.run_script(con, f'm = IM("{odd}") d = TF(m is IfcDoor) x = AF(d, {condition})')
     assert reason in caught.value.reason
+
+
+def test_truth_values_compare_with_each_other(con):
+    script = (
+        M + "same = AF(m.has_geometry = m.has_geometry)  x = AF(m.has_geometry != m.has_geometry)"
+    )
+    made = spatialq.run_script(con, script)
+    assert made["same"].count() == made["m"].count() > 0
+    assert made["x"].count() == 0
 
 
 # inverse attributes
