@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,46 +15,81 @@ AGAIN = 0.2
 """Seconds after which a query is interrupted again: the first time it may not have begun."""
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextmanager
 def interruptible(con: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     """Interrupt the query of a connection when SIGINT or SIGTERM comes.
 
     Python runs a signal's handler in the main thread, and DuckDB, which is busy there, does not
-    always let it. A byte that comes through a socket tells another thread at once. The handler
-    then runs when the query has ended.
+    always let it. A byte that comes through a socket tells another thread at once.
+
+    The KeyboardInterrupt of the handler is raised when the block has ended: within DuckDB's code it
+    may leave a thread behind, which aborts the process when Python ends. That of a second signal
+    does not wait.
 
     Raises
     ------
     KeyboardInterrupt
-        If the query failed since it was interrupted.
+        If a signal came, whose handler raised it.
     """
     receiver, sender = socket.socketpair()
     sender.settimeout(0)
-    signalled, ended = Event(), Event()
+    ended = Event()
 
     def watch() -> None:
         while number := receiver.recv(1):
-            if number[0] in (signal.SIGINT, signal.SIGTERM):
-                signalled.set()
+            if number[0] in SIGNALS:
                 while not ended.is_set():
                     con.interrupt()
                     ended.wait(AGAIN)
 
     watcher = Thread(target=watch, daemon=True)
-    watcher.start()
-    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     failure: Exception | None = None
-    try:
-        yield
-    except Exception as error:
-        failure = error
-    finally:
-        signal.set_wakeup_fd(before)
-        ended.set()
-        sender.close()
-        watcher.join()
-        receiver.close()
+    with _deferred() as interruptions:
+        watcher.start()
+        before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+        try:
+            if interruptions:  # too early for the other thread to be told
+                raise interruptions[0]
+            yield
+        except Exception as error:
+            failure = error
+        finally:
+            signal.set_wakeup_fd(before)
+            ended.set()
+            sender.close()
+            watcher.join()
+            receiver.close()
+    if interruptions:  # an interrupted query fails with errors of many kinds
+        raise interruptions[0] from failure
     if failure is not None:
-        if signalled.is_set():  # an interrupted query fails with errors of many kinds
-            raise KeyboardInterrupt from failure
         raise failure
+
+
+@contextmanager
+def _deferred() -> Iterator[list[KeyboardInterrupt]]:
+    """Keep the first KeyboardInterrupt of the signals' handlers, instead of raising it."""
+    kept: list[KeyboardInterrupt] = []
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        handler = handlers[signal.Signals(number)]
+        assert callable(handler)
+        try:
+            handler(number, frame)
+        except KeyboardInterrupt as interruption:
+            if kept:
+                raise
+            kept.append(interruption)
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, keep)
+    try:
+        yield kept
+    finally:
+        for number, handler in handlers.items():
+            if signal.getsignal(number) is keep:  # the handler may have set another one
+                signal.signal(number, handler)
