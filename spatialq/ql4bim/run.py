@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.database.partial_models import export_ifc
+from spatialq.database.partial_models import write_objects
 from spatialq.errors import FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
@@ -260,22 +260,24 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
     FileError
         If a file cannot be written.
     """
-    statements = []
+    chosen = []
     for each in program.exports:
         require_writable(Path(each.path))
         statement = write(program.step_of(each.objects))
-        chosen = f"SELECT global_id, file_name FROM (\n{statement}\n)"
-        rows = con.execute(f"SELECT DISTINCT file_name FROM ({chosen}) ORDER BY ALL").fetchall()
-        if len(rows) != 1:
-            files = " and ".join(str(name) for (name,) in rows)
+        rows = con.execute(
+            f"SELECT DISTINCT global_id, file_name FROM (\n{statement}\n)"
+        ).fetchall()
+        files = sorted({str(name) for _, name in rows})
+        if len(files) != 1:
             reason = f"there are no objects to write as {literal(each.path)}"
             if files:
-                reason = f"the objects are from {files}; a file can be written of one model only"
+                several = " and ".join(files)
+                reason = f"the objects are from {several}; a file can be written of one model only"
             raise program.text.error(each.place, f"ExportModel: {reason}")
-        statements.append((each, chosen))
-    for each, chosen in statements:
+        chosen.append((each, rows, statement))
+    for each, rows, statement in chosen:
         try:
-            export_ifc(con, chosen, each.path)
+            write_objects(con, rows, statement, each.path)
         except FileError:
             raise
         except ValueError as error:

@@ -3,6 +3,7 @@
 
 import pickle
 
+import ifcopenshell
 import pytest
 
 import spatialq
@@ -187,3 +188,21 @@ def test_what_sql_checks_hides_no_table(con):
                 loaded.sql(rows, params=[script % "IsExternl", variable]).fetchall()
             known = f'c = IC("{name}") p = AF(c.x = 1) n = PF(model, "IsExternal" = true)'
             assert loaded.sql(rows, params=[known, variable]).fetchall() == [(7, 1.0, 2.0, 3.0)]
+
+
+def test_what_is_exported_is_computed_once(con, tmp_path):
+    loaded = spatialq.connect()
+    spatialq.read_ifc(loaded, "house.ifc", name="elements")
+    seen = []
+    loaded.create_function(
+        "seen", lambda name: seen.append(name) is None, ["VARCHAR"], "BOOLEAN", side_effects=True
+    )
+    loaded.execute("ALTER TABLE objects RENAME TO kept")
+    loaded.execute("CREATE VIEW objects AS FROM kept WHERE seen(global_id)")
+    ((count,),) = loaded.execute("SELECT count(*) FROM kept").fetchall()
+    script = 'm = IM("elements") w = TF(m is IfcWall)'
+    spatialq.run_script(loaded, script)
+    before = len(seen)
+    written = spatialq.run_script(loaded, f'{script} d = EM(w, "{tmp_path}/walls.ifc")').exported
+    assert len(ifcopenshell.open(str(written[0])).by_type("IfcWall")) == 15
+    assert len(seen) - 2 * before == count
