@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spatialq.database.partial_models import write_objects
-from spatialq.errors import FileError, QueryError, ScriptError
+from spatialq.database.sources import require_one_crs
+from spatialq.errors import CrsError, FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.meshes import with_meshes
@@ -221,7 +222,8 @@ def require_bound(
     Raises
     ------
     ScriptError
-        If it does not, as there is no such table or column.
+        If it does not, as there is no such table or column, or if tables that stand together
+        have different CRS, or models are at different places on the map.
     """
     steps = {name: program.variables[name].step for name in names}
     used: set[Step | Table] = set()
@@ -230,7 +232,7 @@ def require_bound(
             used.update(set(in_order(step)) - {step})
     last = [name for name, step in steps.items() if step not in used]
     try:
-        return {name: of_step(con, program.step(name), caller=name) for name in last}
+        queries = {name: of_step(con, program.step(name), caller=name) for name in last}
     except QueryError:
         for name in steps:
             try:
@@ -238,6 +240,12 @@ def require_bound(
             except QueryError as error:
                 raise _placed(program, name, error) from None
         raise
+    for name, query in queries.items():
+        try:
+            require_one_crs(con, query.sql())
+        except CrsError as error:
+            raise program.text.error(program.places[name], f"{name}: {error}") from None
+    return queries
 
 
 def _placed(program: Program, name: str, error: Exception) -> ScriptError:
