@@ -83,12 +83,28 @@ def export_ifc(
         .distinct()
         .fetchall()
     )
+    text = query if isinstance(query, str) else query.sql_query()
+    return write_objects(con, rows, text, path, seconds=seconds)
+
+
+def write_objects(
+    con: "duckdb.DuckDBPyConnection",
+    rows: Iterable[tuple[str, str | None]],
+    query: str,
+    path: str | os.PathLike[str],
+    *,
+    seconds: float = SECONDS,
+) -> int:
+    """Write objects that a query gave, each a GlobalId and a file or None: see `export_ifc`.
+
+    The query says which tables they are from.
+    """
+    rows = list(rows)
     global_ids = sorted({global_id for global_id, _ in rows})
     files = {file for _, file in rows if file is not None}
-    text = query if isinstance(query, str) else query.sql_query()
-    tables = tables_read(con, text)
+    tables = tables_read(con, query)
     if not files:
-        files = files_of(con, text, tables, global_ids)
+        files = files_of(con, query, tables, global_ids)
     source = one_file(con, files, global_ids, tables)
     return write_part(source, global_ids, Path(path), seconds=seconds)
 
@@ -206,5 +222,5 @@ def one_file(
             f"{EXPORTER}: '{source}' has changed since it was loaded: the part is of the file as "
             "it is now"
         )
-        warnings.warn(message, FileWarning, stacklevel=3)
+        warnings.warn(message, FileWarning, stacklevel=4)
     return path if path.exists() and path.resolve() == source else source

@@ -7,7 +7,7 @@ not behind `not`, where conditions are made false explicitly.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import radians
 
 from lark import Token
@@ -384,7 +384,7 @@ def pattern(use: Caller, constant: Constant) -> str:
     return str(constant.value)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _regex_problem(text: str) -> str:
     import pyarrow as pa
     import pyarrow.compute as pc

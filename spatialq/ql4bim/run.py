@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.database.partial_models import export_ifc
-from spatialq.errors import FileError, QueryError, ScriptError
+from spatialq.database.partial_models import write_objects
+from spatialq.database.sources import require_one_crs
+from spatialq.errors import CrsError, FileError, QueryError, ScriptError
 from spatialq.export.atomic import require_writable
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.meshes import with_meshes
@@ -221,7 +222,8 @@ def require_bound(
     Raises
     ------
     ScriptError
-        If it does not, as there is no such table or column.
+        If it does not, as there is no such table or column, or if tables that stand together
+        have different CRS, or models are at different places on the map.
     """
     steps = {name: program.variables[name].step for name in names}
     used: set[Step | Table] = set()
@@ -230,7 +232,7 @@ def require_bound(
             used.update(set(in_order(step)) - {step})
     last = [name for name, step in steps.items() if step not in used]
     try:
-        return {name: of_step(con, program.step(name), caller=name) for name in last}
+        queries = {name: of_step(con, program.step(name), caller=name) for name in last}
     except QueryError:
         for name in steps:
             try:
@@ -238,6 +240,12 @@ def require_bound(
             except QueryError as error:
                 raise _placed(program, name, error) from None
         raise
+    for name, query in queries.items():
+        try:
+            require_one_crs(con, query.sql())
+        except CrsError as error:
+            raise program.text.error(program.places[name], f"{name}: {error}") from None
+    return queries
 
 
 def _placed(program: Program, name: str, error: Exception) -> ScriptError:
@@ -260,22 +268,24 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
     FileError
         If a file cannot be written.
     """
-    statements = []
+    chosen = []
     for each in program.exports:
         require_writable(Path(each.path))
         statement = write(program.step_of(each.objects))
-        chosen = f"SELECT global_id, file_name FROM (\n{statement}\n)"
-        rows = con.execute(f"SELECT DISTINCT file_name FROM ({chosen}) ORDER BY ALL").fetchall()
-        if len(rows) != 1:
-            files = " and ".join(str(name) for (name,) in rows)
+        rows = con.execute(
+            f"SELECT DISTINCT global_id, file_name FROM (\n{statement}\n)"
+        ).fetchall()
+        files = sorted({str(name) for _, name in rows})
+        if len(files) != 1:
             reason = f"there are no objects to write as {literal(each.path)}"
             if files:
-                reason = f"the objects are from {files}; a file can be written of one model only"
+                several = " and ".join(files)
+                reason = f"the objects are from {several}; a file can be written of one model only"
             raise program.text.error(each.place, f"ExportModel: {reason}")
-        statements.append((each, chosen))
-    for each, chosen in statements:
+        chosen.append((each, rows, statement))
+    for each, rows, statement in chosen:
         try:
-            export_ifc(con, chosen, each.path)
+            write_objects(con, rows, statement, each.path)
         except FileError:
             raise
         except ValueError as error:

@@ -7,7 +7,7 @@ would write by hand: a `WITH` of named parts that refer to each other.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from spatialq.database.model_tables import beside_objects
@@ -254,7 +254,7 @@ def written(name: str, verb: str = "table") -> str:
         raise QueryError(message) from None
 
 
-@cache
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """Write an identifier without quotes where it needs none."""
     import duckdb

@@ -3,6 +3,8 @@
 
 import pickle
 
+import ifcopenshell
+import pyproj
 import pytest
 
 import spatialq
@@ -187,3 +189,38 @@ def test_what_sql_checks_hides_no_table(con):
                 loaded.sql(rows, params=[script % "IsExternl", variable]).fetchall()
             known = f'c = IC("{name}") p = AF(c.x = 1) n = PF(model, "IsExternal" = true)'
             assert loaded.sql(rows, params=[known, variable]).fetchall() == [(7, 1.0, 2.0, 3.0)]
+
+
+def test_what_is_exported_is_computed_once(con, tmp_path):
+    loaded = spatialq.connect()
+    spatialq.read_ifc(loaded, "house.ifc", name="elements")
+    seen = []
+    loaded.create_function(
+        "seen", lambda name: seen.append(name) is None, ["VARCHAR"], "BOOLEAN", side_effects=True
+    )
+    loaded.execute("ALTER TABLE objects RENAME TO kept")
+    loaded.execute("CREATE VIEW objects AS FROM kept WHERE seen(global_id)")
+    ((count,),) = loaded.execute("SELECT count(*) FROM kept").fetchall()
+    script = 'm = IM("elements") w = TF(m is IfcWall)'
+    spatialq.run_script(loaded, script)
+    before = len(seen)
+    written = spatialq.run_script(loaded, f'{script} d = EM(w, "{tmp_path}/walls.ifc")').exported
+    assert len(ifcopenshell.open(str(written[0])).by_type("IfcWall")) == 15
+    assert len(seen) - 2 * before == count
+
+
+def test_tables_of_different_crs_do_not_stand_together(con):
+    loaded = spatialq.connect()
+    spatialq.load(loaded, "house.ifc", "one")
+    spatialq.load(loaded, "other.ifc", "two")
+    script = 'a = IM("one")\nb = IM("two")\nt[x|y] = Touches(a, b)'
+    assert "t" in spatialq.run_script(loaded, script)
+    for table, crs in (("one", "EPSG:25832"), ("two", "EPSG:25833")):
+        text = pyproj.CRS(crs).to_json()
+        loaded.execute("UPDATE spatialq_sources SET crs = $1 WHERE table_name = $2", [text, table])
+    with pytest.raises(
+        spatialq.ScriptError, match=r"t: .*'table one' is in .* 'table two' is in"
+    ) as caught:
+        spatialq.run_script(loaded, script)
+    assert caught.value.line == 3
+    assert "b" in spatialq.run_script(loaded, 'a = IM("one") b = IM("two")')
