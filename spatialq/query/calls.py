@@ -24,6 +24,8 @@ class Call:
     function: Function
     rows: Step | Table
     """What it takes first."""
+    kind: str
+    """Of what these rows are, such as 'Points'."""
     device: str
     """'auto', 'cpu' or 'gpu'."""
 
@@ -42,21 +44,21 @@ def calls(last: Step | Table) -> Iterator[Call]:
         for k, piece in enumerate(pieces[1:], start=1):
             before = pieces[k - 1]
             found = CALL.search(before) if isinstance(before, str) else None
-            if found and isinstance(piece, Quoted) and (function := _kernels().get(found[1])):
+            if found and isinstance(piece, Quoted) and found[1] in _kernels():
+                function, kind = _kernels()[found[1]]
                 behind = "".join(each for each in pieces[k:] if isinstance(each, str))
                 chosen = DEVICE.search(behind.partition(")")[0])
                 device = chosen[1] if chosen else "auto"
-                yield Call(found[1], function, piece.step, device)
+                yield Call(found[1], function, piece.step, kind, device)
 
 
 @cache
-def _kernels() -> dict[str, Function]:
-    """Say which function's kernel each table macro calls."""
-    known = catalogue()
-    kernels = {
-        macro.name: function
-        for function in known.values()
-        for macro in macros_of(function.folder)
-        if macro.is_table
-    }
-    return kernels | dict(known)
+def _kernels() -> dict[str, tuple[Function, str]]:
+    """Say which function's kernel each table macro calls, and what the rows are that it takes."""
+    kernels = {}
+    for function in catalogue().values():
+        for macro in macros_of(function.folder):
+            if macro.is_table:
+                called = catalogue().get(macro.name, function)
+                kernels[macro.name] = called, macro.arguments[0].rows
+    return kernels

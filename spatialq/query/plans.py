@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from spatialq.database.native import loading
 from spatialq.errors import SpatialqError
-from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, ElementsInput, Size
+from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files
 from spatialq.io.grid.source import GridSource
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 READ = re.compile(r"(read_las|read_grid)\('((?:[^']|'')*)'")
+ASSUMED = 1000
+"""Rows of what cannot be counted without being made: the elements of a file are a few thousand."""
 SOURCES: dict[str, Any] = {"read_las": open_las, "read_grid": GridSource}
 
 
@@ -33,12 +35,12 @@ def explain(con: "duckdb.DuckDBPyConnection", step: Step | Table, statement: str
 
 
 def _line(con: "duckdb.DuckDBPyConnection", call: Call) -> str:
-    rows = rows_of(con, call.rows)
-    is_of_elements = isinstance(call.function.inputs, ElementsInput)
-    if rows is None:
-        return f"{call.macro}: how many rows it gets is not known before it runs"
-    size = Size(rows * TRIANGLES_PER_ELEMENT if is_of_elements else rows)
-    counted = f"about {rows:,} {'elements' if is_of_elements else 'rows'}"
+    known = rows_of(con, call.rows)
+    rows = ASSUMED if known is None else known
+    size = Size(rows * TRIANGLES_PER_ELEMENT if call.kind == "Elements" else rows)
+    counted = f"about {rows:,} {'elements' if call.kind == 'Elements' else 'rows'}"
+    if known is None:
+        counted = f"{counted} (assumed, since the number is not known before it runs)"
     try:
         options = call.function.choose({})
         plan = plan_call([call.function], size, options, call.device, road(con))
@@ -63,12 +65,12 @@ def rows_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> int | None:
         return None
     if isinstance(begins, Table):
         name = literal(begins.own_name)
-        ((rows,),) = bind(
-            con,
-            "SELECT max(estimated_size) FROM duckdb_tables() "
-            f"WHERE lower(table_name) = lower({name})",
-        ).fetchall()
-        return None if rows is None else int(rows)
+        if not bind(
+            con, f"SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower({name})"
+        ).fetchall():
+            return None  # to count the rows of a view may take long
+        ((rows,),) = bind(con, f"SELECT count(*) FROM {begins.name}").fetchall()
+        return int(rows)
     reader, files = begins
     return sum(int(SOURCES[reader](file).rows) for file in files)
 

@@ -162,7 +162,19 @@ def test_explain_names_devices_and_rows(site, con):
     touching = sq.table(site, "elements").touches("elements").explain()
     assert "touches: about " in touching
     assert " elements, on the cpu: " in touching
+    of_a_file = sq.read_ifc(con, "house.ifc").touches(sq.read_ifc(con, "house.ifc")).explain()
+    assert "touches: about 1,000 elements (assumed, since " in of_a_file
+    near = sq.table(site, "points").point_elements("elements", 0.5).explain()
+    assert "point_elements: about 6,000 rows, on the cpu: " in near
     assert len(log.entries()) == before
+
+
+def test_explain_counts_the_table_that_is_meant(con):
+    con.execute("CREATE SCHEMA s")
+    con.execute("CREATE TABLE s.one AS SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 0.0 AS z")
+    con.execute("CREATE TABLE one AS FROM s.one UNION ALL FROM s.one")
+    assert "about 1 rows" in sq.table(con, "s.one").owm_ground().explain()
+    assert "about 2 rows" in sq.table(con, "one").owm_ground().explain()
 
 
 class Uses(list):
