@@ -53,6 +53,13 @@ def test_the_published_examples_run(con, tmp_path):
         "WHERE s.name = 'ground floor'",
         "o": "SELECT count(*) FROM read_ifc_relations('house.ifc') WHERE kind = 'voids'",
         "f": "SELECT count(*) FROM read_ifc_relations('house.ifc') WHERE kind = 'fills'",
+        "p": "SELECT count(*) FROM read_ifc_relations('house.ifc') WHERE kind = 'fills'",
+        "d": "SELECT count(*) FROM read_ifc_objects('house.ifc') WHERE ifc_class = 'IfcDoor'",
+        "s": "SELECT count(*) FROM read_ifc('house.ifc') WHERE ifc_class = 'IfcSlab'",
+        "w": "SELECT count(*) FROM read_ifc('house.ifc') WHERE ifc_class LIKE 'IfcWall%'",
+        "e": "SELECT count(container_id) FROM read_ifc_objects('house.ifc')",
+        "g": "SELECT count(*) FROM read_ifc_objects('house.ifc') WHERE container_id = "
+        "(SELECT global_id FROM read_ifc_objects('house.ifc') WHERE name = 'ground floor')",
     }
     for name, statement in counted.items():
         ((expected,),) = con.sql(statement).fetchall()
@@ -60,8 +67,16 @@ def test_the_published_examples_run(con, tmp_path):
     con.execute("CREATE OR REPLACE TEMP TABLE parts AS FROM read_ifc('house.ifc')")
     con.execute("CREATE OR REPLACE TEMP VIEW ws AS FROM parts WHERE ifc_class LIKE 'IfcWall%'")
     con.execute("CREATE OR REPLACE TEMP VIEW ss AS FROM parts WHERE ifc_class = 'IfcSlab'")
-    for name, macro in (("t", "touches"), ("u", "below")):
-        by_hand = con.sql(f"SELECT a, b FROM {macro}('ss', 'ws') ORDER BY ALL").fetchall()
+    con.execute(
+        "CREATE OR REPLACE TEMP VIEW ducts AS FROM parts WHERE ifc_class LIKE 'Ifc%Segment'"
+    )
+    con.execute("CREATE OR REPLACE TEMP VIEW beams AS FROM parts WHERE ifc_class = 'IfcBeam'")
+    for name, call in (
+        ("t", "touches('ss', 'ws')"),
+        ("u", "below('ss', 'ws')"),
+        ("c", "overlaps_with('ducts', 'beams')"),
+    ):
+        by_hand = con.sql(f"SELECT a, b FROM {call} ORDER BY ALL").fetchall()
         assert sorted(script[name].fetchall()) == by_hand != []
     assert script.exported == [part]
     written = ifcopenshell.open(str(part))
