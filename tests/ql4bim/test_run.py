@@ -651,3 +651,31 @@ def test_an_empty_script(con):
         script.result  # noqa: B018
     with pytest.raises(duckdb.Error, match="no result"):
         con.sql("FROM ql4bim('')")
+
+
+@pytest.mark.slow
+def test_operators_of_space_find_what_is_on_the_house(con):
+    """All elements with all: the sets of the golden scripts have no pairs of some relations."""
+    con.execute("CREATE OR REPLACE TEMP TABLE parts AS FROM read_ifc('house.ifc')")
+    found = con.sql("SELECT relation, a, b FROM spatial_relations('parts', 'parts')").fetchall()
+    meant = {
+        "Overlaps": {"overlap"}, "Touches": {"touch"}, "Contains": {"contains"},
+        "Inside": {"inside"}, "Equals": {"equals"}, "Covers": {"covers"},
+        "CoveredBy": {"covered_by"},
+        "Intersects": {"overlap", "contains", "inside", "equals", "covers", "covered_by"},
+    }  # fmt: skip
+    elements = M + "e = TypeFilter(m is IfcElement)  f = TypeFilter(m is IfcElement)  "
+    counts = {}
+    for operator, relations in meant.items():
+        script = spatialq.run_script(con, elements + f"t[a|b] = {operator}(e, f)")
+        expected = {(a, b) for relation, a, b in found if relation in relations}
+        assert set(script["t"].fetchall()) == expected
+        counts[operator] = len(expected)
+    assert not {"Overlaps", "Touches", "Contains", "Inside", "Equals"} & {
+        name for name, count in counts.items() if not count
+    }
+    for operator, macro in (("East", "east_of"), ("West", "west_of")):
+        for kind, strict in (("Relaxed", "false"), ("Strict", "true")):
+            script = spatialq.run_script(con, elements + f"t[a|b] = {operator}{kind}(e, f)")
+            by_hand = con.sql(f"SELECT a, b FROM {macro}('parts', 'parts', strict := {strict})")
+            assert sorted(script["t"].fetchall()) == sorted(by_hand.fetchall()) != []
