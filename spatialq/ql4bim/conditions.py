@@ -7,7 +7,7 @@ not behind `not`, where conditions are made false explicitly.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import radians
 
 from lark import Token
@@ -217,14 +217,8 @@ def class_condition(use: Caller, token: Token) -> Sql:
         raise use.error(token, f"no class {str(token)!r}; {hint}")
     if not schemas.subtypes(name) & schemas.subtypes("IfcObjectDefinition"):
         raise use.error(token, f"{name} is no class of objects; one is IfcWall")
-    schema = ", ifc_schema := ifc_schema" if differs(name) else ""
+    schema = ", ifc_schema := ifc_schema" if schemas.subtypes_differ(name) else ""
     return sql(f"is_a(ifc_class, {literal(name)}{schema})")
-
-
-@cache
-def differs(ifc_class: str) -> bool:
-    """Whether the schemas have different subtypes of a class."""
-    return len({schemas.subtypes(ifc_class, name) for name in (None, *schemas.schemas())}) > 1
 
 
 def of_values(column: Column, relation: Variable | None = None) -> Value:

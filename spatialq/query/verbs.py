@@ -221,7 +221,7 @@ class _Classified(FunctionVerbs):
     """Rows with classes and storeys of IFC."""
 
     def is_a(self, ifc_class: str) -> Self:
-        """Keep what is of a class of IFC, or of a subtype.
+        """Keep what is of a class of IFC, or of a subtype by the schema of its model.
 
         Parameters
         ----------
@@ -235,10 +235,11 @@ class _Classified(FunctionVerbs):
         """
         require_text("is_a", "ifc_class", ifc_class)
         try:
-            schemas.subtypes(ifc_class, None)
+            differ = schemas.subtypes_differ(ifc_class)
         except ValueError as error:
             raise QueryError(str(error).replace("supertype", "ifc_class", 1)) from None
-        return self._where("is_a", [sql(f"is_a(ifc_class, {literal(ifc_class)})")])
+        schema = ", ifc_schema := ifc_schema" if differ and "ifc_schema" in self._columns else ""
+        return self._where("is_a", [sql(f"is_a(ifc_class, {literal(ifc_class)}{schema})")])
 
     def storey(self, name: str) -> Self:
         """Keep what is in a storey.

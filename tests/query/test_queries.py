@@ -462,3 +462,16 @@ def test_bounds_are_those_of_the_reader(con):
     grid = sq.read_grid(con, "hill.tif").within((0, 0, 10, 10))
     assert grid.sql() == "FROM read_grid('hill.tif', bounds := [0, 0, 10, 10])"
     assert grid.count() == 25
+
+
+def test_classes_are_those_of_the_schema_of_each_row(con):
+    con.execute(
+        "CREATE TABLE bars AS SELECT unnest(['IFC2X3', 'IFC4']) AS ifc_schema, "
+        "'IfcReinforcingBar' AS ifc_class, ifc_schema AS global_id, '{}' AS attributes"
+    )
+    bars = sq.table(con, "bars").as_kind(sq.Objects)
+    found = bars.is_a("IfcBuildingElement").select("global_id").fetchall()
+    assert found == [("IFC2X3",)]  # in IFC4 it is an IfcElementComponent
+    assert bars.is_a("IfcElement").count() == 2
+    by_name = bars.select("ifc_class", "global_id", "attributes").as_kind(sq.Objects)
+    assert by_name.is_a("IfcBuildingElement").count() == 2

@@ -144,6 +144,12 @@ def subtypes(supertype: str, ifc_schema: str | None = None) -> frozenset[str]:
 
 
 @cache
+def subtypes_differ(supertype: str) -> bool:
+    """Tell whether the schemas have different subtypes of a class."""
+    return len({subtypes(supertype, name) for name in (None, *schemas())}) > 1
+
+
+@cache
 def class_names() -> dict[str, str]:
     """Give the names of all classes of all schemas by their names in lower case."""
     return {name.lower(): name for schema in schemas().values() for name in schema}
