@@ -171,12 +171,15 @@ def test_errors(folder, script, options, message):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
-def test_ctrl_c_ends_a_query_at_once():
-    query = "SELECT count(*) FROM range(1_000_000_000_000) AS r(i) WHERE i % 7 = 8"
-    for _ in range(3):
+def test_ctrl_c_ends_a_query_at_once(tmp_path):
+    endless = "SELECT count(*) FROM range(1_000_000_000_000) AS r(i) WHERE i % 7 = 8"
+    for k in range(3):
+        begun = tmp_path / f"begun{k}.csv"
+        query = f"COPY (SELECT 1) TO '{begun}'; {endless}"
         command = [sys.executable, "-m", "spatialq", "sql", query]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(3)
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             errors = process.communicate(timeout=20)[1]
         assert (process.returncode, errors) == (130, "interrupted: nothing was half written\n")
