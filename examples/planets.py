@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from terrain import make_grids
 
 import spatialq
-from spatialq.cli.main import plain
+from spatialq.cli.errors import plain
 from spatialq.export.raster import Raster, hillshade
 from spatialq.functions.sql_text import literal
 from spatialq.io.grid.source import GridSource

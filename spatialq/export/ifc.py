@@ -73,7 +73,7 @@ def write_part(
             )
             raise FileError.of(EXPORTER, source, reason)
     for note in notes(step, answer):
-        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=3)
+        warnings.warn(f"{EXPORTER}: '{source}': {note}", FileWarning, stacklevel=4)
     return int(answer["objects"])
 
 
