@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spatialq.ql4bim.variables import Model, Variable
-from spatialq.query.steps import Quoted, Sql, Step, Table, in_order, needs, sql
+from spatialq.query.steps import Quoted, Step, Table, in_order, naming, needs, sql
 
 
 class Bodies(Quoted):
@@ -46,7 +46,7 @@ def with_meshes(variable: Variable) -> Step | Table:
             changed[step] = step.with_meshes()
             models.add(step.model)
         elif isinstance(step, Step) and any(each in changed for each in needs(step)):
-            changed[step] = _with(step, changed)
+            changed[step] = naming(step, changed)
     found: Step | Table = changed.get(last, last)
     if variable.kind == "set" and models.intersection(variable.models) and isinstance(found, Step):
         return found.changed(columns=sql("* EXCLUDE (mesh)"))
@@ -58,20 +58,3 @@ def _bodies(step: Step) -> Iterator[Step | Table]:
         for piece in text.pieces:
             if isinstance(piece, Bodies):
                 yield piece.step
-
-
-def _with(step: Step, changed: dict[Any, Any]) -> Step:
-    """Give a step that names other steps instead."""
-
-    def replaced(piece: Any) -> Any:
-        if isinstance(piece, Quoted):
-            return type(piece)(changed.get(piece.step, piece.step))
-        return piece if isinstance(piece, str) else changed.get(piece, piece)
-
-    def text(one: Sql | None) -> Sql | None:
-        return one and Sql(tuple(map(replaced, one.pieces)))
-
-    # of the clauses that operators write
-    where = tuple(map(text, step.where))
-    clauses = {name: text(getattr(step, name)) for name in ("source", "columns", "qualify")}
-    return step.changed(where=where, **clauses)

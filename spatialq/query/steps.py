@@ -173,32 +173,34 @@ def in_order(last: Step | Table) -> list[Step | Table]:
     return list(found)
 
 
-def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Step | Table:
-    """Give a step as it is where tables stand for some of the steps that it needs."""
-    made: dict[Step | Table, Step | Table] = dict(tables)
+def naming(step: Step, others: Mapping[Any, Step | Table]) -> Step:
+    """Give a step that names other steps instead of those that it needs."""
 
     def changed(text: Sql | None) -> Sql | None:
         return text and replace(text, pieces=tuple(map(piece_of, text.pieces)))
 
     def piece_of(piece: Any) -> Any:
         if isinstance(piece, Quoted):
-            return Quoted(made[piece.step])
-        return piece if isinstance(piece, str) else made[piece]
+            return replace(piece, step=others.get(piece.step, piece.step))
+        return piece if isinstance(piece, str) else others.get(piece, piece)
 
+    clauses = ("source", "columns", "group", "qualify", "order")
+    return step.changed(
+        **{name: changed(getattr(step, name)) for name in clauses},
+        where=tuple(map(changed, step.where)),
+        beside=step.beside and others.get(step.beside, step.beside),
+        needs=tuple(others.get(each, each) for each in step.needs),
+    )
+
+
+def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Step | Table:
+    """Give a step as it is where tables stand for some of the steps that it needs."""
+    made: dict[Step | Table, Step | Table] = dict(tables)
     for step in in_order(last):
         if isinstance(step, Table) or step in made:
             made.setdefault(step, step)
             continue
-        made[step] = step.changed(
-            source=changed(step.source),
-            columns=changed(step.columns),
-            where=tuple(changed(each) for each in step.where),
-            group=changed(step.group),
-            qualify=changed(step.qualify),
-            order=changed(step.order),
-            beside=step.beside and made[step.beside],
-            needs=tuple(made[each] for each in step.needs),
-        )
+        made[step] = naming(step, made)
     return made[last]
 
 
