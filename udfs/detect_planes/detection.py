@@ -22,7 +22,7 @@ NOISES = 3.0
 """Maximum distance of a point from its plane, in standard deviations, without max_distance."""
 
 MIN_NODES = 3
-"""Minimum number of nodes of a plane."""
+"""Minimum number of nodes of a plane; a node counts as many times as parts of it were tested."""
 
 ROUGH = 3.0
 """A node may be this many times as thick as the node of the median point."""
@@ -177,8 +177,8 @@ def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> 
         n = group(
             np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step,
             nodes.count, precisions, means, nodes.covariance, nodes.values, nodes.vectors,
-            around.step, rho_step, max(noise, 1 / ROOT), shares, MIN_NODES, before, owner,
-            planes,
+            around.step, rho_step, max(noise, 1 / ROOT), shares, nodes.parts, MIN_NODES, before,
+            owner, planes,
         )  # fmt: skip
         planes = planes[:n]
         if n == before:

@@ -127,9 +127,19 @@ def agreeing(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def supported(chosen, n, shares, parts, min_parts):
+    """Tell whether the first n of `chosen` are enough for a plane, see `group`."""
+    total = count = 0.0
+    for i in range(n):
+        total += shares[chosen[i]]
+        count += parts[chosen[i]]
+    return count >= min_parts and total >= 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def group(
     directions, rhos, counts, weights, means, covariances, values, vectors,
-    step, rho_step, min_offset, shares, min_nodes, found,
+    step, rho_step, min_offset, shares, parts, min_parts, found,
     owner, planes,
 ):  # fmt: skip
     """Assign free nodes to planes.
@@ -148,8 +158,10 @@ def group(
         Distance that a node's centre may always have from the plane, however flat the node is.
     shares : float64[nodes]
         Contribution of each node to the support of a plane, which must be 1.
-    min_nodes, found : int
-        Minimum number of nodes of a plane; number of planes found so far.
+    parts : float64[nodes]
+        Parts of each node, see `octree.PlanarNodes`.
+    min_parts, found : int
+        Minimum number of parts of a plane; number of planes found so far.
     owner : int32[nodes]
         In and out: plane of each node, FREE, or EXPLAINED if its points belong to a plane although
         its own normal is too imprecise.
@@ -189,7 +201,7 @@ def group(
                     plane, seed, step, min_offset, counts, means, values, vectors, owner, chosen
                 )  # fmt: skip
             for _ in range(ROUNDS):
-                if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
+                if not supported(chosen, n, shares, parts, min_parts):
                     n = 0
                     break
                 merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
@@ -200,7 +212,7 @@ def group(
                 )  # fmt: skip
                 if n == last and np.array_equal(before[:n], chosen[:n]):
                     break
-            if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
+            if not supported(chosen, n, shares, parts, min_parts):
                 continue
             merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
             if is_known(plane, chosen[:n], step, min_offset, weights, means, planes[:found]):

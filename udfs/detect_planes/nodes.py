@@ -16,6 +16,16 @@ SIDE_SHARE = 10
 MIN_POINTS = 3
 """Minimum number of points of a plane."""
 
+PART_POINTS = 6
+"""Minimum number of points of a part whose thickness is compared with that of its cell."""
+
+ROUNDING = 4.0
+"""Variance of points of an exact plane, in steps squared."""
+
+SPLIT = 4.0
+"""A planar cell contains several surfaces if its variance across is more than this multiple of that
+of its parts: half the cell is less than half as thick."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
@@ -102,13 +112,16 @@ def spectrum(m, values, vectors):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def judge(
-    moments, before, tested, s_ms, max_thickness, min_isotropy, flat, state, is_flat, start, stop
+    moments, parts, before, tested, s_ms, max_thickness, min_isotropy, flat, state, n_parts,
+    start, stop,
 ):  # fmt: skip
     """Find the planar cells of a level.
 
     Parameters
     ----------
     moments : float64[cells, MOMENTS]
+    parts : float64[8 * cells, MOMENTS] or float64[0, MOMENTS]
+        Moments of the level below, if they are known.
     before : int32[cells / 8]
         States of the cells above; one for the root.
     tested : bool
@@ -117,21 +130,54 @@ def judge(
         FLAT minus the level.
     state : int32[cells]
         Out: the state of the cell above unless that is OPEN; otherwise NONE, OPEN or `flat`.
-    is_flat : bool[cells]
-        Out: whether a cell is a planar node.
+    n_parts : uint8[cells]
+        Out: of a planar node the number of its parts that are as thick as itself, 1 if they are not
+        known; 0 for other cells.
     """
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
         own = before[k >> 3]
-        is_flat[k] = False
+        n_parts[k] = 0
         if own == OPEN and moments[k, 0] < s_ms:
             own = NONE
         if own == OPEN and tested:
             spectrum(moments[k], values, vectors)
             if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
-                own = flat
-                is_flat[k] = True
+                n = 1
+                if parts.shape[0] > 0:
+                    n = same_parts(parts, 8 * k, moments[k, 0], values[0])
+                if n > 0:
+                    own = flat
+                    n_parts[k] = n
         state[k] = own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def same_parts(parts, first, n_points, variance):
+    """Count the parts of a planar cell; 0 if they are much thinner, so that it has several surfaces.
+
+    Parameters
+    ----------
+    parts : float64[:, MOMENTS]
+        The eight parts of the cell begin at row `first`.
+    n_points, variance : float
+        Points of the cell, and their variance across.
+    """
+    values, vectors = np.empty(3), np.empty((3, 3))
+    n = 0
+    total = across = 0.0
+    for k in range(first, first + 8):
+        m = parts[k]
+        if m[0] >= PART_POINTS:
+            spectrum(m, values, vectors)
+            n += 1
+            total += m[0]
+            # a plane through n points takes three degrees of freedom
+            across += m[0] * (values[0] * (m[0] / (m[0] - 3.0)))
+    if total < 0.5 * n_points:
+        return 1  # too few points to tell
+    # points of an exact plane are off by the rounding to steps
+    return n if variance * total <= SPLIT * max(across, ROUNDING * total) else 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -247,17 +293,17 @@ def without(levels, outliers, moments, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(levels, codes, moments, centres, rows, start, stop):
+def describe(levels, codes, parts, moments, centres, rows, start, stop):
     """Describe each node by one row; lengths are in half sides of the root cube.
 
     Parameters
     ----------
-    levels, codes : int32[nodes], int64[nodes]
+    levels, codes, parts : int32[nodes], int64[nodes], uint8[nodes]
     moments : float64[nodes, MOMENTS]
     centres : float64[nodes, 3]
         Centres of the nodes, in steps.
-    rows : float64[nodes, 24]
-        Out: level, code, points, mean relative to the centre of the root cube, covariance xx, xy,
+    rows : float64[nodes, 25]
+        Out: level, code, parts, points, mean relative to the centre of the root cube, covariance xx, xy,
         xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
@@ -267,17 +313,17 @@ def describe(levels, codes, moments, centres, rows, start, stop):
         m, row = moments[k], rows[k]
         n = m[0]
         x, y, z = m[1] / n, m[2] / n, m[3] / n
-        row[0], row[1], row[2] = levels[k], codes[k], n
-        row[3] = ((x + centres[k, 0]) - half) / half
-        row[4] = ((y + centres[k, 1]) - half) / half
-        row[5] = ((z + centres[k, 2]) - half) / half
-        row[6] = (m[4] / n - x * x) / unit
-        row[7] = (m[5] / n - x * y) / unit
-        row[8] = (m[6] / n - x * z) / unit
-        row[9] = (m[7] / n - y * y) / unit
-        row[10] = (m[8] / n - y * z) / unit
-        row[11] = (m[9] / n - z * z) / unit
-        eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
-        row[12:15] = values
+        row[0], row[1], row[2], row[3] = levels[k], codes[k], parts[k], n
+        row[4] = ((x + centres[k, 0]) - half) / half
+        row[5] = ((y + centres[k, 1]) - half) / half
+        row[6] = ((z + centres[k, 2]) - half) / half
+        row[7] = (m[4] / n - x * x) / unit
+        row[8] = (m[5] / n - x * y) / unit
+        row[9] = (m[6] / n - x * z) / unit
+        row[10] = (m[7] / n - y * y) / unit
+        row[11] = (m[8] / n - y * z) / unit
+        row[12] = (m[9] / n - z * z) / unit
+        eigen(row[7], row[8], row[9], row[10], row[11], row[12], values, vectors)
+        row[13:16] = values
         for i in range(3):
-            row[15 + 3 * i : 18 + 3 * i] = vectors[i]
+            row[16 + 3 * i : 19 + 3 * i] = vectors[i]

@@ -1,7 +1,8 @@
 """Planar nodes of an octree that is built level by level, without recursion or sorting."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,12 +31,13 @@ hold no more points than OCCUPANCIES, and if they hold more."""
 PARTS = 64, 16
 """Without a given s_ms it is this part of the points in nodes of s_level, in the same two cases."""
 
-SEEN = 0.3
-"""Share of the points that must be in planar cells for their thickness to be measured."""
+NARROW = 1 / 6
+"""Planar cells are narrow if their thickness, as a ratio of variances, is at least NARROW times
+max_thickness: about 40 times as wide as their noise."""
 
-PLATEAU, NOISY = 0.85, 1 / 6
-"""Nodes cannot be narrower because of noise if their variance is at least PLATEAU times that of the
-level above, and their thickness at least NOISY times max_thickness."""
+SEEN, KEPT = 0.15, 0.5
+"""Instead of narrow cells those of the level above are taken, if the planar ones among them contain
+SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
 
 ROOM, OFF = 1.043, 0.0137
 """Side of the root cube, and offset of its centre from that of the bounding box, in units of the
@@ -105,9 +107,9 @@ class Cloud(Protocol):
         """Copy an array to main memory if it is not there."""
 
 
-COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "min_points"
+COLUMNS = "level", "code", "parts", "count", "mean", "covariance", "values", "vectors", "min_points"
 
-WIDTHS = 1, 1, 1, 3, 6, 3, 9
+WIDTHS = 1, 1, 1, 1, 3, 6, 3, 9
 """Numbers per column in the rows of `nodes.describe`, which has all but the last column."""
 
 
@@ -122,6 +124,8 @@ class PlanarNodes:
     """int32[n]: 0 is the root."""
     code: Any
     """int64[n]: Morton code in the level."""
+    parts: Any
+    """float64[n]: parts that were found to be as thick as the node, 1 if they are not known."""
     count: Any
     """float64[n]: points."""
     mean: Any
@@ -186,19 +190,20 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
         limits = limits.seen(grid, options, wide)
         if base == 0:
             total = cloud.download(grid.moments[0])
-        flat, state = grid.judge(options, limits)
-        parts = xp.flatnonzero(state == OPEN)
+        flat, n_parts, state = grid.judge(options, limits)
+        left = xp.flatnonzero(state == OPEN)
         ranks = xp.empty(state.size, np.int32)
-        ranks[parts] = xp.arange(parts.size, dtype=np.int32)
-        batches.append(grid.nodes(flat, state, ranks))
-        open_cells, base = open_cells[parts >> 3 * grid.depth], grid.levels[-1]
-        open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
+        ranks[left] = xp.arange(left.size, dtype=np.int32)
+        batches.append(grid.nodes(flat, n_parts, state, ranks))
+        open_cells, base = open_cells[left >> 3 * grid.depth], grid.levels[-1]
+        open_cells = open_cells << 3 * grid.depth | left & ((1 << 3 * grid.depth) - 1)
 
     rows = cloud.download(xp.concatenate(batches))
-    level, code, count, mean, covariance, values, vectors = _columns(rows)
+    level, code, parts, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
     found = PlanarNodes(
-        level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
+        level.ravel().astype(np.int32), code.ravel().astype(np.int64), parts.ravel(),
+        count.ravel(), mean,
         covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
@@ -246,47 +251,50 @@ class _Grid:
             upto = wide.cumsum()
             yield level, float(wide[np.searchsorted(upto, upto[-1] / 2)])
 
-    def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any]:
-        """Find the planar cells; return them and the states of the finest cells."""
+    def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any, Any]:
+        """Find the planar cells, the numbers of their parts, and the states of the finest cells."""
         xp, cloud = self.cloud.xp, self.cloud
-        is_flat = xp.empty(int(self.starts[-1]), np.bool_)
+        n_parts = xp.empty(int(self.starts[-1]), np.uint8)
         state = xp.full(self.open_cells.size, OPEN, np.int32)
         for level in self.levels:
-            above, state = state, xp.empty(self.of(is_flat, level).size, np.int32)
+            above, state = state, xp.empty(self.of(n_parts, level).size, np.int32)
             self._judge(
-                level, above, options, limits.s_ms, state, is_flat, tested=limits.has(level)
+                level, above, options, limits.s_ms, state, n_parts, tested=limits.has(level)
             )
-        flat = xp.flatnonzero(is_flat)
-        ranks = xp.empty(is_flat.size, np.int32)
+        flat = xp.flatnonzero(n_parts)
+        ranks = xp.empty(n_parts.size, np.int32)
         ranks[flat] = xp.arange(flat.size, dtype=np.int32)
         starts, is_last = xp.asarray(self.starts), self.levels[-1] >= limits.deepest
         cloud.each(
             "number", state.size, starts, self.levels[0], self.levels[-1], ranks, is_last, state
         )
-        return flat, state
+        return flat, n_parts[flat], state
 
     def planar(self, level: int, options: "Options", s_ms: float) -> tuple[Any, Any]:
         """Give points and variances of the planar cells of a level, also within planar nodes."""
         xp = self.cloud.xp
-        is_flat = xp.zeros(int(self.starts[-1]), np.bool_)
-        state = xp.empty(self.of(is_flat, level).size, np.int32)
+        n_parts = xp.zeros(int(self.starts[-1]), np.uint8)
+        state = xp.empty(self.of(n_parts, level).size, np.int32)
         above = xp.full(-(-state.size // 8), OPEN, np.int32)
-        self._judge(level, above, options, s_ms, state, is_flat, tested=True)
-        rows = self.cloud.download(self.nodes(xp.flatnonzero(is_flat), None, None))
-        _, _, counts, _, _, values, _ = _columns(rows)
+        self._judge(level, above, options, s_ms, state, n_parts, tested=True)
+        flat = xp.flatnonzero(n_parts)
+        rows = self.cloud.download(self.nodes(flat, n_parts[flat], None, None))
+        _, _, _, counts, _, _, values, _ = _columns(rows)
         return counts.ravel(), values
 
     def _judge(
         self, level: int, above: Any, options: "Options", s_ms: float, state: Any,
-        is_flat: Any, *, tested: bool,
+        n_parts: Any, *, tested: bool,
     ) -> None:  # fmt: skip
+        known = level < self.levels[-1]
+        parts = self.of(self.moments, level + 1) if known else self.moments[:0]
         self.cloud.each(
-            "judge", state.size, self.of(self.moments, level), above, tested, s_ms,
+            "judge", state.size, self.of(self.moments, level), parts, above, tested, s_ms,
             options.max_thickness, options.min_isotropy, FLAT - level, state,
-            self.of(is_flat, level),
+            self.of(n_parts, level),
         )  # fmt: skip
 
-    def nodes(self, flat: Any, state: Any, ranks: Any) -> Any:
+    def nodes(self, flat: Any, n_parts: Any, state: Any, ranks: Any) -> Any:
         """Describe planar cells; without their outliers if `state` is given."""
         xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
         level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
@@ -303,7 +311,7 @@ class _Grid:
             outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
             each("without", n, level, outliers, moments)
         rows = xp.empty((n, sum(WIDTHS)))
-        each("describe", n, level, code, moments, centres, rows)
+        each("describe", n, level, code, n_parts, moments, centres, rows)
         return rows
 
 
@@ -334,6 +342,21 @@ def weighted_median(values: Any, weights: Any) -> float:
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
+class _Measured(NamedTuple):
+    """The planar cells of a level."""
+
+    share: float
+    """Share of the points that are in them."""
+    is_narrow: bool
+    """Whether they are narrow for the noise of their points."""
+
+
+def _measure(grid: _Grid, level: int, options: "Options") -> _Measured:
+    counts, values = grid.planar(level, options, float(MIN_S_MS))
+    ratio = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
+    return _Measured(counts.sum() / grid.cloud.size, ratio >= NARROW * options.max_thickness)
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -343,10 +366,6 @@ class _Limits:
     deepest: int
     by_occupancy: bool
     """Whether s_ms follows from the number of points in nodes of s_level."""
-    thickness: float = 0.0
-    """Variance across the planar cells of the previous level; 0 if there were too few."""
-    is_noisy: bool = False
-    """Whether the variance is noise, so that narrower cells would be too thick."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
@@ -358,36 +377,28 @@ class _Limits:
         """Choose the limits that are not known yet from the levels of a grid."""
         if self.s_level is not None and not (self.by_occupancy and self.s_level in grid.levels):
             return self
-        chosen, limit = self, max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
-        for level, occupancy in grid.occupancies():
-            if self.s_level is None:
-                chosen = chosen.measured(grid, level, options)
-                due = occupancy <= limit or chosen.is_noisy
-            else:
-                due = level == self.s_level
-            if due:
-                if not self.by_occupancy:
-                    return replace(chosen, s_level=level)
-                rich = occupancy > OCCUPANCIES[wide]
-                s_ms = max(float(MIN_S_MS), occupancy / PARTS[rich])
-                return replace(
-                    chosen,
-                    s_level=level,
-                    s_ms=s_ms,
-                    deepest=level + BELOW[rich],
-                    by_occupancy=False,
-                )
-        return chosen
-
-    def measured(self, grid: _Grid, level: int, options: "Options") -> "_Limits":
-        """Measure the thickness of the planar cells of a level."""
-        counts, values = grid.planar(level, options, float(MIN_S_MS))
-        thickness = weighted_median(values[:, 0], counts)
-        share = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
-        enough = counts.sum() > SEEN * grid.cloud.size
-        as_before = thickness >= PLATEAU * self.thickness > 0
-        is_noisy = bool(enough and as_before and share >= NOISY * options.max_thickness)
-        return replace(self, thickness=thickness if enough else 0.0, is_noisy=is_noisy)
+        occupancies = dict(grid.occupancies())
+        level = self.s_level
+        if level is None:
+            measured = cache(lambda level: _measure(grid, level, options))
+            limit = max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
+            level = next((each for each in grid.levels if occupancies[each] <= limit), None)
+            last = grid.levels[-1]
+            if level is None and measured(last).is_narrow and measured(last).share >= SEEN:
+                level = last
+            if level is None:
+                return self
+            # cells that are narrow for their noise give imprecise normals, or are too thick
+            while level > grid.levels[0] and measured(level).is_narrow:
+                if measured(level - 1).share < max(SEEN, KEPT * measured(level).share):
+                    break
+                level -= 1
+        if not self.by_occupancy:
+            return replace(self, s_level=level)
+        rich = occupancies[level] > OCCUPANCIES[wide]
+        s_ms = max(float(MIN_S_MS), occupancies[level] / PARTS[rich])
+        deepest = level + BELOW[rich]
+        return replace(self, s_level=level, s_ms=s_ms, deepest=deepest, by_occupancy=False)
 
     def has(self, level: int) -> bool:
         """Whether a level may have nodes."""
