@@ -33,6 +33,9 @@ MAX_SEARCHES = 5
 OWN = 0.8
 """A plane must be the nearest plane to at least this share of its nodes' points."""
 
+NEW = 2 / 3
+"""At least this share of the points of a plane must be near no larger plane."""
+DBG = None
 SUPPORT = 3
 """Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
 
@@ -103,10 +106,11 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
         of_nodes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
-        own = sums[:, 0] >= OWN * of_nodes
+        own = (sums[:, 0] >= OWN * of_nodes) & (sums[:, 1] >= NEW * sums[:, 0])
+        if DBG is not None: DBG.append((sums[:,0]/of_nodes, sums[:,1]/of_nodes, of_nodes, own))
         if own.all():
             break
-        # the others consist of edges: most points of their nodes are nearer to other planes
+        # the others consist of edges or cut through surfaces: their points are those of other planes
         owner, planes = _without(owner, planes, own)
     if len(planes) == 0:
         return _nothing(cloud, label=label)
@@ -184,10 +188,12 @@ def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> 
         if n == before:
             break
     unite(
-        around.step, max(noise, 1 / ROOT), precisions, means, nodes.covariance, owner, planes
+        around.step, max(noise, 1 / ROOT), nodes.count, precisions, means, nodes.covariance,
+        nodes.values, nodes.vectors, 2.0 ** (1 - nodes.level), owner, planes,
     )  # fmt: skip
     has = np.bincount(owner[owner >= 0], minlength=len(planes)) > 0
     owner, planes = _without(owner, planes, has)
+    owner, planes = _by_size(nodes, owner, planes)
     planes[_faces_down(planes), :4] *= -1
     planes += 0.0  # no -0
     return owner, _in_steps(nodes, planes, cube, options)
@@ -197,6 +203,14 @@ def _without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
     """Remove the planes that are not kept; their nodes become free."""
     renamed = np.append(np.where(kept, np.cumsum(kept) - 1, FREE), [EXPLAINED, FREE])
     return renamed[owner].astype(np.int32), planes[kept]
+
+
+def _by_size(nodes: PlanarNodes, owner: Any, planes: Any) -> tuple[Any, Any]:
+    """Order planes by the points of their nodes, the largest first."""
+    sizes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
+    order = np.argsort(-sizes, kind="stable")
+    ranks = np.append(np.argsort(order), [EXPLAINED, FREE])
+    return ranks[owner].astype(np.int32), planes[order]
 
 
 def _faces_down(planes: Any) -> Any:

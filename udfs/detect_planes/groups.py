@@ -35,6 +35,20 @@ NOISES = 2.0
 """Maximum distance of a node's centre from the plane, in standard deviations of its points."""
 
 
+BENT = np.radians(10.0)
+"""Maximum angle between planes that are parts of one bent surface."""
+
+BEND = 3.0
+"""Maximum distance of the nodes of a bent surface from its plane, root mean square, in standard
+deviations of the points of a node."""
+
+BESIDE = 0.9
+"""Two nodes are beside each other if their centres are closer than BESIDE times the sum of their
+sides."""
+
+SMOOTH = 0.7
+"""Minimum share of the pairs of nodes beside each other at which a bent surface is continuous."""
+
 FREE, EXPLAINED = -1, -2
 """Owners of nodes that belong to no plane."""
 
@@ -247,37 +261,110 @@ def is_known(plane, chosen, max_angle, min_offset, weights, means, planes):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def unite(max_angle, min_offset, weights, means, covariances, owner, planes):
-    """Merge planes that are the same within their noise, such as the halves of one wall.
+def unite(
+    max_angle, min_offset, counts, weights, means, covariances, values, vectors, sides, owner,
+    planes,
+):  # fmt: skip
+    """Merge planes of one surface: halves of a wall, and slices of a slightly bent one.
 
     Parameters
     ----------
+    sides : float64[nodes]
+        Sides of the nodes.
     owner, planes
         In and out, see `group`; planes without nodes remain in `planes`.
     """
     n_planes = planes.shape[0]
     lengths, axes, plane = np.empty(3), np.empty((3, 3)), np.empty(4)
-    chosen = np.empty(owner.size, np.int32)
+    own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
     sizes = np.zeros(n_planes)
     for k in range(owner.size):
         if owner[k] >= 0:
             sizes[owner[k]] += weights[k]
     for q in np.argsort(sizes):
-        n = listed(owner, q, chosen)
+        n = listed(owner, q, own)
         for p in range(n_planes):
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
             if n == 0 or not larger:
                 continue
-            if is_known(
-                planes[q], chosen[:n], max_angle, min_offset, weights, means, planes[p : p + 1]
-            ):
-                owner[chosen[:n]] = p
+            same = is_known(
+                planes[q], own[:n], max_angle, min_offset, weights, means, planes[p : p + 1]
+            )
+            if not same:
+                cosine = (
+                    planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]
+                ) + planes[p, 2] * planes[q, 2]
+                if 1.0 - cosine * cosine <= BENT * BENT:
+                    m = listed(owner, p, other)
+                    other[m:m + n] = own[:n]
+                    merged(counts, means, covariances, other[: m + n], plane, lengths, axes)
+                    same = is_bent(
+                        plane, own[:n], other[:m], min_offset, counts, means, values, vectors, sides
+                    )
+            if same:
+                owner[own[:n]] = p
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
-                all_of_p = listed(owner, p, chosen)
-                merged(weights, means, covariances, chosen[:all_of_p], plane, lengths, axes)
+                all_of_p = listed(owner, p, own)
+                merged(weights, means, covariances, own[:all_of_p], plane, lengths, axes)
                 planes[p, :4] = plane
                 planes[p, 4] = lengths[0]
                 break
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_bent(plane, own, other, min_offset, counts, means, values, vectors, sides):
+    """Tell whether two planes are parts of one surface that is a little bent.
+
+    Their nodes must lie along one plane, within a few standard deviations of the points of a node,
+    and the surface must be continuous where the planes meet: layers are not one surface.
+
+    Parameters
+    ----------
+    plane : float64[4]
+        Plane through all nodes.
+    own, other : int32[]
+        Nodes of the two planes.
+    """
+    total = across = 0.0
+    for k in own:
+        total += counts[k]
+        across += counts[k] * values[k, 0]
+    for k in other:
+        total += counts[k]
+        across += counts[k] * values[k, 0]
+    limit = BEND * BEND * max(across / total, min_offset * min_offset)
+    for part in range(2):
+        nodes = own if part == 0 else other
+        points = squares = 0.0
+        for k in nodes:
+            off = (
+                (plane[0] * means[k, 0] + plane[1] * means[k, 1]) + plane[2] * means[k, 2]
+            ) - plane[3]
+            points += counts[k]
+            squares += counts[k] * (off * off)
+        if squares > limit * points:
+            return False
+    near = smooth = 0
+    for i in own:
+        for j in other:
+            x, y, z = means[i, 0] - means[j, 0], means[i, 1] - means[j, 1], means[i, 2] - means[j, 2]
+            reach = BESIDE * (sides[i] + sides[j])
+            if (x * x + y * y) + z * z > reach * reach:
+                continue
+            a, b, c = vectors[i, 0, 0], vectors[i, 0, 1], vectors[i, 0, 2]
+            sign = 1.0
+            if (a * vectors[j, 0, 0] + b * vectors[j, 0, 1]) + c * vectors[j, 0, 2] < 0.0:
+                sign = -1.0
+            a += sign * vectors[j, 0, 0]
+            b += sign * vectors[j, 0, 1]
+            c += sign * vectors[j, 0, 2]
+            # the chord of an arc is at right angles to the mean of the normals at its ends
+            off = (a * x + b * y) + c * z
+            step = NOISES * NOISES * max(values[i, 0], values[j, 0], min_offset * min_offset)
+            near += 1
+            if off * off <= step * ((a * a + b * b) + c * c):
+                smooth += 1
+    return smooth > 0 and smooth >= SMOOTH * near
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
