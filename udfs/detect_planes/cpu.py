@@ -170,6 +170,18 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, see `octree.Cloud`."""
+        tables = self._tables(2 * planes.shape[0] * MOMENTS)
+        self.threads.map_into(
+            tables,
+            lambda part, table: cells.add_sides(
+                *self._where(), *part, grid, node_of, planes, corners, table
+            ),
+            self.threads.spans(self.size, POINTS_PER_THREAD),
+        )
+        return _sum(tables).reshape(-1, 2, MOMENTS)
+
     def forget(self) -> None:
         """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)

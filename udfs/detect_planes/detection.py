@@ -12,7 +12,7 @@ from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
 from .groups import EXPLAINED, FREE, group, unite
-from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
+from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, two_layers, weighted_median
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     nodes = planar_nodes(cloud, options, 0, cloud.size)
     progress.stage("planes", 0.4)
     noise = _noise(nodes)
-    nodes = nodes.join(_sound(nodes, noise))
+    sound = _sound(nodes, noise)
+    nodes = nodes.join(sound, two_layers(cloud, nodes, ~sound, options))
     owner, planes = _grouped(cloud, nodes, cube, options)
     rest, wide = cloud, 0
     for search in range(MAX_SEARCHES):
@@ -94,7 +95,9 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
             wide = 1
         more = planar_nodes(rest, options, wide, cloud.size)
         kept = owner >= 0
-        nodes = nodes.join(kept, more.join(_sound(more, noise)))
+        sound = _sound(more, noise)
+        more = more.join(sound, two_layers(rest, more, ~sound, options))
+        nodes = nodes.join(kept, more)
         owner, planes = _grouped(cloud, nodes, cube, options)
         if wide == 1:
             break

@@ -276,20 +276,37 @@ def without(levels, outliers, moments, start, stop):
     moments : float64[nodes, MOMENTS]
         In and out: about the nodes' centres, in steps.
     """
-    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
+    outside = np.empty(MOMENTS)
     for k in range(start, stop):
         if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < MIN_POINTS:
             continue
-        level = np.int64(levels[k])
-        shift = GRID - level if level < GRID else 0
-        row[0] = outliers[k]
-        centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
-        unit = float(1 << shift)
-        moments[k, 0] -= centred[0, 0]
-        for i in range(1, 4):
-            moments[k, i] -= centred[0, i] * unit
-        for i in range(4, MOMENTS):
-            moments[k, i] -= centred[0, i] * (unit * unit)
+        about_centre(outliers[k], np.int64(levels[k]), outside)
+        for i in range(MOMENTS):
+            moments[k, i] -= outside[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def about_centre(sums, level, moments):
+    """Convert the sums of a node's points into moments about its centre, in steps.
+
+    Parameters
+    ----------
+    sums : int64[MOMENTS]
+        Of offsets from the minimum corner, shifted as described at `place`.
+    moments : float64[MOMENTS]
+        Out.
+    """
+    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
+    shift = GRID - level if level < GRID else 0
+    for i in range(MOMENTS):
+        row[0, i] = sums[i]
+    centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
+    unit = float(1 << shift)
+    moments[0] = centred[0, 0]
+    for i in range(1, 4):
+        moments[i] = centred[0, i] * unit
+    for i in range(4, MOMENTS):
+        moments[i] = centred[0, i] * (unit * unit)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .cells import BITS, FINER, GRID, MOMENTS, OPEN
-from .nodes import FLAT, MIN_POINTS
+from .cells import BITS, FINER, GRID, MOMENTS, NONE, OPEN
+from .nodes import FLAT, MIN_POINTS, SIDE_SHARE, about_centre, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +42,12 @@ SEEN of the points, and KEPT of the points in planar cells of the narrow level."
 ROOM, OFF = 1.043, 0.0137
 """Side of the root cube, and offset of its centre from that of the bounding box, in units of the
 longest side of the box."""
+
+LAYER_GRID = 6
+"""Thick nodes down to this level are divided into layers."""
+
+LAYERED = 9.0
+"""Each of two layers has a variance that is this many times smaller than that of their node."""
 
 EXACT = 2.0 / (1 << (BITS - 1))
 """Up to this standard deviation, two steps, a node is exact."""
@@ -96,6 +102,9 @@ class Cloud(Protocol):
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
+
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, int64[nodes, 2, MOMENTS], in main memory."""
 
     def forget(self) -> None:
         """Free the points of open cells."""
@@ -209,6 +218,54 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
     return found.join(~layers(found))
+
+
+def two_layers(
+    cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options"
+) -> "tuple[PlanarNodes, Any]":
+    """Divide thick nodes whose points lie in two layers, such as the faces of a thin wall.
+
+    Returns
+    -------
+    PlanarNodes
+        One node per layer.
+    """
+    at = np.flatnonzero(thick & (nodes.level <= LAYER_GRID))
+    level, code = nodes.level[at], nodes.code[at]
+    corners = _corners(level, code)
+    node_of = np.full((1 << LAYER_GRID,) * 3, NONE, np.int32)
+    for k, (x, y, z) in enumerate((corners[:, :3] >> (BITS - LAYER_GRID)).tolist()):
+        wide = 1 << (LAYER_GRID - int(level[k]))
+        node_of[x : x + wide, y : y + wide, z : z + wide] = k
+    middles = (nodes.mean[at] + 1.0) * float(1 << (BITS - 1)) - 0.5
+    normals = nodes.vectors[at, 0]
+    sides = (1 << (BITS - level)).astype(np.float64)
+    planes = np.column_stack([normals, (normals * middles).sum(1), sides / SIDE_SHARE])
+    sums = cloud.sides(LAYER_GRID, node_of.ravel(), planes, corners)
+    levels, codes = np.repeat(level, 2), np.repeat(code, 2)
+    moments, rows = np.empty((levels.size, MOMENTS)), np.empty((levels.size, sum(WIDTHS)))
+    for k, row in enumerate(sums.reshape(-1, MOMENTS)):
+        about_centre(row, np.int64(levels[k]), moments[k])
+    parts, centres = np.ones(levels.size, np.uint8), np.repeat(corners[:, :3] + sides[:, None] / 2, 2, 0)
+    counted = moments[:, 0] >= np.repeat(nodes.min_points[at], 2)
+    moments[~counted, 0] = 1.0
+    describe(levels, codes, parts, moments, centres, rows, 0, levels.size)
+    level, code, parts, count, mean, covariance, values, vectors = _columns(rows)
+    found = replace(nodes, level=levels, code=codes, parts=parts.ravel(), count=count.ravel(), mean=mean, covariance=covariance, values=values, vectors=vectors.reshape(-1,3,3), min_points=np.repeat(nodes.min_points[at], 2))
+    thin = values[:, 0] * LAYERED <= np.repeat(nodes.values[at, 0], 2)
+    flat = (values[:, 0] < options.max_thickness * values[:, 1]) & (values[:, 1] > options.min_isotropy * values[:, 2])
+    return found.join(counted & thin & flat)
+
+
+def _corners(level: Any, code: Any) -> Any:
+    """Corners of nodes as in `nodes.place`: int64[nodes, 4]."""
+    at = np.zeros((level.size, 4), np.int64)
+    for bit in range(MAX_LEVEL):
+        for axis in range(3):
+            at[:, axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
+    at[:, :3] <<= (BITS - level[:, None]).astype(np.int64)
+    at[:, 3] = np.maximum(GRID - level, 0)
+    return at
 
 
 def _columns(rows: Any) -> list[Any]:
