@@ -57,7 +57,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
         of_nodes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
-        own = (sums[:, 0] >= OWN * of_nodes) & (sums[:, 1] >= NEW * sums[:, 0])
+        own = (sums[:, 1] >= NEW * sums[:, 0])
         if own.all():
             break
         # the others consist of edges or cut through surfaces: their points are those of other planes

@@ -10,6 +10,9 @@ from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 FLAT = -3
 """The state of a cell within a planar one is FLAT minus the level of that one."""
 
+LAYERS, THICKER = 9, 4.0
+"""A cell whose thickness is less than THICKER times max_thickness may have two layers."""
+
 SIDE_SHARE = 10
 """Points farther from the plane of a node than its side divided by this are outliers."""
 
@@ -132,7 +135,7 @@ def judge(
         Out: the state of the cell above unless that is OPEN; otherwise NONE, OPEN or `flat`.
     n_parts : uint8[cells]
         Out: of a planar node the number of its parts that are as thick as itself, 1 if they are not
-        known; 0 for other cells.
+        known; LAYERS if a cell is too thick, but may have two layers; 0 for other cells.
     """
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
@@ -142,13 +145,16 @@ def judge(
             own = NONE
         if own == OPEN and tested:
             spectrum(moments[k], values, vectors)
-            if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
+            wide = values[1] > min_isotropy * values[2]
+            if wide and values[0] < max_thickness * values[1]:
                 n = 1
                 if parts.shape[0] > 0:
                     n = same_parts(parts, 8 * k, moments[k, 0], values[0])
                 if n > 0:
                     own = flat
-                    n_parts[k] = n
+                n_parts[k] = n if n > 0 else LAYERS
+            elif wide and values[0] < THICKER * max_thickness * values[1]:
+                n_parts[k] = LAYERS
         state[k] = own
 
 

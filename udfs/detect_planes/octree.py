@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .cells import BITS, FINER, GRID, MOMENTS, NONE, OPEN
-from .nodes import FLAT, MIN_POINTS, SIDE_SHARE, about_centre, describe
+from .nodes import FLAT, LAYERS, MIN_POINTS, SIDE_SHARE, about_centre, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,8 @@ LAYER_GRID = 6
 
 LAYERED = 9.0
 """Each of two layers has a variance that is this many times smaller than that of their node."""
+
+PARALLEL_LAYERS = np.cos(np.radians(8.0))
 
 EXACT = 2.0 / (1 << (BITS - 1))
 """Up to this standard deviation, two steps, a node is exact."""
@@ -254,7 +256,9 @@ def two_layers(
     found = replace(nodes, level=levels, code=codes, parts=parts.ravel(), count=count.ravel(), mean=mean, covariance=covariance, values=values, vectors=vectors.reshape(-1,3,3), min_points=np.repeat(nodes.min_points[at], 2))
     thin = values[:, 0] * LAYERED <= np.repeat(nodes.values[at, 0], 2)
     flat = (values[:, 0] < options.max_thickness * values[:, 1]) & (values[:, 1] > options.min_isotropy * values[:, 2])
-    return found.join(counted & thin & flat)
+    cosines = (found.vectors[::2, 0] * found.vectors[1::2, 0]).sum(1)
+    good = (counted & thin & flat).reshape(-1, 2).all(1) & (np.abs(cosines) >= PARALLEL_LAYERS)
+    return found.join(np.repeat(good, 2))
 
 
 def _corners(level: Any, code: Any) -> Any:
@@ -336,8 +340,9 @@ class _Grid:
         self._judge(level, above, options, s_ms, state, n_parts, tested=True)
         flat = xp.flatnonzero(n_parts)
         rows = self.cloud.download(self.nodes(flat, n_parts[flat], None, None))
-        _, _, _, counts, _, _, values, _ = _columns(rows)
-        return counts.ravel(), values
+        _, _, parts, counts, _, _, values, _ = _columns(rows)
+        planar = parts.ravel() < LAYERS
+        return counts.ravel()[planar], values[planar]
 
     def _judge(
         self, level: int, above: Any, options: "Options", s_ms: float, state: Any,

@@ -10,6 +10,7 @@ from . import groups
 from .accumulator import BEYOND, RADIUS, ball
 from .cells import BITS
 from .groups import EXPLAINED, FREE
+from .nodes import LAYERS
 from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, two_layers, weighted_median
 from .surfaces import near_planes
 
@@ -61,7 +62,8 @@ def search(cloud: Any, cube: Cube, options: "Options") -> tuple[PlanarNodes, Any
     """
     progress.stage("nodes", 0.3)
     nodes = planar_nodes(cloud, options, 0, cloud.size)
-    noise = weighted_median(nodes.values[:, 0], nodes.count)
+    single = nodes.parts < LAYERS
+    noise = weighted_median(nodes.values[single, 0], nodes.count[single])
     nodes = _sound(cloud, nodes, noise, options)
     progress.stage("planes", 0.4)
     owner, planes = _group(cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options)
@@ -94,8 +96,11 @@ def _none(nodes: PlanarNodes) -> Any:
 def _sound(cloud: Any, nodes: PlanarNodes, noise: float, options: "Options") -> PlanarNodes:
     """Replace the nodes that are thicker than noise explains by their layers, if they have two."""
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
-    thick = nodes.values[:, 0] > limit
-    return nodes.join(~thick, two_layers(cloud, nodes, thick, options)) if thick.any() else nodes
+    thick = (nodes.values[:, 0] > limit) | (nodes.parts == LAYERS)
+    if not thick.any():
+        return nodes
+    layers = two_layers(cloud, nodes, thick, options)
+    return nodes.join(~thick, layers.join(layers.values[:, 0] <= limit))
 
 
 def weights_of(nodes: PlanarNodes, size: int) -> Any:
