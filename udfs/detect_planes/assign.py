@@ -115,7 +115,9 @@ def cover(
             if p >= 0:
                 covered[pixel] = 1
                 sums[p, 0] += 1
-                sums[p, 4] += np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
+                off = np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
+                sums[p, 4] += off
+                sums[p, 5] += off * off
                 for i in range(cell_starts[cell], cell_starts[cell + 1]):
                     q = items[i]
                     d = ((planes[q, 0] * px + planes[q, 1] * py) + planes[q, 2] * pz) - planes[q, 3]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 OWN = 0.8
 """A plane must be the nearest plane to at least this share of its nodes' points."""
 
-NEW = 2 / 3
+SPREAD, WIDEST = 0.4, 2.0
+NEW = 0.5
 """At least this share of the points of a plane must be near no larger plane."""
 
 
@@ -52,12 +53,19 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         return _nothing(cloud, label=label)
     nodes, owner, planes = search(cloud, cube, options)
     progress.stage("extents of planes", 0.8)
+    widened = options.max_distance is not None
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
-        of_nodes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
-        own = (sums[:, 1] >= NEW * sums[:, 0])
+        own = sums[:, 1] >= NEW * sums[:, 0]
+        spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
+        if not widened:
+            wide = np.where(spread > SPREAD, np.minimum(3.0 * spread, WIDEST), 1.0)
+            planes[:, 4] *= wide
+            widened = True
+            if np.any(wide > 1.0):
+                continue
         if own.all():
             break
         # the others consist of edges or cut through surfaces: their points are those of other planes
