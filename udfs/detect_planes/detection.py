@@ -10,7 +10,7 @@ from spatialq.runtime import progress
 from . import assign
 from .boundary import corners, polygon
 from .cells import BITS
-from .octree import Cube
+from .octree import Cube, PlanarNodes
 from .search import SUPPORT, search, weights_of, without
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
@@ -21,6 +21,7 @@ OWN = 0.8
 """A plane must be the nearest plane to at least this share of its nodes' points."""
 
 SPREAD, WIDEST = 0.4, 2.0
+FEW, LOOSE = 500, 0.43
 NEW = 0.5
 """At least this share of the points of a plane must be near no larger plane."""
 
@@ -60,11 +61,14 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         covered, sums = cloud.cover(near, rasters, planes)
         own = sums[:, 1] >= NEW * sums[:, 0]
         spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
+        if options.max_distance is None:
+            own &= (sums[:, 0] >= FEW) | (spread < LOOSE)
         if not widened:
-            wide = np.where(spread > SPREAD, np.minimum(3.0 * spread, WIDEST), 1.0)
+            wide = np.where(own & (spread > SPREAD), np.minimum(3.0 * spread, WIDEST), 1.0)
             planes[:, 4] *= wide
             widened = True
-            if np.any(wide > 1.0):
+            owner, planes = without(owner, planes, own)
+            if np.any(wide > 1.0) or not own.all():
                 continue
         if own.all():
             break
@@ -73,8 +77,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     if len(planes) == 0:
         return _nothing(cloud, label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
-    min_points = np.full(len(planes), np.inf)
-    np.minimum.at(min_points, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
+    min_points = _min_points(nodes, owner, len(planes))
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
@@ -87,6 +90,13 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         ids[order + 1] = np.arange(1, order.size + 1)
         owners, distances = cloud.name(owners, distances, ids, cube.side / 2**BITS)
     return Detection(columns, owners, distances)
+
+
+def _min_points(nodes: PlanarNodes, owner: Any, n_planes: int) -> Any:
+    """Minimum number of points of each plane, from its nodes."""
+    least = np.full(n_planes, np.inf)
+    np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
+    return least
 
 
 def _mean_distance(sums: Any, limits: Any) -> Any:
