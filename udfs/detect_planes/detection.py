@@ -21,7 +21,7 @@ OWN = 0.8
 """A plane must be the nearest plane to at least this share of its nodes' points."""
 
 SPREAD, WIDEST = 0.4, 2.0
-FEW, LOOSE = 500, 0.43
+FEW, LOOSE = 500, 0.45
 NEW = 0.5
 """At least this share of the points of a plane must be near no larger plane."""
 
