@@ -147,7 +147,7 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     level = nodes.level[order].astype(np.int64)
     find_blocks(level, nodes.code[order], grid, first, plain)
     stamp = np.full(n_cells, -1, np.int32)
-    wide = 2 << np.maximum(grid - level, 0)
+    wide = 1 << np.maximum(grid - level, 0)
     cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
     cell_starts, items = np.zeros(n_cells + 1, np.int32), np.empty(cells.size, np.int32)
     sort_by_cell(cells, of_plane, cell_starts, items)
