@@ -46,7 +46,7 @@ longest side of the box."""
 LAYER_GRID = 6
 """Thick nodes down to this level are divided into layers."""
 
-LAYERED = 9.0
+LAYERED = 25.0
 """Each of two layers has a variance that is this many times smaller than that of their node."""
 
 PARALLEL_LAYERS = np.cos(np.radians(8.0))
