@@ -15,7 +15,7 @@ from .accumulator import RADIUS, ball
 from .boundary import sides
 from .cells import MOMENTS
 from .detection import Detection, detect
-from .octree import Cube
+from .octree import EXACT, MIN_S_MS, Cube, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,10 +192,41 @@ class GpuCloud:
         """Free the points of open cells."""
         self.kept = None
 
+    def summarize(self, grid: Any) -> list[Summary]:
+        """Summarize the cells of each level of a grid, see `octree.Cloud`."""
+        n = len(grid.levels)
+        found = self.xp.empty((2, n, 3))
+        medians, weights = found[0], found[1].view(np.int64)
+        self.device.launch(
+            SOURCE, "planes_summarize", (3 * n,), THREADS, grid.moments, grid.values, grid.planar,
+            grid.n_first, float(MIN_S_MS), EXACT**2, medians, weights,
+        )  # fmt: skip
+        medians, weights = self.download(found)
+        points = weights.view(np.int64)[:, 1]
+        return [
+            Summary(level, occupancy, float(n_planar), thickness, ratio)
+            for level, n_planar, (occupancy, thickness, ratio) in zip(
+                grid.levels, points, medians.tolist(), strict=True
+            )
+        ]
+
+    def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
+        """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
+        n, empty = grid.n_last, self.xp.empty
+        state, ranks, numbers = empty(n, np.int32), empty(n, np.int32), empty(grid.size, np.int32)
+        at, inner, counts = empty(n, np.int64), empty(n, np.int64), self._zeros(2)
+        self._cells(
+            "walk", n, grid.moments, grid.planar, grid.n_first, grid.levels[0], grid.levels[-1],
+            s_level, deepest, s_ms, grid.base, grid.open_cells, state, at, numbers, inner, ranks,
+            counts, n,
+        )  # fmt: skip
+        self._cells("number", n, numbers, state, n)
+        n_nodes, n_open = self.download(counts).tolist()
+        return at[:n_nodes], state, inner[:n_open], ranks
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
-        plain = (int(each) if isinstance(each, bool) else each for each in arguments)
-        self._cells(loop, size, *plain, size)
+        self._cells(loop, size, *arguments, size)
 
     def peaks(
         self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,

@@ -28,7 +28,6 @@ typedef unsigned char flag_t;
 #define OPEN -2
 
 // nodes.py
-#define FLAT -3
 #define SIDE_SHARE 10.0
 #define MIN_POINTS 3.0
 
@@ -381,12 +380,13 @@ extern "C" __global__ void planes_centre_moments(const i64* table, i64 side, dou
     FOR_EACH(k, n) centre(table + MOMENTS * k, side, moments + MOMENTS * k);
 }
 
-extern "C" __global__ void planes_halve(const double* fine, i64 side, double* coarse, i64 n_cells) {
+extern "C" __global__ void planes_halve(double* moments, i64 fine, i64 coarse, i64 side,
+                                        i64 n_cells) {
     const double d = 0.5 * side;
     FOR_EACH(k, n_cells) {
         double total[MOMENTS] = {};
         for (int part = 0; part < 8; ++part) {
-            const double* m = fine + MOMENTS * (8 * k + part);
+            const double* m = moments + MOMENTS * (fine + 8 * k + part);
             const double n = m[0];
             if (!(n > 0.0)) continue;
             const double dx = part & 4 ? d : -d, dy = part & 2 ? d : -d, dz = part & 1 ? d : -d;
@@ -401,7 +401,7 @@ extern "C" __global__ void planes_halve(const double* fine, i64 side, double* co
             total[8] += ((m[8] + dy * m[3]) + dz * m[2]) + dy * dz * n;
             total[9] += (m[9] + (dz + dz) * m[3]) + dz * dz * n;
         }
-        for (int i = 0; i < MOMENTS; ++i) coarse[MOMENTS * k + i] = total[i];
+        for (int i = 0; i < MOMENTS; ++i) moments[MOMENTS * (coarse + k) + i] = total[i];
     }
 }
 
@@ -418,102 +418,186 @@ __device__ void covariance_of(const double* m, double* mean, double* covariance)
     covariance[5] = m[9] / n - z * z;
 }
 
-extern "C" __global__ void planes_judge(const double* moments, const int* before, i64 tested,
-                                        double s_ms, double max_thickness, double min_isotropy,
-                                        i64 flat, int* state, bool* is_flat, i64 n) {
-    FOR_EACH(k, n) {
-        int own = before[k >> 3];
-        bool planar = false;
-        if (own == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
-        if (own == OPEN && tested) {
-            double mean[3], covariance[6], values[3], vectors[9];
-            covariance_of(moments + MOMENTS * k, mean, covariance);
-            eigen(covariance, values, vectors);
-            const bool thin = values[0] < max_thickness * values[1];
-            planar = thin && values[1] > min_isotropy * values[2];
-        }
-        state[k] = planar ? (int)flat : own;
-        is_flat[k] = planar;
-    }
-}
-
-extern "C" __global__ void planes_number(const i64* starts, i64 first, i64 last, const int* ranks,
-                                         i64 is_last, int* state, i64 n) {
-    FOR_EACH(k, n) {
-        const int own = state[k];
-        if (own <= FLAT) {
-            const int level = FLAT - own;
-            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))];
-        } else if (own == OPEN && is_last) {
-            state[k] = NONE;
-        }
-    }
-}
-
-extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 first, i64 base,
-                                        const i64* open_cells, int* levels, i64* codes,
-                                        i64* corners, double* centres, i64 n) {
-    FOR_EACH(k, n) {
-        int row = 0;
-        while (at[k] >= starts[row + 1]) ++row;
-        const int level = (int)first + row, finer = 3 * (level - (int)base);
-        const i64 cell = at[k] - starts[row];
-        const i64 code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
-        levels[k] = level;
-        codes[k] = code;
-        const int down = BITS - level;
-        const double half = 0.5 * (double)(1ll << down);
-        for (int axis = 0; axis < 3; ++axis) {
-            i64 place = 0;
-            for (int bit = 0; bit < level; ++bit) place |= (code >> (3 * bit + 2 - axis) & 1) << bit;
-            corners[4 * k + axis] = place << down;
-            centres[3 * k + axis] = (double)(place << down) + half;
-        }
-        corners[4 * k + 3] = level < GRID ? GRID - level : 0;
-    }
-}
-
-extern "C" __global__ void planes_first_planes(const int* levels, const double* moments,
-                                               const double* centres, double* planes, i64 n) {
-    FOR_EACH(k, n) {
-        double mean[3], covariance[6], values[3], vectors[9];
-        covariance_of(moments + MOMENTS * k, mean, covariance);
-        eigen(covariance, values, vectors);
-        const double x = mean[0] + centres[3 * k] - 0.5, y = mean[1] + centres[3 * k + 1] - 0.5;
-        const double z = mean[2] + centres[3 * k + 2] - 0.5;
-        for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
-        planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
-        planes[5 * k + 4] = (double)(1ll << (BITS - levels[k])) / SIDE_SHARE;
-    }
-}
-
-extern "C" __global__ void planes_without(const int* levels, const i64* outliers, double* moments,
-                                          i64 n) {
-    FOR_EACH(k, n) {
-        const i64* row = outliers + MOMENTS * k;
-        double *m = moments + MOMENTS * k, centred[MOMENTS];
-        if (row[0] == 0 || m[0] - row[0] < MIN_POINTS) continue;
-        const int level = levels[k], shift = level < GRID ? GRID - level : 0;
-        centre(row, 1ll << (BITS - level - shift), centred);
-        const double unit = (double)(1ll << shift);
-        m[0] -= centred[0];
-        for (int i = 1; i < 4; ++i) m[i] -= centred[i] * unit;
-        for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (unit * unit);
-    }
-}
-
-extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
-                                           const double* moments, const double* centres,
-                                           double* rows, i64 n) {
+extern "C" __global__ void planes_spectra(const double* moments, double* values, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6], *row = rows + 24 * k;
-        covariance_of(moments + MOMENTS * k, mean, covariance);
-        row[0] = (double)levels[k];
-        row[1] = (double)codes[k];
-        row[2] = moments[MOMENTS * k];
+        double mean[3], covariance[6], lengths[3] = {}, axes[9];
+        if (moments[MOMENTS * k] >= MIN_POINTS) {
+            covariance_of(moments + MOMENTS * k, mean, covariance);
+            eigen(covariance, lengths, axes);
+        }
+        for (int i = 0; i < 3; ++i) values[3 * k + i] = lengths[i] / unit;
+    }
+}
+
+extern "C" __global__ void planes_judge(const double* values, double max_thickness,
+                                        double min_isotropy, flag_t* planar, i64 n) {
+    FOR_EACH(k, n) {
+        const double* l = values + 3 * k;
+        const bool thin = l[0] < max_thickness * l[1];
+        planar[k] = thin && l[1] > min_isotropy * l[2];
+    }
+}
+
+__device__ double from_ordered(u64 bits) {  // inverts ordered()
+    return __longlong_as_double((i64)(bits >> 63 ? bits ^ 1ull << 63 : ~bits));
+}
+
+// planes_summarize: weighted medians over the cells of each level, see GpuCloud.summarize.
+// block    one median of one level, digit by digit: the weight of each value of a digit is summed
+// writes   medians[levels][3], weights[levels][3]: sums of all weights
+extern "C" __global__ void planes_summarize(const double* moments, const double* values,
+                                            const flag_t* planar, i64 n_first, double s_ms,
+                                            double thinnest, double* medians, i64* weights) {
+    __shared__ u64 sums[16][WARPS * 32], totals[16];
+    const int what = blockIdx.x % 3, level = blockIdx.x / 3, lane = threadIdx.x % 32;
+    i64 first = 0, size = n_first;
+    for (int above = 0; above < level; ++above) first += size, size *= 8;
+    u64 prefix = 0, below = 0, total = 0;
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        for (int digit = 0; digit < 16; ++digit) sums[digit][threadIdx.x] = 0;
+        for (i64 k = first + threadIdx.x; k < first + size; k += blockDim.x) {
+            const double n = moments[MOMENTS * k], *l = values + 3 * k;
+            if (!(n > 0.0) || (what > 0 && (n < s_ms || !planar[k]))) continue;
+            const u64 key = ordered(what == 0 ? n : what == 1 ? l[0] : l[0] / greater(l[1], thinnest));
+            if (shift < 60 && (key ^ prefix) >> (shift + 4) != 0) continue;
+            sums[key >> shift & 15][threadIdx.x] += (u64)n;
+        }
+        __syncthreads();
+        for (int digit = threadIdx.x / 32; digit < 16; digit += WARPS) {
+            u64 sum = 0;
+            for (int k = lane; k < WARPS * 32; k += 32) sum += sums[digit][k];
+            for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(ALL, sum, by);
+            if (lane == 0) totals[digit] = sum;
+        }
+        __syncthreads();
+        if (shift == 60)
+            for (int digit = 0; digit < 16; ++digit) total += totals[digit];
+        int digit = 0;
+        while (digit < 15 && 2 * (below + totals[digit]) < total) below += totals[digit++];
+        prefix |= (u64)digit << shift;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        medians[blockIdx.x] = total == 0 ? 0.0 : from_ordered(prefix);
+        weights[blockIdx.x] = (i64)total;
+    }
+}
+
+// planes_walk: the coarsest planar cell around each of the finest cells.
+// writes   state: that cell, NONE, or OPEN; counts[2]: nodes, open cells; at, numbers: cells of nodes
+//          and back; inner, ranks: Morton codes of open cells and numbers of these, both in any order
+extern "C" __global__ void planes_walk(const double* moments, const flag_t* planar, i64 n_first,
+                                       i64 first, i64 last, i64 s_level, i64 deepest, double s_ms,
+                                       i64 base, const i64* open_cells, int* state, i64* at,
+                                       int* numbers, i64* inner, int* ranks, u64* counts, i64 n) {
+    FOR_EACH(k, n) {
+        int own = last < deepest ? OPEN : NONE;
+        i64 before = 0;
+        for (int level = (int)first; level <= last; ++level) {
+            const int down = 3 * ((int)last - level);
+            const i64 cell = before + (k >> down);
+            if (moments[MOMENTS * cell] < s_ms) {
+                own = NONE;
+                break;
+            }
+            if (s_level <= level && level <= deepest && planar[cell]) {
+                own = (int)cell;
+                if ((k & ((1ll << down) - 1)) == 0) {
+                    const u64 number = atomicAdd(&counts[0], 1ull);
+                    at[number] = cell;
+                    numbers[cell] = (int)number;
+                }
+                break;
+            }
+            before += n_first << 3 * (level - (int)first);
+        }
+        state[k] = own;
+        if (own == OPEN) {
+            const int finer = 3 * (int)(last - base);
+            const u64 rank = atomicAdd(&counts[1], 1ull);
+            inner[rank] = open_cells[k >> finer] << finer | (k & ((1ll << finer) - 1));
+            ranks[k] = (int)rank;
+        }
+    }
+}
+
+// planes_number: replaces the planar cells in states by the numbers of nodes.
+extern "C" __global__ void planes_number(const int* numbers, int* state, i64 n) {
+    FOR_EACH(k, n) {
+        if (state[k] >= 0) state[k] = numbers[state[k]];
+    }
+}
+
+// Where a cell of a grid is; lengths are in steps.
+struct Located {
+    int level;
+    i64 code, corner[3];
+    double side;
+
+    __device__ Located(i64 cell, i64 n_first, i64 first, i64 base, const i64* open_cells) {
+        i64 size = n_first;
+        for (level = (int)first; cell >= size; ++level) {
+            cell -= size;
+            size <<= 3;
+        }
+        const int finer = 3 * (level - (int)base), down = BITS - level;
+        code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        for (int axis = 0; axis < 3; ++axis) {
+            corner[axis] = 0;
+            for (int bit = 0; bit < level; ++bit)
+                corner[axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit;
+            corner[axis] <<= down;
+        }
+        side = (double)(1ll << down);
+    }
+
+    __device__ int shift() const { return level < GRID ? GRID - level : 0; }
+    __device__ double centre(int axis) const { return (double)corner[axis] + 0.5 * side; }
+};
+
+// planes_place: planes that determine the outliers of nodes.
+extern "C" __global__ void planes_place(const i64* at, i64 n_first, i64 first, i64 base,
+                                        const i64* open_cells, const double* moments,
+                                        double* planes, i64* corners, i64 n) {
+    FOR_EACH(k, n) {
+        const Located cell(at[k], n_first, first, base, open_cells);
+        for (int axis = 0; axis < 3; ++axis) corners[4 * k + axis] = cell.corner[axis];
+        corners[4 * k + 3] = cell.shift();
+        double mean[3], covariance[6], values[3], vectors[9];
+        covariance_of(moments + MOMENTS * at[k], mean, covariance);
+        eigen(covariance, values, vectors);
+        const double x = mean[0] + cell.centre(0) - 0.5, y = mean[1] + cell.centre(1) - 0.5;
+        const double z = mean[2] + cell.centre(2) - 0.5;
+        for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
+        planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
+        planes[5 * k + 4] = cell.side / SIDE_SHARE;
+    }
+}
+
+// planes_describe: nodes without their outliers.
+extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first, i64 base,
+                                           const i64* open_cells, const double* moments,
+                                           const i64* outliers, double* rows, i64 n) {
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    FOR_EACH(k, n) {
+        const Located cell(at[k], n_first, first, base, open_cells);
+        const i64* apart = outliers + MOMENTS * k;
+        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 24 * k;
+        for (int i = 0; i < MOMENTS; ++i) m[i] = moments[MOMENTS * at[k] + i];
+        if (apart[0] > 0 && m[0] - apart[0] >= MIN_POINTS) {
+            centre(apart, 1ll << (BITS - cell.level - cell.shift()), centred);
+            const double step = (double)(1ll << cell.shift());
+            m[0] -= centred[0];
+            for (int i = 1; i < 4; ++i) m[i] -= centred[i] * step;
+            for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (step * step);
+        }
+        covariance_of(m, mean, covariance);
+        row[0] = (double)cell.level;
+        row[1] = (double)cell.code;
+        row[2] = m[0];
         for (int axis = 0; axis < 3; ++axis)
-            row[3 + axis] = ((mean[axis] + centres[3 * k + axis]) - half) / half;
+            row[3 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
         for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
         eigen(covariance, row + 12, row + 15);
     }

@@ -7,9 +7,6 @@ from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 
-FLAT = -3
-"""The state of a cell within a planar one is FLAT minus the level of that one."""
-
 SIDE_SHARE = 10
 """Points farther from the plane of a node than its side divided by this are outliers."""
 
@@ -69,14 +66,24 @@ def shift_into(m, dx, dy, dz, total):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def halve(fine, side, coarse, start, stop):
-    """Sum the moments of the eight parts of each cell; `side` is that of a part, in steps."""
+def halve(moments, fine, coarse, side, start, stop):
+    """Sum the moments of the eight parts of each cell.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+        In and out: of all levels.
+    fine, coarse : int
+        The first parts, and the first cells of the level above.
+    side : int
+        Side of a part, in steps.
+    """
     d = 0.5 * side
     for k in range(start, stop):
-        total = coarse[k]
+        total = moments[coarse + k]
         total[:] = 0.0
         for part in range(8):
-            m = fine[8 * k + part]
+            m = moments[fine + 8 * k + part]
             if m[0] > 0.0:
                 shift_into(
                     m,
@@ -101,176 +108,174 @@ def spectrum(m, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def judge(
-    moments, before, tested, s_ms, max_thickness, min_isotropy, flat, state, is_flat, start, stop
-):  # fmt: skip
-    """Find the planar cells of a level.
+def spectra(moments, values, start, stop):
+    """Compute the variances of cells along their principal axes.
 
     Parameters
     ----------
     moments : float64[cells, MOMENTS]
-    before : int32[cells / 8]
-        States of the cells above; one for the root.
-    tested : bool
-        Whether this level may have planar nodes.
-    flat : int
-        FLAT minus the level.
-    state : int32[cells]
-        Out: the state of the cell above unless that is OPEN; otherwise NONE, OPEN or `flat`.
-    is_flat : bool[cells]
-        Out: whether a cell is a planar node.
+    values : float64[cells, 3]
+        Out: ascending, in squares of half sides of the root cube; 0 with fewer than MIN_POINTS.
     """
-    values, vectors = np.empty(3), np.empty((3, 3))
+    unit = float(1 << (BITS - 1)) ** 2
+    lengths, axes = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        own = before[k >> 3]
-        is_flat[k] = False
-        if own == OPEN and moments[k, 0] < s_ms:
-            own = NONE
-        if own == OPEN and tested:
-            spectrum(moments[k], values, vectors)
-            if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
-                own = flat
-                is_flat[k] = True
+        lengths[0] = lengths[1] = lengths[2] = 0.0
+        if moments[k, 0] >= MIN_POINTS:
+            spectrum(moments[k], lengths, axes)
+        for i in range(3):
+            values[k, i] = lengths[i] / unit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def judge(values, max_thickness, min_isotropy, planar, start, stop):
+    """Find the planar cells, however many points they have.
+
+    Parameters
+    ----------
+    values : float64[cells, 3]
+        See `spectra`.
+    planar : uint8[cells]
+        Out.
+    """
+    for k in range(start, stop):
+        thin = values[k, 0] < max_thickness * values[k, 1]
+        planar[k] = thin and values[k, 1] > min_isotropy * values[k, 2]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk(
+    moments, planar, n_first, first, last, s_level, deepest, s_ms, state, is_node, start, stop
+):
+    """Find the coarsest planar cell around each of the finest cells of a grid.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+    planar : uint8[cells]
+    n_first, first, last : int
+        Cells of the first level of the grid; its first and its last level.
+    s_level, deepest : int
+        Levels that may have nodes.
+    s_ms : float
+        Minimum number of points of a node.
+    state : int32[cells of the last level]
+        Out: the planar cell, NONE, or OPEN.
+    is_node : bool[cells]
+        In and out: set for the planar cells.
+    """
+    for k in range(start, stop):
+        own, before = OPEN if last < deepest else NONE, 0
+        for level in range(first, last + 1):
+            cell = before + (k >> 3 * (last - level))
+            if moments[cell, 0] < s_ms:
+                own = NONE
+                break
+            if s_level <= level <= deepest and planar[cell] != 0:
+                own = cell
+                is_node[cell] = True
+                break
+            before += n_first << 3 * (level - first)
         state[k] = own
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def number(starts, first, last, ranks, is_last, state, start, stop):
-    """Replace the states of the finest cells by the nodes that contain them.
-
-    Parameters
-    ----------
-    starts : int64[levels + 1]
-        First cell of each level of a grid.
-    first, last : int
-        Levels of the grid.
-    ranks : int32[cells of all levels]
-        Numbers of the cells that are nodes.
-    is_last : bool
-        Whether cells that are still open become NONE.
-    state : int32[cells]
-        In and out.
-    """
-    for k in range(start, stop):
-        own = state[k]
-        if own <= FLAT:
-            level = FLAT - own
-            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))]
-        elif own == OPEN and is_last:
-            state[k] = NONE
+def locate(cell, n_first, first, base, open_cells):
+    """Give the level and the Morton code of a cell of a grid, see `place`."""
+    level, size = np.int64(first), np.int64(n_first)
+    while cell >= size:
+        cell, level, size = cell - size, level + 1, size << 3
+    down = 3 * (level - base)
+    return level, open_cells[cell >> down] << down | cell & ((1 << down) - 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def place(at, starts, first, base, open_cells, levels, codes, corners, centres, start, stop):
-    """Compute the positions of cells.
+def corner_of(level, code):
+    """Give the minimum corner of a cell, in steps."""
+    x, y, z = np.int64(0), np.int64(0), np.int64(0)
+    for bit in range(level):
+        x |= (code >> (3 * bit + 2) & 1) << bit
+        y |= (code >> (3 * bit + 1) & 1) << bit
+        z |= (code >> 3 * bit & 1) << bit
+    down = BITS - level
+    return x << down, y << down, z << down
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def place(at, n_first, first, base, open_cells, moments, planes, corners, start, stop):
+    """Fit the planes that determine the outliers of nodes.
 
     Parameters
     ----------
-    at : int64[n]
-        Indices of the cells in a grid.
-    starts : int64[levels + 1]
-        First cell of each level in the grid.
-    first, base : int
-        First level of the grid; level of the open cells that it divides.
+    at : int64[nodes]
+        Their cells in a grid.
+    n_first, first, base : int
+        Cells of the first level of the grid; that level; level of the open cells that it divides.
     open_cells : int64[]
         Morton codes of the open cells.
-    levels, codes : int32[n], int64[n]
-        Out.
-    corners : int64[n, 4]
+    moments : float64[cells, MOMENTS]
+    planes : float64[nodes, 5]
+        Out: normal, offset, maximum distance, in steps.
+    corners : int64[nodes, 4]
         Out: the minimum corner in steps, and the number of bits by which offsets from it are
         shifted to have no more bits than in a cell of the first grid.
-    centres : float64[n, 3]
-        Out: in steps.
     """
-    for k in range(start, stop):
-        row = 0
-        while at[k] >= starts[row + 1]:
-            row += 1
-        level, cell = np.int64(first + row), at[k] - starts[row]
-        down = 3 * (level - base)
-        code = open_cells[cell >> down] << down | cell & ((1 << down) - 1)
-        levels[k], codes[k] = level, code
-        x, y, z = np.int64(0), np.int64(0), np.int64(0)
-        for bit in range(level):
-            x |= (code >> (3 * bit + 2) & 1) << bit
-            y |= (code >> (3 * bit + 1) & 1) << bit
-            z |= (code >> 3 * bit & 1) << bit
-        down = BITS - level
-        corners[k, 0], corners[k, 1], corners[k, 2] = x << down, y << down, z << down
-        corners[k, 3] = GRID - level if level < GRID else 0
-        half = 0.5 * float(1 << down)
-        centres[k, 0] = float(x << down) + half
-        centres[k, 1] = float(y << down) + half
-        centres[k, 2] = float(z << down) + half
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def first_planes(levels, moments, centres, planes, start, stop):
-    """Fit the planes that determine outliers: normal, offset, maximum distance, in steps."""
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        x, y, z = spectrum(moments[k], values, vectors)
+        level, code = locate(at[k], n_first, first, base, open_cells)
+        a, b, c = corner_of(level, code)
+        corners[k, 0], corners[k, 1], corners[k, 2] = a, b, c
+        corners[k, 3] = GRID - level if level < GRID else 0
+        side = float(1 << (BITS - level))
+        x, y, z = spectrum(moments[at[k]], values, vectors)
         nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
         # the coordinate of a step is that of its minimum corner
-        x, y, z = x + centres[k, 0] - 0.5, y + centres[k, 1] - 0.5, z + centres[k, 2] - 0.5
+        x, y, z = x + (a + 0.5 * side) - 0.5, y + (b + 0.5 * side) - 0.5, z + (c + 0.5 * side) - 0.5
         planes[k, 0], planes[k, 1], planes[k, 2] = nx, ny, nz
         planes[k, 3] = nx * x + ny * y + nz * z
-        planes[k, 4] = float(1 << (BITS - levels[k])) / SIDE_SHARE
+        planes[k, 4] = side / SIDE_SHARE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def without(levels, outliers, moments, start, stop):
-    """Subtract the outliers of nodes from their moments, if enough points for a plane are left.
+def describe(at, n_first, first, base, open_cells, moments, outliers, rows, start, stop):
+    """Describe each node, without its outliers, by one row; lengths are in half sides of the root.
+
+    Outliers are subtracted if enough points for a plane are left.
 
     Parameters
     ----------
-    levels : int32[nodes]
+    at, n_first, first, base, open_cells, moments
+        See `place`.
     outliers : int64[nodes, MOMENTS]
         Sums of offsets from the minimum corners of nodes, shifted as described at `place`.
-    moments : float64[nodes, MOMENTS]
-        In and out: about the nodes' centres, in steps.
-    """
-    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
-    for k in range(start, stop):
-        if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < MIN_POINTS:
-            continue
-        level = np.int64(levels[k])
-        shift = GRID - level if level < GRID else 0
-        row[0] = outliers[k]
-        centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
-        unit = float(1 << shift)
-        moments[k, 0] -= centred[0, 0]
-        for i in range(1, 4):
-            moments[k, i] -= centred[0, i] * unit
-        for i in range(4, MOMENTS):
-            moments[k, i] -= centred[0, i] * (unit * unit)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def describe(levels, codes, moments, centres, rows, start, stop):
-    """Describe each node by one row; lengths are in half sides of the root cube.
-
-    Parameters
-    ----------
-    levels, codes : int32[nodes], int64[nodes]
-    moments : float64[nodes, MOMENTS]
-    centres : float64[nodes, 3]
-        Centres of the nodes, in steps.
     rows : float64[nodes, 24]
         Out: level, code, points, mean relative to the centre of the root cube, covariance xx, xy,
         xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
     unit = half * half
+    m, apart = np.empty(MOMENTS), np.empty((1, MOMENTS))
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        m, row = moments[k], rows[k]
-        n = m[0]
+        level, code = locate(at[k], n_first, first, base, open_cells)
+        m[:] = moments[at[k]]
+        if outliers[k, 0] > 0 and m[0] - outliers[k, 0] >= MIN_POINTS:
+            shift = GRID - level if level < GRID else 0
+            centre_moments(outliers[k : k + 1], 1 << (BITS - level - shift), apart, 0, 1)
+            step = float(1 << shift)
+            m[0] -= apart[0, 0]
+            for i in range(1, 4):
+                m[i] -= apart[0, i] * step
+            for i in range(4, MOMENTS):
+                m[i] -= apart[0, i] * (step * step)
+        a, b, c = corner_of(level, code)
+        middle = 0.5 * float(1 << (BITS - level))
+        row, n = rows[k], m[0]
         x, y, z = m[1] / n, m[2] / n, m[3] / n
-        row[0], row[1], row[2] = levels[k], codes[k], n
-        row[3] = ((x + centres[k, 0]) - half) / half
-        row[4] = ((y + centres[k, 1]) - half) / half
-        row[5] = ((z + centres[k, 2]) - half) / half
+        row[0], row[1], row[2] = level, code, n
+        row[3] = ((x + (a + middle)) - half) / half
+        row[4] = ((y + (b + middle)) - half) / half
+        row[5] = ((z + (c + middle)) - half) / half
         row[6] = (m[4] / n - x * x) / unit
         row[7] = (m[5] / n - x * y) / unit
         row[8] = (m[6] / n - x * z) / unit
@@ -278,6 +283,7 @@ def describe(levels, codes, moments, centres, rows, start, stop):
         row[10] = (m[8] / n - y * z) / unit
         row[11] = (m[9] / n - z * z) / unit
         eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
-        row[12:15] = values
         for i in range(3):
-            row[15 + 3 * i : 18 + 3 * i] = vectors[i]
+            row[12 + i] = values[i]
+            for j in range(3):
+                row[15 + 3 * i + j] = vectors[i, j]

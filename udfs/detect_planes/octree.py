@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .cells import BITS, FINER, GRID, MOMENTS, OPEN
-from .nodes import FLAT, MIN_POINTS
+from .cells import BITS, FINER, GRID, MOMENTS
+from .nodes import MIN_POINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from . import Options
 
 MAX_LEVEL = 13
@@ -98,11 +96,44 @@ class Cloud(Protocol):
     def forget(self) -> None:
         """Free the points of open cells."""
 
+    def summarize(self, grid: "_Grid") -> "list[Summary]":
+        """Summarize the cells of each level of a grid."""
+
+    def walk(self, grid: "_Grid", s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
+        """Find the coarsest planar cell around each of the finest cells: see `nodes.walk`.
+
+        Returns
+        -------
+        at : int64[nodes]
+            The planar cells, in any order.
+        state : int32[finest cells]
+            Node that contains the cell, NONE or OPEN.
+        inner : int64[open cells]
+            Morton codes of the open cells, in any order.
+        ranks : int32[finest cells]
+            Number of a cell among the open cells.
+        """
+
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py over range(size)."""
 
     def download(self, array: Any) -> Any:
         """Copy an array to main memory if it is not there."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The cells of a level; medians are over points. Planar cells have MIN_S_MS points or more."""
+
+    level: int
+    occupancy: float
+    """Points in the cell of the median point."""
+    planar_points: float
+    """Points in planar cells."""
+    thickness: float
+    """Median variance across the planar cells, in squares of half sides of the root; 0 for none."""
+    ratio: float
+    """Median ratio of the two lesser variances of the planar cells; 0 for none."""
 
 
 COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "min_points"
@@ -177,24 +208,20 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
     Pattern Recognition 48 (2015), section 3.1. The paper uses recursion: see README.md.
     """
-    xp = cloud.xp
     limits = _Limits.of(options, n_points)
-    open_cells, base = xp.zeros(1, np.int64), 0
+    open_cells, base = cloud.xp.zeros(1, np.int64), 0
     batches = []
     while open_cells.size and base < MAX_LEVEL:
-        grid = _Grid(cloud, open_cells, base)
+        grid = _Grid(cloud, open_cells, base, options)
         limits = limits.seen(grid, options, wide)
         if base == 0:
             total = cloud.download(grid.moments[0])
-        flat, state = grid.judge(options, limits)
-        parts = xp.flatnonzero(state == OPEN)
-        ranks = xp.empty(state.size, np.int32)
-        ranks[parts] = xp.arange(parts.size, dtype=np.int32)
-        batches.append(grid.nodes(flat, state, ranks))
-        open_cells, base = open_cells[parts >> 3 * grid.depth], grid.levels[-1]
-        open_cells = open_cells << 3 * grid.depth | parts & ((1 << 3 * grid.depth) - 1)
+        rows, open_cells = grid.nodes(limits)
+        batches.append(rows)
+        base = grid.levels[-1]
 
-    rows = cloud.download(xp.concatenate(batches))
+    rows = cloud.download(cloud.xp.concatenate(batches))
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
     found = PlanarNodes(
@@ -212,99 +239,53 @@ def _columns(rows: Any) -> list[Any]:
 
 
 class _Grid:
-    """The parts of open cells at all levels of a grid, in one array: coarse ones first."""
+    """The parts of open cells at all levels of a grid, in one array: coarse ones first.
 
-    def __init__(self, cloud: Cloud, open_cells: Any, base: int) -> None:
+    Attributes
+    ----------
+    moments : float64[cells, MOMENTS]
+        About the centres of cells, in steps.
+    values : float64[cells, 3]
+        See `nodes.spectra`.
+    planar : uint8[cells]
+        See `nodes.judge`.
+    """
+
+    def __init__(self, cloud: Cloud, open_cells: Any, base: int, options: "Options") -> None:
         xp = cloud.xp
         self.cloud, self.open_cells, self.base = cloud, open_cells, base
-        self.depth = FINER if base else GRID
-        self.levels = range(base + 1 if base else 0, base + self.depth + 1)
-        sizes = [open_cells.size << 3 * (level - base) for level in self.levels]
-        self.starts = np.cumsum([0, *sizes])
-        self.moments = xp.empty((int(self.starts[-1]), MOMENTS))
-        last = self.levels[-1]
-        table = cloud.moments(sizes[-1], last)
-        fine = self.of(self.moments, last)
-        cloud.each("centre_moments", sizes[-1], table, 1 << (BITS - last), fine)
-        for level in self.levels[-2::-1]:
-            wider = self.of(self.moments, level)
-            cloud.each("halve", wider.shape[0], fine, 1 << (BITS - level - 1), wider)
-            fine = wider
-
-    def of(self, array: Any, level: int) -> Any:
-        """Give the part of an array that belongs to a level."""
-        k = level - self.levels[0]
-        return array[int(self.starts[k]) : int(self.starts[k + 1])]
-
-    def occupancies(self) -> "Iterator[tuple[int, float]]":
-        """Give for each level the number of points in the cell of the median point."""
-        last = self.levels[-1]
-        counts = self.cloud.download(self.of(self.moments, last)[:, 0].copy())
-        for level in self.levels:
-            wide = counts.reshape(-1, 1 << 3 * (last - level)).sum(1)
-            wide = np.sort(wide[wide > 0])
-            upto = wide.cumsum()
-            yield level, float(wide[np.searchsorted(upto, upto[-1] / 2)])
-
-    def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any]:
-        """Find the planar cells; return them and the states of the finest cells."""
-        xp, cloud = self.cloud.xp, self.cloud
-        is_flat = xp.empty(int(self.starts[-1]), np.bool_)
-        state = xp.full(self.open_cells.size, OPEN, np.int32)
-        for level in self.levels:
-            above, state = state, xp.empty(self.of(is_flat, level).size, np.int32)
-            self._judge(
-                level, above, options, limits.s_ms, state, is_flat, tested=limits.has(level)
-            )
-        flat = xp.flatnonzero(is_flat)
-        ranks = xp.empty(is_flat.size, np.int32)
-        ranks[flat] = xp.arange(flat.size, dtype=np.int32)
-        starts, is_last = xp.asarray(self.starts), self.levels[-1] >= limits.deepest
+        depth = FINER if base else GRID
+        self.levels = range(base + 1 if base else 0, base + depth + 1)
+        sizes = [int(open_cells.size) << 3 * (level - base) for level in self.levels]
+        self.n_first, self.n_last, self.size = sizes[0], sizes[-1], sum(sizes)
+        self.moments = xp.empty((self.size, MOMENTS))
+        last, start = self.levels[-1], self.size - self.n_last
+        table = cloud.moments(self.n_last, last)
+        cloud.each("centre_moments", self.n_last, table, 1 << (BITS - last), self.moments[start:])
+        for level, size in zip(self.levels[-2::-1], sizes[-2::-1], strict=True):
+            side = 1 << (BITS - level - 1)
+            cloud.each("halve", size, self.moments, start, start - size, side)
+            start -= size
+        self.values, self.planar = xp.empty((self.size, 3)), xp.empty(self.size, np.uint8)
+        cloud.each("spectra", self.size, self.moments, self.values)
         cloud.each(
-            "number", state.size, starts, self.levels[0], self.levels[-1], ranks, is_last, state
-        )
-        return flat, state
-
-    def planar(self, level: int, options: "Options", s_ms: float) -> tuple[Any, Any]:
-        """Give points and variances of the planar cells of a level, also within planar nodes."""
-        xp = self.cloud.xp
-        is_flat = xp.zeros(int(self.starts[-1]), np.bool_)
-        state = xp.empty(self.of(is_flat, level).size, np.int32)
-        above = xp.full(-(-state.size // 8), OPEN, np.int32)
-        self._judge(level, above, options, s_ms, state, is_flat, tested=True)
-        rows = self.cloud.download(self.nodes(xp.flatnonzero(is_flat), None, None))
-        _, _, counts, _, _, values, _ = _columns(rows)
-        return counts.ravel(), values
-
-    def _judge(
-        self, level: int, above: Any, options: "Options", s_ms: float, state: Any,
-        is_flat: Any, *, tested: bool,
-    ) -> None:  # fmt: skip
-        self.cloud.each(
-            "judge", state.size, self.of(self.moments, level), above, tested, s_ms,
-            options.max_thickness, options.min_isotropy, FLAT - level, state,
-            self.of(is_flat, level),
+            "judge", self.size, self.values, options.max_thickness, options.min_isotropy,
+            self.planar,
         )  # fmt: skip
 
-    def nodes(self, flat: Any, state: Any, ranks: Any) -> Any:
-        """Describe planar cells; without their outliers if `state` is given."""
-        xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
-        level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
-        corners, centres = xp.empty((n, 4), np.int64), xp.empty((n, 3))
-        starts = xp.asarray(self.starts)
-        each(
-            "place", n, flat, starts, self.levels[0], self.base, self.open_cells, level, code,
-            corners, centres,
-        )  # fmt: skip
-        moments = self.moments[flat]
-        if state is not None:
-            planes = xp.empty((n, 5))
-            each("first_planes", n, level, moments, centres, planes)
-            outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
-            each("without", n, level, outliers, moments)
+    def nodes(self, limits: "_Limits") -> tuple[Any, Any]:
+        """Describe the nodes without their outliers; give the open cells of the last level, too."""
+        xp, cloud = self.cloud.xp, self.cloud
+        s_level = MAX_LEVEL + 1 if limits.s_level is None else limits.s_level
+        at, state, inner, ranks = cloud.walk(self, s_level, limits.deepest, limits.s_ms)
+        where = at, self.n_first, self.levels[0], self.base, self.open_cells, self.moments
+        n = int(at.size)
+        planes, corners = xp.empty((n, 5)), xp.empty((n, 4), np.int64)
+        cloud.each("place", n, *where, planes, corners)
+        outliers = cloud.sift(self.levels[-1], state, ranks, planes, corners)
         rows = xp.empty((n, sum(WIDTHS)))
-        each("describe", n, level, code, moments, centres, rows)
-        return rows
+        cloud.each("describe", n, *where, outliers, rows)
+        return rows, inner
 
 
 def layers(nodes: PlanarNodes) -> Any:
@@ -359,36 +340,29 @@ class _Limits:
         if self.s_level is not None and not (self.by_occupancy and self.s_level in grid.levels):
             return self
         chosen, limit = self, max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
-        for level, occupancy in grid.occupancies():
+        for each in grid.cloud.summarize(grid):
             if self.s_level is None:
-                chosen = chosen.measured(grid, level, options)
-                due = occupancy <= limit or chosen.is_noisy
+                chosen = chosen.measured(each, grid.cloud.size, options)
+                due = each.occupancy <= limit or chosen.is_noisy
             else:
-                due = level == self.s_level
+                due = each.level == self.s_level
             if due:
                 if not self.by_occupancy:
-                    return replace(chosen, s_level=level)
-                rich = occupancy > OCCUPANCIES[wide]
-                s_ms = max(float(MIN_S_MS), occupancy / PARTS[rich])
+                    return replace(chosen, s_level=each.level)
+                rich = each.occupancy > OCCUPANCIES[wide]
+                s_ms = max(float(MIN_S_MS), each.occupancy / PARTS[rich])
                 return replace(
                     chosen,
-                    s_level=level,
+                    s_level=each.level,
                     s_ms=s_ms,
-                    deepest=level + BELOW[rich],
+                    deepest=each.level + BELOW[rich],
                     by_occupancy=False,
                 )
         return chosen
 
-    def measured(self, grid: _Grid, level: int, options: "Options") -> "_Limits":
-        """Measure the thickness of the planar cells of a level."""
-        counts, values = grid.planar(level, options, float(MIN_S_MS))
-        thickness = weighted_median(values[:, 0], counts)
-        share = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
-        enough = counts.sum() > SEEN * grid.cloud.size
-        as_before = thickness >= PLATEAU * self.thickness > 0
-        is_noisy = bool(enough and as_before and share >= NOISY * options.max_thickness)
-        return replace(self, thickness=thickness if enough else 0.0, is_noisy=is_noisy)
-
-    def has(self, level: int) -> bool:
-        """Whether a level may have nodes."""
-        return self.s_level is not None and self.s_level <= level <= self.deepest
+    def measured(self, cells: Summary, size: int, options: "Options") -> "_Limits":
+        """Take note of the thickness of the planar cells of a level."""
+        enough = cells.planar_points > SEEN * size
+        as_before = cells.thickness >= PLATEAU * self.thickness > 0
+        is_noisy = enough and as_before and cells.ratio >= NOISY * options.max_thickness
+        return replace(self, thickness=cells.thickness if enough else 0.0, is_noisy=is_noisy)
