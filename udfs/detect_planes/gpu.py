@@ -27,6 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
+FEW = 1000  # rows of a list that are downloaded with its length
 
 
 def run(
@@ -59,10 +60,9 @@ def run(
     device = cuda.device()
     with device.use():
         if device.is_here(x):
-            planes = {
-                name: values if values.dtype == object else device.upload_small(values)
-                for name, values in planes.items()
-            }
+            numbers = {name: each for name, each in planes.items() if each.dtype != object}
+            there = dict(zip(numbers, device.upload([*numbers.values()]), strict=True))
+            planes = {name: there.get(name, values) for name, values in planes.items()}
         elif "plane_points" in outputs:
             owner, distance = to_host(device, owner), to_host(device, distance)
         tables = {"detect_planes": planes}
@@ -233,29 +233,37 @@ class GpuCloud:
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
         """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
-        n_rows = around.rows.size - 1
+        n_rows, n = around.rows.size - 1, len(nodes)
         there, votes = _ball(self.device, n_rows - 1), self._zeros(*shape)
-        put = self.device.upload_small
         if kernel == "tangent":
+            lists = self.device.upload([means, nodes.values, nodes.vectors, weights])
             self._cells(
-                "vote", 2 * WARP * len(nodes), put(means), put(nodes.values), put(nodes.vectors),
-                put(weights), there["directions"], there["rows"], n_rows, around.step, rho_step,
-                shape[1], votes, len(nodes),
+                "vote", 2 * WARP * n, *lists, there["directions"], there["rows"], n_rows,
+                around.step, rho_step, shape[1], votes, n,
             )  # fmt: skip
         else:
+            lists = self.device.upload([means, nodes.covariance, nodes.vectors, weights])
             self._cells(
-                "vote_as_paper", WARP * len(nodes), put(means), put(nodes.covariance),
-                put(nodes.vectors), put(weights), there["phi"], there["theta"], there["rows"],
-                n_rows, around.step, rho_step, unit, shape[1], votes, len(nodes),
+                "vote_as_paper", WARP * n, *lists, there["phi"], there["theta"], there["rows"],
+                n_rows, around.step, rho_step, unit, shape[1], votes, n,
             )  # fmt: skip
-        smoothed, found = self.xp.empty_like(votes), self.xp.empty((votes.size, 2), np.int64)
-        n_found = self._zeros(1)
+        smoothed, found = self.xp.empty_like(votes), self._list_of(votes.size)
         self._cells("smooth", votes.size, votes, there["beside"], *shape, smoothed)
         self._cells(
             "peaks", votes.size, smoothed, there["near"], there["near_starts"], RADIUS, *shape,
-            found, n_found,
+            found,
         )  # fmt: skip
-        return self.download(found[: int(self.download(n_found)[0])]).T
+        return self._listed(found).T
+
+    def _list_of(self, n: int) -> Any:
+        """Allocate a list of up to n pairs of int64, which starts with its length, 0."""
+        return self._zeros(1 + n, 2)
+
+    def _listed(self, pairs: Any) -> Any:
+        """Download such a list, in one piece if it is short."""
+        found = self.download(pairs[: 1 + FEW])
+        n = int(found[0, 0])
+        return found[1 : 1 + n] if n < len(found) else self.download(pairs[1 : 1 + n])
 
     def _near(self, near: Any) -> Any:
         if self.near is not near:
@@ -280,10 +288,6 @@ class GpuCloud:
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
         return covered, self.download(sums)
 
-    def _rasters(self, rasters: Any) -> Any:
-        extents = rasters.extents().astype(np.int32)
-        return self.device.upload_small(extents), len(extents)
-
     def connect(self, rasters: Any, covered: Any) -> Any:
         """Find connected pixels: the part of each pixel, the planes and sizes of the parts.
 
@@ -291,24 +295,25 @@ class GpuCloud:
         the list of all parts.
         """
         n = covered.size
-        parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
-        found, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
-        self._cells("connect", n, covered, *self._rasters(rasters), parent, n)
+        extents = self.device.upload_small(rasters.extents().astype(np.int32))
+        parent, sizes, found = self.xp.arange(n, dtype=np.int32), self._zeros(n), self._list_of(n)
+        self._cells("connect", n, covered, extents, len(extents), parent, n)
         self._cells("measure", n, covered, parent, sizes, n)
-        self._cells("list_parts", n, covered, parent, sizes, found, n_found, n)
-        found = self.download(found[: int(self.download(n_found)[0])])
+        self._cells("list_parts", n, covered, parent, sizes, found, n)
+        found = self._listed(found)
         firsts, sizes = found[np.argsort(found[:, 0])].T
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
-        return (covered, parent, firsts), plane, sizes
+        return (covered, extents, parent, firsts), plane, sizes
 
     def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
         """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
-        covered, parent, firsts = parts
+        covered, extents, parent, firsts = parts
         halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
-        put, size = self.device.upload_small, covered.size
-        surfaces[put(firsts)] = put(numbers)
+        size, n_parts = covered.size, len(firsts)
+        lists = self.device.upload([firsts, numbers])
+        self._cells("name_parts", n_parts, *lists, surfaces, n_parts)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
+        self._cells("edges", size, labels, extents, len(extents), halves, size)
         return labels, self.download(halves) / 2
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:

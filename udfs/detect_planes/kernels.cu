@@ -798,13 +798,13 @@ __device__ bool is_peak(const i64* smoothed, const int* near, const int* near_st
 }
 
 // planes_peaks: lists the cells that are the maximum of their surroundings, in any order.
-// writes   found[2 * size]: position in the accumulator, votes
+// writes   found: their number, in a pair; then pairs of position in the accumulator and votes
 extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
                                         const int* near_starts, i64 radius, i64 n_directions,
-                                        i64 n_rho, i64* found, u64* size) {
+                                        i64 n_rho, i64* found) {
     FOR_EACH(at, n_directions * n_rho) {
         if (!is_peak(smoothed, near, near_starts, radius, n_rho, at / n_rho, at % n_rho)) continue;
-        const u64 place = atomicAdd(size, 1ull);
+        const u64 place = 1 + atomicAdd((u64*)found, 1ull);
         found[2 * place] = at;
         found[2 * place + 1] = smoothed[at];
     }
@@ -1023,15 +1023,21 @@ extern "C" __global__ void planes_measure(const flag_t* covered, int* parent, i6
     }
 }
 
-// planes_list_parts: lists the first pixels of parts, and their sizes, in any order.
+// planes_list_parts: lists the first pixels of parts, and their sizes, in any order, see planes_peaks.
 extern "C" __global__ void planes_list_parts(const flag_t* covered, const int* parent,
-                                             const i64* sizes, i64* firsts, u64* size, i64 n) {
+                                             const i64* sizes, i64* firsts, i64 n) {
     FOR_EACH(k, n) {
         if (!covered[k] || parent[k] != k) continue;
-        const u64 at = atomicAdd(size, 1ull);
+        const u64 at = 1 + atomicAdd((u64*)firsts, 1ull);
         firsts[2 * at] = k;
         firsts[2 * at + 1] = sizes[k];
     }
+}
+
+// planes_name_parts: surfaces of parts, at their first pixels.
+extern "C" __global__ void planes_name_parts(const i64* firsts, const int* numbers, int* surfaces,
+                                             i64 n) {
+    FOR_EACH(k, n) surfaces[firsts[k]] = numbers[k];
 }
 
 // planes_paint: surface of each pixel, from that of the first pixel of its part.
