@@ -13,7 +13,7 @@ from spatialq.runtime import cuda, progress
 from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
-from .cells import MOMENTS
+from .cells import GRID, MOMENTS
 from .detection import Detection, detect
 from .octree import EXACT, MIN_S_MS, Cube, Summary
 
@@ -114,31 +114,30 @@ def _ball(device: Any, phi_num: int) -> dict[str, Any]:
 
 
 @dataclass
-class _Kept:
-    """Points of open cells, unordered."""
+class _Listed:
+    """Points in steps, in the form of `cells.add_open`."""
 
     points: Any
-    """int64[n]: in the form of `cells.add_open`."""
+    """int64[n]."""
     slots: Any
-    """int32[n]: number of each point's cell among the open cells."""
+    """int32[n]: number of each point's cell among the open cells; 0 in the first grid."""
     size: Any
     """uint64[1]: number of points."""
 
-    @classmethod
-    def room(cls, device: Any, n: int) -> "_Kept":
-        """Allocate space for n points."""
-        xp = device.xp
-        size = device.filled(0, 8).view(np.uint64)
-        return cls(xp.empty(n, np.int64), xp.empty(n, np.int32), size)
-
 
 class GpuCloud:
-    """The points, and the points of open cells, in the memory of a GPU; see `octree.Cloud`."""
+    """The points, and the points of open cells, in the memory of a GPU; see `octree.Cloud`.
 
-    def __init__(self, device: Any, points: list[Any], cube: Cube) -> None:
+    All but the surfaces are found from the steps of the points. Points of a cell of the first grid
+    are together, so that the additions to its moments are few: see `planes_sort`.
+    """
+
+    def __init__(
+        self, device: Any, points: list[Any], cube: Cube, listed: _Listed | None = None
+    ) -> None:
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
-        self.size = points[0].size
-        self.kept: _Kept | None = None
+        self.size = points[0].size if listed is None else listed.points.size
+        self.all, self.kept = listed, listed
         self.near: Any = None
         self.near_lists: Any = None
 
@@ -163,34 +162,44 @@ class GpuCloud:
     def _where(self) -> tuple[Any, ...]:
         return *self.points, self.size, *self.cube.low, self.cube.scale
 
+    def _sorted(self) -> _Listed:
+        """Convert the points to steps, those of a cell of the first grid together."""
+        if self.all is None:
+            n_cells = 1 << 3 * GRID
+            at, points = self._zeros(n_cells), self.xp.empty(self.size, np.int64)
+            self._launch("count", *self._where(), at)
+            self.device.launch(SOURCE, "planes_offsets", (1,), THREADS, at, n_cells)
+            self._launch("sort", *self._where(), at, points)
+            size = self.device.upload_small(np.array([self.size], np.uint64))
+            self.all = _Listed(points, 0, size)
+        return self.all
+
+    def _open(self) -> tuple[Any, ...]:
+        if self.kept is None:
+            self.kept = self._sorted()
+        return self.kept.points, self.kept.slots, self.kept.size
+
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         table = self._zeros(n_cells, MOMENTS)
-        if self.kept is None:
-            self._launch("add_points", *self._where(), table)
-        else:
-            self._launch("add_open", *self._list(self.kept), level, table)
+        self._launch("add", *self._open(), level, table)
         return table
-
-    @staticmethod
-    def _list(kept: _Kept) -> tuple[Any, ...]:
-        return kept.points, kept.slots, kept.size
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         outliers = self._zeros(planes.shape[0], MOMENTS)
-        left = _Kept.room(self.device, self.size)
-        into = state, planes, corners, outliers, ranks, *self._list(left)
-        if self.kept is None:
-            self._launch("sift_points", *self._where(), *into)
-        else:
-            self._launch("sift_open", *self._list(self.kept), level, *into)
+        empty, n = self.xp.empty, self.size
+        left = _Listed(empty(n, np.int64), empty(n, np.int32), self._zeros(1))
+        self._launch(
+            "sift", *self._open(), level, state, planes, corners, outliers, ranks, left.points,
+            left.slots, left.size,
+        )  # fmt: skip
         self.kept = left
         return outliers
 
     def forget(self) -> None:
         """Free the points of open cells."""
-        self.kept = None
+        self.kept = self.all
 
     def summarize(self, grid: Any) -> list[Summary]:
         """Summarize the cells of each level of a grid, see `octree.Cloud`."""
@@ -273,12 +282,12 @@ class GpuCloud:
 
     def rest(self, near: Any, planes: Any) -> "GpuCloud":
         """Give the points that no plane explains: see `assign.rest`."""
-        points = [self.xp.empty(self.size) for _ in self.points]
-        n_left = self._zeros(1)
+        every, points, n_left = self._sorted(), self.xp.empty(self.size, np.int64), self._zeros(1)
         plain, planes = self.device.upload([near.plain, planes])
-        self._launch("rest", *self._where(), *self._near(near), plain, planes, *points, n_left)
-        size = int(self.download(n_left)[0])
-        return GpuCloud(self.device, [values[:size] for values in points], self.cube)
+        lists = every.points, every.size, *self._near(near), plain, planes
+        self._launch("rest", *lists, points, n_left)
+        points = points[: int(self.download(n_left)[0])]
+        return GpuCloud(self.device, [], self.cube, _Listed(points, 0, n_left))
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""

@@ -204,55 +204,99 @@ __device__ i64 packed(int a, int b, int c) {
     return (i64)a << 2 * BITS | (i64)b << BITS | (i64)c;
 }
 
-// A listed point of an open cell.
-struct Open {
+// Coordinates of a point in steps, and its cell among the parts of open cells.
+struct Steps {
     int a, b, c;
-    __device__ Open(i64 point) {
+    __device__ Steps(i64 point) {
         a = (int)(point >> 2 * BITS);
         b = (int)(point >> BITS & TOP);
         c = (int)(point & TOP);
     }
-    __device__ int part(int slot, int shift) const {
+    // Which part of a cell; `shift`: bits of an offset in a part.
+    __device__ int part(int shift) const {
         int code = 0;
         for (int bit = 0; bit < FINER; ++bit) {
             const int at = shift + bit;
             code |= ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1)) << 3 * bit;
         }
-        return slot << 3 * FINER | code;
+        return code;
+    }
+    // slots: null in the first grid
+    __device__ int cell(const int* slots, i64 k, int shift) const {
+        return slots == nullptr ? first_cell(a, b, c) : slots[k] << 3 * FINER | part(shift);
     }
 };
 
-// planes_add_points: moments of the first grid's cells.
-extern "C" __global__ void planes_add_points(const double* x, const double* y, const double* z,
-                                             i64 n, double low_x, double low_y, double low_z,
-                                             double scale, i64* table) {
-    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
-    const int lane = threadIdx.x % 32, mask = (1 << (BITS - GRID)) - 1;
-    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
-    const auto write = [=](int row, int sum, i64 total) { add(table + row * MOMENTS + sum, total); };
-    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
-    words[4 * lane] = 1;
+// Lanes with the same number as this one.
+struct Peers {
+    u32 all;
+    __device__ Peers(int number) : all(__match_any_sync(ALL, number)) {}
+    __device__ int first() const { return __ffs(all) - 1; }
+    __device__ int size() const { return __popc(all); }
+    __device__ int before() const { return __popc(all & ((1u << threadIdx.x % 32) - 1)); }
+};
+
+// planes_count: points per cell of the first grid.
+extern "C" __global__ void planes_count(const double* x, const double* y, const double* z, i64 n,
+                                        double low_x, double low_y, double low_z, double scale,
+                                        u64* counts) {
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
-        if (k < n) {
-            const int a = step_of(__ldcs(x + k), low_x, scale);
-            const int b = step_of(__ldcs(y + k), low_y, scale);
-            const int c = step_of(__ldcs(z + k), low_z, scale);
-            rows[lane] = first_cell(a, b, c);
-            words[4 * lane + 1] = a & mask;
-            words[4 * lane + 2] = b & mask;
-            words[4 * lane + 3] = c & mask;
-        }
-        __syncwarp();
-        moments.take(rows, words, write);
-        __syncwarp();
+        int cell = NONE;
+        if (k < n)
+            cell = first_cell(step_of(x[k], low_x, scale), step_of(y[k], low_y, scale),
+                              step_of(z[k], low_z, scale));
+        const Peers same(cell);
+        if (k < n && same.before() == 0) atomicAdd(&counts[cell], (u64)same.size());
     }
-    moments.finish(write);
 }
 
-// planes_add_open: moments of the parts of open cells, from the listed points.
-extern "C" __global__ void planes_add_open(const i64* points, const int* slots, const u64* size,
-                                           i64 level, i64* table) {
+// planes_offsets: position of each cell's first point, from the numbers of points.
+// block    all cells; n is a multiple of the number of threads
+extern "C" __global__ void planes_offsets(u64* counts, i64 n) {
+    __shared__ u64 sums[WARPS * 32];
+    const i64 share = n / blockDim.x, first = share * threadIdx.x;
+    u64 own = 0;
+    for (i64 k = first; k < first + share; ++k) own += counts[k];
+    sums[threadIdx.x] = own;
+    __syncthreads();
+    for (int by = 1; by < blockDim.x; by *= 2) {
+        const u64 other = threadIdx.x >= by ? sums[threadIdx.x - by] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += other;
+        __syncthreads();
+    }
+    u64 at = sums[threadIdx.x] - own;
+    for (i64 k = first; k < first + share; ++k) {
+        const u64 count = counts[k];
+        counts[k] = at;
+        at += count;
+    }
+}
+
+// planes_sort: packs the points, those of a cell of the first grid together, in any order.
+// changes  at[cells]: from the position of each cell's first point to its end
+extern "C" __global__ void planes_sort(const double* x, const double* y, const double* z, i64 n,
+                                       double low_x, double low_y, double low_z, double scale,
+                                       u64* at, i64* points) {
+    FOR_POINTS(k, n) {
+        int a = 0, b = 0, c = 0, cell = NONE;
+        if (k < n) {
+            a = step_of(__ldcs(x + k), low_x, scale);
+            b = step_of(__ldcs(y + k), low_y, scale);
+            c = step_of(__ldcs(z + k), low_z, scale);
+            cell = first_cell(a, b, c);
+        }
+        const Peers same(cell);
+        u64 first = 0;
+        if (k < n && same.before() == 0) first = atomicAdd(&at[cell], (u64)same.size());
+        first = __shfl_sync(ALL, first, same.first());
+        if (k < n) points[first + same.before()] = packed(a, b, c);
+    }
+}
+
+// planes_add: moments of the cells of a grid's last level.
+extern "C" __global__ void planes_add(const i64* points, const int* slots, const u64* size,
+                                      i64 level, i64* table) {
     __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
     const i64 n = (i64)*size;
     const int lane = threadIdx.x % 32, shift = (int)(BITS - level), mask = (1 << shift) - 1;
@@ -263,14 +307,22 @@ extern "C" __global__ void planes_add_open(const i64* points, const int* slots, 
     Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
     words[4 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
-        if (k < n) {
-            const Open point(points[k]);
-            rows[lane] = point.part(slots[k], shift);
-            words[4 * lane + 1] = point.a & mask;
-            words[4 * lane + 2] = point.b & mask;
-            words[4 * lane + 3] = point.c & mask;
+        const Steps point(k < n ? points[k] : 0);
+        const int row = k < n ? point.cell(slots, k, shift) : -1;
+        // in the first grid points are in order; points of one open cell are ordered by part here
+        int at = lane;
+        if (slots != nullptr) {
+            at = 0;
+            for (int part = 0; part < 8; ++part) {
+                const u32 all = __ballot_sync(ALL, (row & 7) == part);
+                if (part < (row & 7)) at += __popc(all);
+                if (part == (row & 7)) at += __popc(all & ((1u << lane) - 1));
+            }
         }
+        rows[at] = row;
+        words[4 * at + 1] = point.a & mask;
+        words[4 * at + 2] = point.b & mask;
+        words[4 * at + 3] = point.c & mask;
         __syncwarp();
         moments.take(rows, words, write);
         __syncwarp();
@@ -299,39 +351,11 @@ __device__ void sift_point(int a, int b, int c, int node, const double* planes, 
     add(row + 9, z * z);
 }
 
-// planes_sift_points: moments of the outliers of nodes; lists the points of open cells.
-extern "C" __global__ void planes_sift_points(const double* x, const double* y, const double* z,
-                                              i64 n, double low_x, double low_y, double low_z,
-                                              double scale, const int* state, const double* planes,
-                                              const i64* corners, i64* outliers, const int* ranks,
-                                              i64* points, int* slots, u64* size) {
-    __shared__ Kept kept[WARPS];
-    Queue queue(&kept[threadIdx.x / 32], size);
-    const auto write = [=](u64 at, i64 point, int slot) {
-        points[at] = point;
-        slots[at] = slot;
-    };
-    FOR_POINTS(k, n) {
-        int node = NONE, a, b, c, cell;
-        if (k < n) {
-            a = step_of(__ldcs(x + k), low_x, scale);
-            b = step_of(__ldcs(y + k), low_y, scale);
-            c = step_of(__ldcs(z + k), low_z, scale);
-            cell = first_cell(a, b, c);
-            node = state[cell];
-        }
-        if (node >= 0) sift_point(a, b, c, node, planes, corners, outliers);
-        const bool open = node == OPEN;
-        queue.push(open, open ? packed(a, b, c) : 0, open ? ranks[cell] : 0, write);
-    }
-    queue.flush(queue.count, write);
-}
-
-// planes_sift_open: the same for points that were listed before.
-extern "C" __global__ void planes_sift_open(const i64* points, const int* slots, const u64* size,
-                                            i64 level, const int* state, const double* planes,
-                                            const i64* corners, i64* outliers, const int* ranks,
-                                            i64* points_left, int* slots_left, u64* size_left) {
+// planes_sift: moments of the outliers of nodes; lists the points of open cells.
+extern "C" __global__ void planes_sift(const i64* points, const int* slots, const u64* size,
+                                       i64 level, const int* state, const double* planes,
+                                       const i64* corners, i64* outliers, const int* ranks,
+                                       i64* points_left, int* slots_left, u64* size_left) {
     __shared__ Kept kept[WARPS];
     Queue queue(&kept[threadIdx.x / 32], size_left);
     const auto write = [=](u64 at, i64 point, int slot) {
@@ -342,14 +366,15 @@ extern "C" __global__ void planes_sift_open(const i64* points, const int* slots,
     const int shift = (int)(BITS - level);
     FOR_POINTS(k, n) {
         int node = NONE, cell = 0;
-        const Open point(k < n ? points[k] : 0);
+        const i64 point = k < n ? points[k] : 0;
+        const Steps at(point);
         if (k < n) {
-            cell = point.part(slots[k], shift);
+            cell = at.cell(slots, k, shift);
             node = state[cell];
         }
-        if (node >= 0) sift_point(point.a, point.b, point.c, node, planes, corners, outliers);
+        if (node >= 0) sift_point(at.a, at.b, at.c, node, planes, corners, outliers);
         const bool open = node == OPEN;
-        queue.push(open, packed(point.a, point.b, point.c), open ? ranks[cell] : 0, write);
+        queue.push(open, point, open ? ranks[cell] : 0, write);
     }
     queue.flush(queue.count, write);
 }
@@ -818,31 +843,25 @@ __device__ int near_cell(int a, int b, int c, int grid) {
 }
 
 // planes_rest: lists the points that no plane explains, in any order.
-extern "C" __global__ void planes_rest(const double* x, const double* y, const double* z, i64 n,
-                                       double low_x, double low_y, double low_z, double scale,
-                                       i64 grid, const int* cell_starts, const int* items,
-                                       const flag_t* plain, const double* planes, double* left_x,
-                                       double* left_y, double* left_z, u64* size) {
+extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 grid,
+                                       const int* cell_starts, const int* items,
+                                       const flag_t* plain, const double* planes, i64* points_left,
+                                       u64* size_left) {
     __shared__ Kept kept[WARPS];
-    Queue queue(&kept[threadIdx.x / 32], size);
-    const auto write = [=](u64 at, i64 k, int) {
-        left_x[at] = x[k];
-        left_y[at] = y[k];
-        left_z[at] = z[k];
-    };
+    Queue queue(&kept[threadIdx.x / 32], size_left);
+    const auto write = [=](u64 at, i64 point, int) { points_left[at] = point; };
+    const i64 n = (i64)*size;
     FOR_POINTS(k, n) {
-        bool left = false;
-        if (k < n) {
-            const int a = step_of(x[k], low_x, scale), b = step_of(y[k], low_y, scale);
-            const int c = step_of(z[k], low_z, scale), cell = near_cell(a, b, c, (int)grid);
-            left = plain[cell] == 0;
-            for (int i = cell_starts[cell]; left && i < cell_starts[cell + 1]; ++i) {
-                const double* p = planes + 5 * items[i];
-                const double d = ((p[0] * a + p[1] * b) + p[2] * c) - p[3];
-                left = !(magnitude(d) <= p[4]);
-            }
+        const i64 point = k < n ? points[k] : 0;
+        const Steps at(point);
+        const int cell = near_cell(at.a, at.b, at.c, (int)grid);
+        bool left = k < n && plain[cell] == 0;
+        for (int i = cell_starts[cell]; left && i < cell_starts[cell + 1]; ++i) {
+            const double* p = planes + 5 * items[i];
+            const double d = ((p[0] * at.a + p[1] * at.b) + p[2] * at.c) - p[3];
+            left = !(magnitude(d) <= p[4]);
         }
-        queue.push(left, k, 0, write);
+        queue.push(left, point, 0, write);
     }
     queue.flush(queue.count, write);
 }
