@@ -20,6 +20,8 @@ from spatialq.runtime.threads import workers
 OPTIONS = ("--std=c++17", "--fmad=false")  # a * b + c rounds twice, as it does on the CPU
 PIECE = 8 << 20  # bytes per transfer from memory that is not pinned
 PORTABLE = 1  # cudaHostRegisterPortable: locked for all devices
+SMALL = 4 << 20  # bytes up to which arrays are copied together
+ALIGNED = 256  # bytes
 COPIERS = 8  # maximum number of threads that copy such pieces into pinned memory
 
 
@@ -49,6 +51,7 @@ class Device:
         self._kernels: dict[tuple[Path, str], Any] = {}
         self._modules: dict[Path, Any] = {}
         self._lanes: list[_Lane] = []
+        self._together: _Lane | None = None
         self._lock = Lock()
         attributes = self._cuda.Device(0).attributes
         self.multiprocessors = int(attributes["MultiProcessorCount"])
@@ -147,18 +150,22 @@ class Device:
         self._cuda.runtime.hostUnregister(address)
 
     def upload_small(self, array: Any) -> Any:
-        """Copy a small NumPy array to the device; `upload` is faster for large ones."""
-        return self.xp.asarray(array)
+        """Copy one small NumPy array to the device; `upload` copies several in one transfer."""
+        return self.upload([array])[0]
 
     def upload(self, arrays: "list[Any]") -> "list[Any]":
-        """Copy contiguous NumPy arrays to the device.
+        """Copy NumPy arrays to the device.
 
-        Pinned memory is copied directly. Other memory is copied piece by piece through small
-        pinned buffers, which several threads fill while other buffers are being transferred.
+        Small arrays are copied together, without waiting for earlier launches. Pinned memory is
+        copied directly. Other memory is copied piece by piece through small pinned buffers, which
+        several threads fill while other buffers are being transferred.
         """
         progress.check()
-        there = [self.xp.empty(array.shape, array.dtype) for array in arrays]
         stream = self._cuda.get_current_stream()
+        if sum(array.nbytes + ALIGNED for array in arrays) <= SMALL:
+            return self._upload_together(arrays, stream)
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        there = [self.xp.empty(array.shape, array.dtype) for array in arrays]
         pieces = []
         for array, target in zip(arrays, there, strict=True):
             if array.nbytes <= PIECE // 4 or self._is_pinned(array):
@@ -176,10 +183,27 @@ class Device:
         stream.synchronize()
         return there
 
+    def _upload_together(self, arrays: "list[Any]", stream: Any) -> "list[Any]":
+        ends = np.cumsum([0, *(-(-array.nbytes // ALIGNED) * ALIGNED for array in arrays)]).tolist()
+        memory = self.xp.empty(max(ends[-1], 1), np.uint8).data
+        there = [
+            self.xp.ndarray(array.shape, array.dtype, memory + start)
+            for array, start in zip(arrays, ends[:-1], strict=True)
+        ]
+        with self._lock:
+            if self._together is None:
+                self._together = _Lane(self._cuda, SMALL)
+            buffer = self._together.buffer()
+            for array, start in zip(arrays, ends[:-1], strict=True):
+                into = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+                np.copyto(into, array)
+            self._together.copy(ends[-1], memory, stream)
+        return there
+
     def _copy(self, pieces: "list[tuple[Any, Any]]") -> None:
         n = min(COPIERS, os.cpu_count() or 1, len(pieces))
         while len(self._lanes) < n:
-            self._lanes.append(_Lane(self._cuda))
+            self._lanes.append(_Lane(self._cuda, PIECE))
         queue = iter(pieces)
 
         def send(lane: "_Lane") -> None:
@@ -200,22 +224,29 @@ class Device:
 
 
 class _Lane:
-    """Two pinned buffers that are used alternately on a separate stream."""
+    """Two pinned buffers that are used alternately, and a stream of their own."""
 
-    def __init__(self, cuda: Any) -> None:
+    def __init__(self, cuda: Any, size: int) -> None:
         self.stream = cuda.Stream(non_blocking=True)
-        self._memory = [cuda.alloc_pinned_memory(PIECE) for _ in range(2)]
-        self._buffers = [np.frombuffer(memory, np.uint8, PIECE) for memory in self._memory]
+        self._memory = [cuda.alloc_pinned_memory(size) for _ in range(2)]
+        self._buffers = [np.frombuffer(memory, np.uint8, size) for memory in self._memory]
         self._sent = [cuda.Event(disable_timing=True) for _ in range(2)]
         self._current = 0
 
     def send(self, piece: Any, target: Any) -> None:
-        k = self._current = 1 - self._current
-        self._sent[k].synchronize()
-        buffer = self._buffers[k][: piece.size]
-        np.copyto(buffer, piece)
-        target.copy_from_host_async(buffer.ctypes.data, piece.size, self.stream)
-        self._sent[k].record(self.stream)
+        np.copyto(self.buffer()[: piece.size], piece)
+        self.copy(piece.size, target, self.stream)
+
+    def buffer(self) -> Any:
+        """Give the buffer for the next copy, once the copy before the last one has ended."""
+        self._current = 1 - self._current
+        self._sent[self._current].synchronize()
+        return self._buffers[self._current]
+
+    def copy(self, size: int, target: Any, stream: Any) -> None:
+        """Copy the first bytes of the buffer to the device."""
+        target.copy_from_host_async(self._buffers[self._current].ctypes.data, size, stream)
+        self._sent[self._current].record(stream)
 
 
 def on_gpu(array: Any) -> bool:

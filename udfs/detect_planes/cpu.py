@@ -12,9 +12,9 @@ from spatialq.runtime.threads import Workers, workers
 from . import assign, cells, nodes, pixels, votes
 from .accumulator import RADIUS
 from .boundary import sides
-from .cells import MOMENTS
+from .cells import MOMENTS, OPEN
 from .detection import Detection, detect
-from .octree import Cube
+from .octree import EXACT, MIN_S_MS, Cube, Summary, weighted_median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,6 +185,44 @@ class CpuCloud:
     def forget(self) -> None:
         """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)
+
+    def summarize(self, grid: Any) -> list[Summary]:
+        """Summarize the cells of each level of a grid, see `octree.Cloud`."""
+        found, first, size = [], 0, grid.n_first
+        for level in grid.levels:
+            inside = slice(first, first + size)
+            first, size = first + size, size << 3
+            counts, values = grid.moments[inside, 0], grid.values[inside]
+            filled = np.sort(counts[counts > 0])
+            parts = grid.planar[inside]
+            flat = (parts > 0) & (parts < nodes.LAYERS) & (counts >= MIN_S_MS)
+            n, ratios = counts[flat], values[flat, 0] / np.maximum(values[flat, 1], EXACT**2)
+            found.append(
+                Summary(
+                    level,
+                    weighted_median(filled, filled),
+                    float(n.sum()),
+                    weighted_median(ratios, n),
+                )
+            )
+        return found
+
+    def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
+        """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
+        first, last = grid.levels[0], grid.levels[-1]
+        state, is_node = np.empty(grid.n_last, np.int32), np.zeros(grid.size, np.bool_)
+        self.each(
+            "walk", grid.n_last, grid.moments, grid.planar, grid.n_first, first, last, s_level,
+            deepest, s_ms, state, is_node,
+        )  # fmt: skip
+        at, parts = np.flatnonzero(is_node), np.flatnonzero(state == OPEN)
+        numbers, ranks = np.empty(grid.size, np.int32), np.empty(grid.n_last, np.int32)
+        numbers[at], ranks[parts] = np.arange(at.size), np.arange(parts.size)
+        inside = state >= 0
+        state[inside] = numbers[state[inside]]
+        finer = 3 * (last - grid.base)
+        inner = grid.open_cells[parts >> finer] << finer | parts & ((1 << finer) - 1)
+        return at, state, inner, ranks
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""

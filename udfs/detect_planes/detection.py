@@ -72,7 +72,7 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
                 continue
         if own.all():
             break
-        # the others consist of edges or cut through surfaces: their points are those of other planes
+        # the others cut through surfaces: their points are those of larger planes
         owner, planes = without(owner, planes, own)
     if len(planes) == 0:
         return _nothing(cloud, label=label)

@@ -13,9 +13,9 @@ from spatialq.runtime import cuda, progress
 from . import assign
 from .accumulator import RADIUS, ball
 from .boundary import sides
-from .cells import MOMENTS
+from .cells import GRID, MOMENTS
 from .detection import Detection, detect
-from .octree import Cube
+from .octree import EXACT, MIN_S_MS, Cube, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
+FEW = 1000  # rows of a list that are downloaded with its length
 
 
 def run(
@@ -59,10 +60,9 @@ def run(
     device = cuda.device()
     with device.use():
         if device.is_here(x):
-            planes = {
-                name: values if values.dtype == object else device.upload_small(values)
-                for name, values in planes.items()
-            }
+            numbers = {name: each for name, each in planes.items() if each.dtype != object}
+            there = dict(zip(numbers, device.upload([*numbers.values()]), strict=True))
+            planes = {name: there.get(name, values) for name, values in planes.items()}
         elif "plane_points" in outputs:
             owner, distance = to_host(device, owner), to_host(device, distance)
         tables = {"detect_planes": planes}
@@ -114,31 +114,30 @@ def _ball(device: Any, phi_num: int) -> dict[str, Any]:
 
 
 @dataclass
-class _Kept:
-    """Points of open cells, unordered."""
+class _Listed:
+    """Points in steps, in the form of `cells.add_open`."""
 
     points: Any
-    """int64[n]: in the form of `cells.add_open`."""
+    """int64[n]."""
     slots: Any
-    """int32[n]: number of each point's cell among the open cells."""
+    """int32[n]: number of each point's cell among the open cells; 0 in the first grid."""
     size: Any
     """uint64[1]: number of points."""
 
-    @classmethod
-    def room(cls, device: Any, n: int) -> "_Kept":
-        """Allocate space for n points."""
-        xp = device.xp
-        size = device.filled(0, 8).view(np.uint64)
-        return cls(xp.empty(n, np.int64), xp.empty(n, np.int32), size)
-
 
 class GpuCloud:
-    """The points, and the points of open cells, in the memory of a GPU; see `octree.Cloud`."""
+    """The points, and the points of open cells, in the memory of a GPU; see `octree.Cloud`.
 
-    def __init__(self, device: Any, points: list[Any], cube: Cube) -> None:
+    All but the surfaces are found from the steps of the points. Points of a cell of the first grid
+    are together, so that the additions to its moments are few: see `planes_sort`.
+    """
+
+    def __init__(
+        self, device: Any, points: list[Any], cube: Cube, listed: _Listed | None = None
+    ) -> None:
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
-        self.size = points[0].size
-        self.kept: _Kept | None = None
+        self.size = points[0].size if listed is None else listed.points.size
+        self.all, self.kept = listed, listed
         self.near: Any = None
         self.near_lists: Any = None
 
@@ -163,68 +162,124 @@ class GpuCloud:
     def _where(self) -> tuple[Any, ...]:
         return *self.points, self.size, *self.cube.low, self.cube.scale
 
+    def _sorted(self) -> _Listed:
+        """Convert the points to steps, those of a cell of the first grid together."""
+        if self.all is None:
+            n_cells = 1 << 3 * GRID
+            at, points = self._zeros(n_cells), self.xp.empty(self.size, np.int64)
+            self._launch("count", *self._where(), at)
+            self.device.launch(SOURCE, "planes_offsets", (1,), THREADS, at, n_cells)
+            self._launch("sort", *self._where(), at, points)
+            size = self.device.upload_small(np.array([self.size], np.uint64))
+            self.all = _Listed(points, 0, size)
+        return self.all
+
+    def _open(self) -> tuple[Any, ...]:
+        if self.kept is None:
+            self.kept = self._sorted()
+        return self.kept.points, self.kept.slots, self.kept.size
+
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
         table = self._zeros(n_cells, MOMENTS)
-        if self.kept is None:
-            self._launch("add_points", *self._where(), table)
-        else:
-            self._launch("add_open", *self._list(self.kept), level, table)
+        self._launch("add", *self._open(), level, table)
         return table
-
-    @staticmethod
-    def _list(kept: _Kept) -> tuple[Any, ...]:
-        return kept.points, kept.slots, kept.size
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""
         outliers = self._zeros(planes.shape[0], MOMENTS)
-        left = _Kept.room(self.device, self.size)
-        into = state, planes, corners, outliers, ranks, *self._list(left)
-        if self.kept is None:
-            self._launch("sift_points", *self._where(), *into)
-        else:
-            self._launch("sift_open", *self._list(self.kept), level, *into)
+        empty, n = self.xp.empty, self.size
+        left = _Listed(empty(n, np.int64), empty(n, np.int32), self._zeros(1))
+        self._launch(
+            "sift", *self._open(), level, state, planes, corners, outliers, ranks, left.points,
+            left.slots, left.size,
+        )  # fmt: skip
         self.kept = left
         return outliers
 
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, see `octree.Cloud`."""
+        table, listed = self._zeros(planes.shape[0], 2, MOMENTS), self._sorted()
+        lists = self.device.upload([node_of, planes, corners])
+        self._launch("add_sides", listed.points, listed.size, grid, *lists, table)
+        return self.download(table)
+
     def forget(self) -> None:
         """Free the points of open cells."""
-        self.kept = None
+        self.kept = self.all
+
+    def summarize(self, grid: Any) -> list[Summary]:
+        """Summarize the cells of each level of a grid, see `octree.Cloud`."""
+        n = len(grid.levels)
+        found = self.xp.empty((2, n, 2))
+        medians, weights = found[0], found[1].view(np.int64)
+        self.device.launch(
+            SOURCE, "planes_summarize", (2 * n,), THREADS, grid.moments, grid.values, grid.planar,
+            grid.n_first, float(MIN_S_MS), EXACT**2, medians, weights,
+        )  # fmt: skip
+        medians, weights = self.download(found)
+        points = weights.view(np.int64)[:, 1]
+        return [
+            Summary(level, occupancy, float(n_planar), ratio)
+            for level, n_planar, (occupancy, ratio) in zip(
+                grid.levels, points, medians.tolist(), strict=True
+            )
+        ]
+
+    def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
+        """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
+        n, empty = grid.n_last, self.xp.empty
+        state, ranks, numbers = empty(n, np.int32), empty(n, np.int32), empty(grid.size, np.int32)
+        at, inner, counts = empty(grid.size, np.int64), empty(n, np.int64), self._zeros(2)
+        self._cells(
+            "walk", n, grid.moments, grid.planar, grid.n_first, grid.levels[0], grid.levels[-1],
+            s_level, deepest, s_ms, grid.base, grid.open_cells, state, at, numbers, inner, ranks,
+            counts, n,
+        )  # fmt: skip
+        self._cells("number", n, numbers, state, n)
+        n_nodes, n_open = self.download(counts).tolist()
+        return at[:n_nodes], state, inner[:n_open], ranks
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py, see `octree.Cloud`."""
-        plain = (int(each) if isinstance(each, bool) else each for each in arguments)
-        self._cells(loop, size, *plain, size)
+        self._cells(loop, size, *arguments, size)
 
     def peaks(
         self, nodes: Any, means: Any, weights: Any, around: Any, rho_step: float,
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
         """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
-        n_rows = around.rows.size - 1
+        n_rows, n = around.rows.size - 1, len(nodes)
         there, votes = _ball(self.device, n_rows - 1), self._zeros(*shape)
-        put = self.device.upload_small
         if kernel == "tangent":
+            lists = self.device.upload([means, nodes.values, nodes.vectors, weights])
             self._cells(
-                "vote", 2 * WARP * len(nodes), put(means), put(nodes.values), put(nodes.vectors),
-                put(weights), there["directions"], there["rows"], n_rows, around.step, rho_step,
-                shape[1], votes, len(nodes),
+                "vote", 2 * WARP * n, *lists, there["directions"], there["rows"], n_rows,
+                around.step, rho_step, shape[1], votes, n,
             )  # fmt: skip
         else:
+            lists = self.device.upload([means, nodes.covariance, nodes.vectors, weights])
             self._cells(
-                "vote_as_paper", WARP * len(nodes), put(means), put(nodes.covariance),
-                put(nodes.vectors), put(weights), there["phi"], there["theta"], there["rows"],
-                n_rows, around.step, rho_step, unit, shape[1], votes, len(nodes),
+                "vote_as_paper", WARP * n, *lists, there["phi"], there["theta"], there["rows"],
+                n_rows, around.step, rho_step, unit, shape[1], votes, n,
             )  # fmt: skip
-        smoothed, found = self.xp.empty_like(votes), self.xp.empty((votes.size, 2), np.int64)
-        n_found = self._zeros(1)
+        smoothed, found = self.xp.empty_like(votes), self._list_of(votes.size)
         self._cells("smooth", votes.size, votes, there["beside"], *shape, smoothed)
         self._cells(
             "peaks", votes.size, smoothed, there["near"], there["near_starts"], RADIUS, *shape,
-            found, n_found,
+            found,
         )  # fmt: skip
-        return self.download(found[: int(self.download(n_found)[0])]).T
+        return self._listed(found).T
+
+    def _list_of(self, n: int) -> Any:
+        """Allocate a list of up to n pairs of int64, which starts with its length, 0."""
+        return self._zeros(1 + n, 2)
+
+    def _listed(self, pairs: Any) -> Any:
+        """Download such a list, in one piece if it is short."""
+        found = self.download(pairs[: 1 + FEW])
+        n = int(found[0, 0])
+        return found[1 : 1 + n] if n < len(found) else self.download(pairs[1 : 1 + n])
 
     def _near(self, near: Any) -> Any:
         if self.near is not near:
@@ -234,12 +289,12 @@ class GpuCloud:
 
     def rest(self, near: Any, planes: Any) -> "GpuCloud":
         """Give the points that no plane explains: see `assign.rest`."""
-        points = [self.xp.empty(self.size) for _ in self.points]
-        n_left = self._zeros(1)
+        every, points, n_left = self._sorted(), self.xp.empty(self.size, np.int64), self._zeros(1)
         plain, planes = self.device.upload([near.plain, planes])
-        self._launch("rest", *self._where(), *self._near(near), plain, planes, *points, n_left)
-        size = int(self.download(n_left)[0])
-        return GpuCloud(self.device, [values[:size] for values in points], self.cube)
+        lists = every.points, every.size, *self._near(near), plain, planes
+        self._launch("rest", *lists, points, n_left)
+        points = points[: int(self.download(n_left)[0])]
+        return GpuCloud(self.device, [], self.cube, _Listed(points, 0, n_left))
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
@@ -249,10 +304,6 @@ class GpuCloud:
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
         return covered, self.download(sums)
 
-    def _rasters(self, rasters: Any) -> Any:
-        extents = rasters.extents().astype(np.int32)
-        return self.device.upload_small(extents), len(extents)
-
     def connect(self, rasters: Any, covered: Any) -> Any:
         """Find connected pixels: the part of each pixel, the planes and sizes of the parts.
 
@@ -260,24 +311,25 @@ class GpuCloud:
         the list of all parts.
         """
         n = covered.size
-        parent, sizes = self.xp.arange(n, dtype=np.int32), self._zeros(n)
-        found, n_found = self.xp.empty((n, 2), np.int64), self._zeros(1)
-        self._cells("connect", n, covered, *self._rasters(rasters), parent, n)
+        extents = self.device.upload_small(rasters.extents().astype(np.int32))
+        parent, sizes, found = self.xp.arange(n, dtype=np.int32), self._zeros(n), self._list_of(n)
+        self._cells("connect", n, covered, extents, len(extents), parent, n)
         self._cells("measure", n, covered, parent, sizes, n)
-        self._cells("list_parts", n, covered, parent, sizes, found, n_found, n)
-        found = self.download(found[: int(self.download(n_found)[0])])
+        self._cells("list_parts", n, covered, parent, sizes, found, n)
+        found = self._listed(found)
         firsts, sizes = found[np.argsort(found[:, 0])].T
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
-        return (covered, parent, firsts), plane, sizes
+        return (covered, extents, parent, firsts), plane, sizes
 
     def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
         """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
-        covered, parent, firsts = parts
+        covered, extents, parent, firsts = parts
         halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
-        put, size = self.device.upload_small, covered.size
-        surfaces[put(firsts)] = put(numbers)
+        size, n_parts = covered.size, len(firsts)
+        lists = self.device.upload([firsts, numbers])
+        self._cells("name_parts", n_parts, *lists, surfaces, n_parts)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
+        self._cells("edges", size, labels, extents, len(extents), halves, size)
         return labels, self.download(halves) / 2
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:

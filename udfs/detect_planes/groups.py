@@ -297,9 +297,9 @@ def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner,
         angle = min(max_angle, max(SURE, tilts[k]))
         best = np.inf
         for p in range(planes.shape[0]):
-            cosine = (
-                planes[p, 0] * normals[k, 0] + planes[p, 1] * normals[k, 1]
-            ) + planes[p, 2] * normals[k, 2]
+            cosine = (planes[p, 0] * normals[k, 0] + planes[p, 1] * normals[k, 1]) + planes[
+                p, 2
+            ] * normals[k, 2]
             if 1.0 - cosine * cosine > angle * angle:
                 continue
             d = abs(off(planes[p], means[k]))

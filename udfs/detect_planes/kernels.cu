@@ -28,9 +28,13 @@ typedef unsigned char flag_t;
 #define OPEN -2
 
 // nodes.py
-#define FLAT -3
 #define SIDE_SHARE 10.0
 #define MIN_POINTS 3.0
+#define PART_POINTS 6.0
+#define ROUNDING 4.0
+#define SPLIT 4.0
+#define LAYERS 9
+#define THICKER 4.0
 
 // votes.py, accumulator.py
 #define BEYOND 4
@@ -205,55 +209,99 @@ __device__ i64 packed(int a, int b, int c) {
     return (i64)a << 2 * BITS | (i64)b << BITS | (i64)c;
 }
 
-// A listed point of an open cell.
-struct Open {
+// Coordinates of a point in steps, and its cell among the parts of open cells.
+struct Steps {
     int a, b, c;
-    __device__ Open(i64 point) {
+    __device__ Steps(i64 point) {
         a = (int)(point >> 2 * BITS);
         b = (int)(point >> BITS & TOP);
         c = (int)(point & TOP);
     }
-    __device__ int part(int slot, int shift) const {
+    // Which part of a cell; `shift`: bits of an offset in a part.
+    __device__ int part(int shift) const {
         int code = 0;
         for (int bit = 0; bit < FINER; ++bit) {
             const int at = shift + bit;
             code |= ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1)) << 3 * bit;
         }
-        return slot << 3 * FINER | code;
+        return code;
+    }
+    // slots: null in the first grid
+    __device__ int cell(const int* slots, i64 k, int shift) const {
+        return slots == nullptr ? first_cell(a, b, c) : slots[k] << 3 * FINER | part(shift);
     }
 };
 
-// planes_add_points: moments of the first grid's cells.
-extern "C" __global__ void planes_add_points(const double* x, const double* y, const double* z,
-                                             i64 n, double low_x, double low_y, double low_z,
-                                             double scale, i64* table) {
-    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
-    const int lane = threadIdx.x % 32, mask = (1 << (BITS - GRID)) - 1;
-    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
-    const auto write = [=](int row, int sum, i64 total) { add(table + row * MOMENTS + sum, total); };
-    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
-    words[4 * lane] = 1;
+// Lanes with the same number as this one.
+struct Peers {
+    u32 all;
+    __device__ Peers(int number) : all(__match_any_sync(ALL, number)) {}
+    __device__ int first() const { return __ffs(all) - 1; }
+    __device__ int size() const { return __popc(all); }
+    __device__ int before() const { return __popc(all & ((1u << threadIdx.x % 32) - 1)); }
+};
+
+// planes_count: points per cell of the first grid.
+extern "C" __global__ void planes_count(const double* x, const double* y, const double* z, i64 n,
+                                        double low_x, double low_y, double low_z, double scale,
+                                        u64* counts) {
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
-        if (k < n) {
-            const int a = step_of(__ldcs(x + k), low_x, scale);
-            const int b = step_of(__ldcs(y + k), low_y, scale);
-            const int c = step_of(__ldcs(z + k), low_z, scale);
-            rows[lane] = first_cell(a, b, c);
-            words[4 * lane + 1] = a & mask;
-            words[4 * lane + 2] = b & mask;
-            words[4 * lane + 3] = c & mask;
-        }
-        __syncwarp();
-        moments.take(rows, words, write);
-        __syncwarp();
+        int cell = NONE;
+        if (k < n)
+            cell = first_cell(step_of(x[k], low_x, scale), step_of(y[k], low_y, scale),
+                              step_of(z[k], low_z, scale));
+        const Peers same(cell);
+        if (k < n && same.before() == 0) atomicAdd(&counts[cell], (u64)same.size());
     }
-    moments.finish(write);
 }
 
-// planes_add_open: moments of the parts of open cells, from the listed points.
-extern "C" __global__ void planes_add_open(const i64* points, const int* slots, const u64* size,
-                                           i64 level, i64* table) {
+// planes_offsets: position of each cell's first point, from the numbers of points.
+// block    all cells; n is a multiple of the number of threads
+extern "C" __global__ void planes_offsets(u64* counts, i64 n) {
+    __shared__ u64 sums[WARPS * 32];
+    const i64 share = n / blockDim.x, first = share * threadIdx.x;
+    u64 own = 0;
+    for (i64 k = first; k < first + share; ++k) own += counts[k];
+    sums[threadIdx.x] = own;
+    __syncthreads();
+    for (int by = 1; by < blockDim.x; by *= 2) {
+        const u64 other = threadIdx.x >= by ? sums[threadIdx.x - by] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += other;
+        __syncthreads();
+    }
+    u64 at = sums[threadIdx.x] - own;
+    for (i64 k = first; k < first + share; ++k) {
+        const u64 count = counts[k];
+        counts[k] = at;
+        at += count;
+    }
+}
+
+// planes_sort: packs the points, those of a cell of the first grid together, in any order.
+// changes  at[cells]: from the position of each cell's first point to its end
+extern "C" __global__ void planes_sort(const double* x, const double* y, const double* z, i64 n,
+                                       double low_x, double low_y, double low_z, double scale,
+                                       u64* at, i64* points) {
+    FOR_POINTS(k, n) {
+        int a = 0, b = 0, c = 0, cell = NONE;
+        if (k < n) {
+            a = step_of(__ldcs(x + k), low_x, scale);
+            b = step_of(__ldcs(y + k), low_y, scale);
+            c = step_of(__ldcs(z + k), low_z, scale);
+            cell = first_cell(a, b, c);
+        }
+        const Peers same(cell);
+        u64 first = 0;
+        if (k < n && same.before() == 0) first = atomicAdd(&at[cell], (u64)same.size());
+        first = __shfl_sync(ALL, first, same.first());
+        if (k < n) points[first + same.before()] = packed(a, b, c);
+    }
+}
+
+// planes_add: moments of the cells of a grid's last level.
+extern "C" __global__ void planes_add(const i64* points, const int* slots, const u64* size,
+                                      i64 level, i64* table) {
     __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
     const i64 n = (i64)*size;
     const int lane = threadIdx.x % 32, shift = (int)(BITS - level), mask = (1 << shift) - 1;
@@ -264,14 +312,22 @@ extern "C" __global__ void planes_add_open(const i64* points, const int* slots, 
     Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
     words[4 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
-        if (k < n) {
-            const Open point(points[k]);
-            rows[lane] = point.part(slots[k], shift);
-            words[4 * lane + 1] = point.a & mask;
-            words[4 * lane + 2] = point.b & mask;
-            words[4 * lane + 3] = point.c & mask;
+        const Steps point(k < n ? points[k] : 0);
+        const int row = k < n ? point.cell(slots, k, shift) : -1;
+        // in the first grid points are in order; points of one open cell are ordered by part here
+        int at = lane;
+        if (slots != nullptr) {
+            at = 0;
+            for (int part = 0; part < 8; ++part) {
+                const u32 all = __ballot_sync(ALL, (row & 7) == part);
+                if (part < (row & 7)) at += __popc(all);
+                if (part == (row & 7)) at += __popc(all & ((1u << lane) - 1));
+            }
         }
+        rows[at] = row;
+        words[4 * at + 1] = point.a & mask;
+        words[4 * at + 2] = point.b & mask;
+        words[4 * at + 3] = point.c & mask;
         __syncwarp();
         moments.take(rows, words, write);
         __syncwarp();
@@ -279,15 +335,10 @@ extern "C" __global__ void planes_add_open(const i64* points, const int* slots, 
     moments.finish(write);
 }
 
-__device__ void sift_point(int a, int b, int c, int node, const double* planes, const i64* corners,
-                           i64* outliers) {
-    const double* p = planes + 5 * (i64)node;
-    const double d = p[0] * a + p[1] * b + p[2] * c - p[3];
-    if (!(magnitude(d) > p[4])) return;
-    const i64* corner = corners + 4 * (i64)node;
+// Adds a point to the moments of a node in a row of a table.
+__device__ void add_to_node(int a, int b, int c, const i64* corner, i64* row) {
     const i64 x = (a - corner[0]) >> corner[3], y = (b - corner[1]) >> corner[3];
     const i64 z = (c - corner[2]) >> corner[3];
-    i64* row = outliers + MOMENTS * (i64)node;
     add(row, 1);
     add(row + 1, x);
     add(row + 2, y);
@@ -300,39 +351,15 @@ __device__ void sift_point(int a, int b, int c, int node, const double* planes, 
     add(row + 9, z * z);
 }
 
-// planes_sift_points: moments of the outliers of nodes; lists the points of open cells.
-extern "C" __global__ void planes_sift_points(const double* x, const double* y, const double* z,
-                                              i64 n, double low_x, double low_y, double low_z,
-                                              double scale, const int* state, const double* planes,
-                                              const i64* corners, i64* outliers, const int* ranks,
-                                              i64* points, int* slots, u64* size) {
-    __shared__ Kept kept[WARPS];
-    Queue queue(&kept[threadIdx.x / 32], size);
-    const auto write = [=](u64 at, i64 point, int slot) {
-        points[at] = point;
-        slots[at] = slot;
-    };
-    FOR_POINTS(k, n) {
-        int node = NONE, a, b, c, cell;
-        if (k < n) {
-            a = step_of(__ldcs(x + k), low_x, scale);
-            b = step_of(__ldcs(y + k), low_y, scale);
-            c = step_of(__ldcs(z + k), low_z, scale);
-            cell = first_cell(a, b, c);
-            node = state[cell];
-        }
-        if (node >= 0) sift_point(a, b, c, node, planes, corners, outliers);
-        const bool open = node == OPEN;
-        queue.push(open, open ? packed(a, b, c) : 0, open ? ranks[cell] : 0, write);
-    }
-    queue.flush(queue.count, write);
+__device__ double off_plane(int a, int b, int c, const double* p) {
+    return p[0] * a + p[1] * b + p[2] * c - p[3];
 }
 
-// planes_sift_open: the same for points that were listed before.
-extern "C" __global__ void planes_sift_open(const i64* points, const int* slots, const u64* size,
-                                            i64 level, const int* state, const double* planes,
-                                            const i64* corners, i64* outliers, const int* ranks,
-                                            i64* points_left, int* slots_left, u64* size_left) {
+// planes_sift: moments of the outliers of nodes; lists the points of open cells.
+extern "C" __global__ void planes_sift(const i64* points, const int* slots, const u64* size,
+                                       i64 level, const int* state, const double* planes,
+                                       const i64* corners, i64* outliers, const int* ranks,
+                                       i64* points_left, int* slots_left, u64* size_left) {
     __shared__ Kept kept[WARPS];
     Queue queue(&kept[threadIdx.x / 32], size_left);
     const auto write = [=](u64 at, i64 point, int slot) {
@@ -343,16 +370,43 @@ extern "C" __global__ void planes_sift_open(const i64* points, const int* slots,
     const int shift = (int)(BITS - level);
     FOR_POINTS(k, n) {
         int node = NONE, cell = 0;
-        const Open point(k < n ? points[k] : 0);
+        const i64 point = k < n ? points[k] : 0;
+        const Steps at(point);
         if (k < n) {
-            cell = point.part(slots[k], shift);
+            cell = at.cell(slots, k, shift);
             node = state[cell];
         }
-        if (node >= 0) sift_point(point.a, point.b, point.c, node, planes, corners, outliers);
+        if (node >= 0) {
+            const double* p = planes + 5 * (i64)node;
+            if (magnitude(off_plane(at.a, at.b, at.c, p)) > p[4])
+                add_to_node(at.a, at.b, at.c, corners + 4 * (i64)node, outliers + MOMENTS * (i64)node);
+        }
         const bool open = node == OPEN;
-        queue.push(open, packed(point.a, point.b, point.c), open ? ranks[cell] : 0, write);
+        queue.push(open, point, open ? ranks[cell] : 0, write);
     }
     queue.flush(queue.count, write);
+}
+
+__device__ int near_cell(int a, int b, int c, int grid) {
+    const int shift = BITS - grid;
+    return ((a >> shift) << grid | b >> shift) << grid | c >> shift;
+}
+
+// planes_add_sides: moments of the points on either side of nodes, without outliers.
+extern "C" __global__ void planes_add_sides(const i64* points, const u64* size, i64 grid,
+                                            const int* node_of, const double* planes,
+                                            const i64* corners, i64* table) {
+    const i64 n = (i64)*size;
+    FOR_EACH(k, n) {
+        const Steps at(points[k]);
+        const i64 node = node_of[near_cell(at.a, at.b, at.c, (int)grid)];
+        if (node < 0) continue;
+        const double* p = planes + 5 * node;
+        const double d = off_plane(at.a, at.b, at.c, p);
+        if (magnitude(d) <= p[4])
+            add_to_node(at.a, at.b, at.c, corners + 4 * node,
+                        table + MOMENTS * (2 * node + (d > 0.0)));
+    }
 }
 
 // ---- cells and nodes                                                               (nodes.py)
@@ -381,12 +435,13 @@ extern "C" __global__ void planes_centre_moments(const i64* table, i64 side, dou
     FOR_EACH(k, n) centre(table + MOMENTS * k, side, moments + MOMENTS * k);
 }
 
-extern "C" __global__ void planes_halve(const double* fine, i64 side, double* coarse, i64 n_cells) {
+extern "C" __global__ void planes_halve(double* moments, i64 fine, i64 coarse, i64 side,
+                                        i64 n_cells) {
     const double d = 0.5 * side;
     FOR_EACH(k, n_cells) {
         double total[MOMENTS] = {};
         for (int part = 0; part < 8; ++part) {
-            const double* m = fine + MOMENTS * (8 * k + part);
+            const double* m = moments + MOMENTS * (fine + 8 * k + part);
             const double n = m[0];
             if (!(n > 0.0)) continue;
             const double dx = part & 4 ? d : -d, dy = part & 2 ? d : -d, dz = part & 1 ? d : -d;
@@ -401,7 +456,7 @@ extern "C" __global__ void planes_halve(const double* fine, i64 side, double* co
             total[8] += ((m[8] + dy * m[3]) + dz * m[2]) + dy * dz * n;
             total[9] += (m[9] + (dz + dz) * m[3]) + dz * dz * n;
         }
-        for (int i = 0; i < MOMENTS; ++i) coarse[MOMENTS * k + i] = total[i];
+        for (int i = 0; i < MOMENTS; ++i) moments[MOMENTS * (coarse + k) + i] = total[i];
     }
 }
 
@@ -418,104 +473,220 @@ __device__ void covariance_of(const double* m, double* mean, double* covariance)
     covariance[5] = m[9] / n - z * z;
 }
 
-extern "C" __global__ void planes_judge(const double* moments, const int* before, i64 tested,
-                                        double s_ms, double max_thickness, double min_isotropy,
-                                        i64 flat, int* state, bool* is_flat, i64 n) {
-    FOR_EACH(k, n) {
-        int own = before[k >> 3];
-        bool planar = false;
-        if (own == OPEN && moments[MOMENTS * k] < s_ms) own = NONE;
-        if (own == OPEN && tested) {
-            double mean[3], covariance[6], values[3], vectors[9];
-            covariance_of(moments + MOMENTS * k, mean, covariance);
-            eigen(covariance, values, vectors);
-            const bool thin = values[0] < max_thickness * values[1];
-            planar = thin && values[1] > min_isotropy * values[2];
-        }
-        state[k] = planar ? (int)flat : own;
-        is_flat[k] = planar;
-    }
-}
-
-extern "C" __global__ void planes_number(const i64* starts, i64 first, i64 last, const int* ranks,
-                                         i64 is_last, int* state, i64 n) {
-    FOR_EACH(k, n) {
-        const int own = state[k];
-        if (own <= FLAT) {
-            const int level = FLAT - own;
-            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))];
-        } else if (own == OPEN && is_last) {
-            state[k] = NONE;
-        }
-    }
-}
-
-extern "C" __global__ void planes_place(const i64* at, const i64* starts, i64 first, i64 base,
-                                        const i64* open_cells, int* levels, i64* codes,
-                                        i64* corners, double* centres, i64 n) {
-    FOR_EACH(k, n) {
-        int row = 0;
-        while (at[k] >= starts[row + 1]) ++row;
-        const int level = (int)first + row, finer = 3 * (level - (int)base);
-        const i64 cell = at[k] - starts[row];
-        const i64 code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
-        levels[k] = level;
-        codes[k] = code;
-        const int down = BITS - level;
-        const double half = 0.5 * (double)(1ll << down);
-        for (int axis = 0; axis < 3; ++axis) {
-            i64 place = 0;
-            for (int bit = 0; bit < level; ++bit) place |= (code >> (3 * bit + 2 - axis) & 1) << bit;
-            corners[4 * k + axis] = place << down;
-            centres[3 * k + axis] = (double)(place << down) + half;
-        }
-        corners[4 * k + 3] = level < GRID ? GRID - level : 0;
-    }
-}
-
-extern "C" __global__ void planes_first_planes(const int* levels, const double* moments,
-                                               const double* centres, double* planes, i64 n) {
-    FOR_EACH(k, n) {
-        double mean[3], covariance[6], values[3], vectors[9];
-        covariance_of(moments + MOMENTS * k, mean, covariance);
-        eigen(covariance, values, vectors);
-        const double x = mean[0] + centres[3 * k] - 0.5, y = mean[1] + centres[3 * k + 1] - 0.5;
-        const double z = mean[2] + centres[3 * k + 2] - 0.5;
-        for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
-        planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
-        planes[5 * k + 4] = (double)(1ll << (BITS - levels[k])) / SIDE_SHARE;
-    }
-}
-
-extern "C" __global__ void planes_without(const int* levels, const i64* outliers, double* moments,
-                                          i64 n) {
-    FOR_EACH(k, n) {
-        const i64* row = outliers + MOMENTS * k;
-        double *m = moments + MOMENTS * k, centred[MOMENTS];
-        if (row[0] == 0 || m[0] - row[0] < MIN_POINTS) continue;
-        const int level = levels[k], shift = level < GRID ? GRID - level : 0;
-        centre(row, 1ll << (BITS - level - shift), centred);
-        const double unit = (double)(1ll << shift);
-        m[0] -= centred[0];
-        for (int i = 1; i < 4; ++i) m[i] -= centred[i] * unit;
-        for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (unit * unit);
-    }
-}
-
-extern "C" __global__ void planes_describe(const int* levels, const i64* codes,
-                                           const double* moments, const double* centres,
-                                           double* rows, i64 n) {
+extern "C" __global__ void planes_spectra(const double* moments, double* values, i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
-        double mean[3], covariance[6], *row = rows + 24 * k;
-        covariance_of(moments + MOMENTS * k, mean, covariance);
-        row[0] = (double)levels[k];
-        row[1] = (double)codes[k];
-        row[2] = moments[MOMENTS * k];
+        double mean[3], covariance[6], lengths[3] = {}, axes[9];
+        if (moments[MOMENTS * k] >= MIN_POINTS) {
+            covariance_of(moments + MOMENTS * k, mean, covariance);
+            eigen(covariance, lengths, axes);
+        }
+        for (int i = 0; i < 3; ++i) values[3 * k + i] = lengths[i] / unit;
+    }
+}
+
+// Number of the parts of a planar cell, 0 if they are much thinner, 1 if nothing is known of them.
+__device__ int same_parts(const double* moments, const double* values, i64 n_first, i64 n_cells,
+                          i64 cell) {
+    i64 first = 0, size = n_first;
+    while (cell >= first + size) first += size, size <<= 3;
+    const i64 begin = first + size + 8 * (cell - first);
+    if (begin >= n_cells) return 1;
+    int n = 0;
+    double total = 0.0, across = 0.0;
+    for (i64 part = begin; part < begin + 8; ++part) {
+        const double count = moments[MOMENTS * part];
+        if (!(count >= PART_POINTS)) continue;
+        ++n;
+        total += count;
+        across += count * (values[3 * part] * (count / (count - 3.0)));
+    }
+    if (total < 0.5 * moments[MOMENTS * cell]) return 1;
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    return values[3 * cell] * total <= SPLIT * greater(across, ROUNDING / unit * total) ? n : 0;
+}
+
+extern "C" __global__ void planes_judge(const double* moments, const double* values, i64 n_first,
+                                        double max_thickness, double min_isotropy, flag_t* planar,
+                                        i64 n) {
+    FOR_EACH(k, n) {
+        const double *l = values + 3 * k, thickness = l[0] / max_thickness;
+        int parts = 0;
+        if (l[1] > min_isotropy * l[2] && thickness < THICKER * l[1]) {
+            if (thickness < l[1]) parts = same_parts(moments, values, n_first, n, k);
+            if (parts == 0) parts = LAYERS;
+        }
+        planar[k] = (flag_t)parts;
+    }
+}
+
+__device__ double from_ordered(u64 bits) {  // inverts ordered()
+    return __longlong_as_double((i64)(bits >> 63 ? bits ^ 1ull << 63 : ~bits));
+}
+
+// planes_summarize: weighted medians over the cells of each level, see GpuCloud.summarize.
+// block    one median of one level, digit by digit: the weight of each value of a digit is summed
+// writes   medians[levels][2], weights[levels][2]: sums of all weights
+extern "C" __global__ void planes_summarize(const double* moments, const double* values,
+                                            const flag_t* planar, i64 n_first, double s_ms,
+                                            double thinnest, double* medians, i64* weights) {
+    __shared__ u64 sums[16][WARPS * 32], totals[16];
+    const int level = blockIdx.x / 2, lane = threadIdx.x % 32;
+    const bool of_planar = blockIdx.x % 2 == 1;
+    i64 first = 0, size = n_first;
+    for (int above = 0; above < level; ++above) first += size, size *= 8;
+    u64 prefix = 0, below = 0, total = 0;
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        for (int digit = 0; digit < 16; ++digit) sums[digit][threadIdx.x] = 0;
+        for (i64 k = first + threadIdx.x; k < first + size; k += blockDim.x) {
+            const double n = moments[MOMENTS * k], *l = values + 3 * k;
+            const bool is_planar = planar[k] > 0 && planar[k] < LAYERS;
+            if (!(n > 0.0) || (of_planar && (n < s_ms || !is_planar))) continue;
+            const u64 key = ordered(of_planar ? l[0] / greater(l[1], thinnest) : n);
+            if (shift < 60 && (key ^ prefix) >> (shift + 4) != 0) continue;
+            sums[key >> shift & 15][threadIdx.x] += (u64)n;
+        }
+        __syncthreads();
+        for (int digit = threadIdx.x / 32; digit < 16; digit += WARPS) {
+            u64 sum = 0;
+            for (int k = lane; k < WARPS * 32; k += 32) sum += sums[digit][k];
+            for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(ALL, sum, by);
+            if (lane == 0) totals[digit] = sum;
+        }
+        __syncthreads();
+        if (shift == 60)
+            for (int digit = 0; digit < 16; ++digit) total += totals[digit];
+        int digit = 0;
+        while (digit < 15 && 2 * (below + totals[digit]) < total) below += totals[digit++];
+        prefix |= (u64)digit << shift;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        medians[blockIdx.x] = total == 0 ? 0.0 : from_ordered(prefix);
+        weights[blockIdx.x] = (i64)total;
+    }
+}
+
+// planes_walk: the coarsest planar cell around each of the finest cells.
+// writes   state: that cell, NONE, or OPEN; counts[2]: nodes, open cells; at, numbers: cells of nodes
+//          and back; inner, ranks: Morton codes of open cells and numbers of these, both in any order
+extern "C" __global__ void planes_walk(const double* moments, const flag_t* planar, i64 n_first,
+                                       i64 first, i64 last, i64 s_level, i64 deepest, double s_ms,
+                                       i64 base, const i64* open_cells, int* state, i64* at,
+                                       int* numbers, i64* inner, int* ranks, u64* counts, i64 n) {
+    FOR_EACH(k, n) {
+        int own = last < deepest ? OPEN : NONE;
+        i64 before = 0;
+        for (int level = (int)first; level <= last; ++level) {
+            const int down = 3 * ((int)last - level);
+            const i64 cell = before + (k >> down);
+            if (moments[MOMENTS * cell] < s_ms) {
+                own = NONE;
+                break;
+            }
+            if (s_level <= level && level <= deepest && planar[cell]) {
+                if ((k & ((1ll << down) - 1)) == 0) {
+                    const u64 number = atomicAdd(&counts[0], 1ull);
+                    at[number] = cell;
+                    numbers[cell] = (int)number;
+                }
+                if (planar[cell] != LAYERS) {
+                    own = (int)cell;
+                    break;
+                }
+            }
+            before += n_first << 3 * (level - (int)first);
+        }
+        state[k] = own;
+        if (own == OPEN) {
+            const int finer = 3 * (int)(last - base);
+            const u64 rank = atomicAdd(&counts[1], 1ull);
+            inner[rank] = open_cells[k >> finer] << finer | (k & ((1ll << finer) - 1));
+            ranks[k] = (int)rank;
+        }
+    }
+}
+
+// planes_number: replaces the planar cells in states by the numbers of nodes.
+extern "C" __global__ void planes_number(const int* numbers, int* state, i64 n) {
+    FOR_EACH(k, n) {
+        if (state[k] >= 0) state[k] = numbers[state[k]];
+    }
+}
+
+// Where a cell of a grid is; lengths are in steps.
+struct Located {
+    int level;
+    i64 code, corner[3];
+    double side;
+
+    __device__ Located(i64 cell, i64 n_first, i64 first, i64 base, const i64* open_cells) {
+        i64 size = n_first;
+        for (level = (int)first; cell >= size; ++level) {
+            cell -= size;
+            size <<= 3;
+        }
+        const int finer = 3 * (level - (int)base), down = BITS - level;
+        code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        for (int axis = 0; axis < 3; ++axis) {
+            corner[axis] = 0;
+            for (int bit = 0; bit < level; ++bit)
+                corner[axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit;
+            corner[axis] <<= down;
+        }
+        side = (double)(1ll << down);
+    }
+
+    __device__ int shift() const { return level < GRID ? GRID - level : 0; }
+    __device__ double centre(int axis) const { return (double)corner[axis] + 0.5 * side; }
+};
+
+// planes_place: planes that determine the outliers of nodes.
+extern "C" __global__ void planes_place(const i64* at, i64 n_first, i64 first, i64 base,
+                                        const i64* open_cells, const double* moments,
+                                        double* planes, i64* corners, i64 n) {
+    FOR_EACH(k, n) {
+        const Located cell(at[k], n_first, first, base, open_cells);
+        for (int axis = 0; axis < 3; ++axis) corners[4 * k + axis] = cell.corner[axis];
+        corners[4 * k + 3] = cell.shift();
+        double mean[3], covariance[6], values[3], vectors[9];
+        covariance_of(moments + MOMENTS * at[k], mean, covariance);
+        eigen(covariance, values, vectors);
+        const double x = mean[0] + cell.centre(0) - 0.5, y = mean[1] + cell.centre(1) - 0.5;
+        const double z = mean[2] + cell.centre(2) - 0.5;
+        for (int axis = 0; axis < 3; ++axis) planes[5 * k + axis] = vectors[axis];
+        planes[5 * k + 3] = vectors[0] * x + vectors[1] * y + vectors[2] * z;
+        planes[5 * k + 4] = cell.side / SIDE_SHARE;
+    }
+}
+
+// planes_describe: nodes without their outliers.
+extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first, i64 base,
+                                           const i64* open_cells, const double* moments,
+                                           const flag_t* planar, const i64* outliers, double* rows,
+                                           i64 n) {
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    FOR_EACH(k, n) {
+        const Located cell(at[k], n_first, first, base, open_cells);
+        const i64* apart = outliers + MOMENTS * k;
+        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 25 * k;
+        for (int i = 0; i < MOMENTS; ++i) m[i] = moments[MOMENTS * at[k] + i];
+        if (apart[0] > 0 && m[0] - apart[0] >= MIN_POINTS) {
+            centre(apart, 1ll << (BITS - cell.level - cell.shift()), centred);
+            const double step = (double)(1ll << cell.shift());
+            m[0] -= centred[0];
+            for (int i = 1; i < 4; ++i) m[i] -= centred[i] * step;
+            for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (step * step);
+        }
+        covariance_of(m, mean, covariance);
+        row[0] = (double)cell.level;
+        row[1] = (double)cell.code;
+        row[2] = (double)planar[at[k]];
+        row[3] = m[0];
         for (int axis = 0; axis < 3; ++axis)
-            row[3 + axis] = ((mean[axis] + centres[3 * k + axis]) - half) / half;
-        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, row + 12, row + 15);
+            row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
+        for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, row + 13, row + 16);
     }
 }
 
@@ -714,13 +885,13 @@ __device__ bool is_peak(const i64* smoothed, const int* near, const int* near_st
 }
 
 // planes_peaks: lists the cells that are the maximum of their surroundings, in any order.
-// writes   found[2 * size]: position in the accumulator, votes
+// writes   found: their number, in a pair; then pairs of position in the accumulator and votes
 extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
                                         const int* near_starts, i64 radius, i64 n_directions,
-                                        i64 n_rho, i64* found, u64* size) {
+                                        i64 n_rho, i64* found) {
     FOR_EACH(at, n_directions * n_rho) {
         if (!is_peak(smoothed, near, near_starts, radius, n_rho, at / n_rho, at % n_rho)) continue;
-        const u64 place = atomicAdd(size, 1ull);
+        const u64 place = 1 + atomicAdd((u64*)found, 1ull);
         found[2 * place] = at;
         found[2 * place + 1] = smoothed[at];
     }
@@ -728,37 +899,26 @@ extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
 
 // ---- planes of points                                                             (assign.py)
 
-__device__ int near_cell(int a, int b, int c, int grid) {
-    const int shift = BITS - grid;
-    return ((a >> shift) << grid | b >> shift) << grid | c >> shift;
-}
-
 // planes_rest: lists the points that no plane explains, in any order.
-extern "C" __global__ void planes_rest(const double* x, const double* y, const double* z, i64 n,
-                                       double low_x, double low_y, double low_z, double scale,
-                                       i64 grid, const int* cell_starts, const int* items,
-                                       const flag_t* plain, const double* planes, double* left_x,
-                                       double* left_y, double* left_z, u64* size) {
+extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 grid,
+                                       const int* cell_starts, const int* items,
+                                       const flag_t* plain, const double* planes, i64* points_left,
+                                       u64* size_left) {
     __shared__ Kept kept[WARPS];
-    Queue queue(&kept[threadIdx.x / 32], size);
-    const auto write = [=](u64 at, i64 k, int) {
-        left_x[at] = x[k];
-        left_y[at] = y[k];
-        left_z[at] = z[k];
-    };
+    Queue queue(&kept[threadIdx.x / 32], size_left);
+    const auto write = [=](u64 at, i64 point, int) { points_left[at] = point; };
+    const i64 n = (i64)*size;
     FOR_POINTS(k, n) {
-        bool left = false;
-        if (k < n) {
-            const int a = step_of(x[k], low_x, scale), b = step_of(y[k], low_y, scale);
-            const int c = step_of(z[k], low_z, scale), cell = near_cell(a, b, c, (int)grid);
-            left = plain[cell] == 0;
-            for (int i = cell_starts[cell]; left && i < cell_starts[cell + 1]; ++i) {
-                const double* p = planes + 5 * items[i];
-                const double d = ((p[0] * a + p[1] * b) + p[2] * c) - p[3];
-                left = !(magnitude(d) <= p[4]);
-            }
+        const i64 point = k < n ? points[k] : 0;
+        const Steps at(point);
+        const int cell = near_cell(at.a, at.b, at.c, (int)grid);
+        bool left = k < n && plain[cell] == 0;
+        for (int i = cell_starts[cell]; left && i < cell_starts[cell + 1]; ++i) {
+            const double* p = planes + 5 * items[i];
+            const double d = ((p[0] * at.a + p[1] * at.b) + p[2] * at.c) - p[3];
+            left = !(magnitude(d) <= p[4]);
         }
-        queue.push(left, k, 0, write);
+        queue.push(left, point, 0, write);
     }
     queue.flush(queue.count, write);
 }
@@ -766,7 +926,7 @@ extern "C" __global__ void planes_rest(const double* x, const double* y, const d
 // Position of a point: in steps, and in the raster of the nearest plane with a surface there.
 struct Place {
     double x, y, z, distance, u, v;
-    int plane;
+    int cell, plane;
     i64 pixel;
 
     // labels: 0 if there is no surface; without labels every pixel is on a surface
@@ -793,6 +953,14 @@ struct Place {
         }
     }
 
+    // The first plane within its maximum distance; the nearest one exists.
+    __device__ int first_of(int first, const int* items, const double* planes) const {
+        for (int i = first;; ++i) {
+            const double* p = planes + 5 * items[i];
+            if (magnitude(((p[0] * x + p[1] * y) + p[2] * z) - p[3]) <= p[4]) return items[i];
+        }
+    }
+
     // Distance in units of the maximum distance / NEAR.
     __device__ int parts(const double* planes) const {
         return (int)floor(distance / planes[5 * plane + 4] * NEAR + 0.5);
@@ -808,33 +976,38 @@ __device__ Place place_of(double x, double y, double z, double low_x, double low
     place.y = (y - low_y) * scale;
     place.z = (z - low_z) * scale;
     const int a = step_of(x, low_x, scale), b = step_of(y, low_y, scale);
-    const int cell = near_cell(a, b, step_of(z, low_z, scale), grid);
+    const int cell = place.cell = near_cell(a, b, step_of(z, low_z, scale), grid);
     place.find(cell_starts[cell], cell_starts[cell + 1], items, planes, rasters, starts, labels);
     return place;
 }
 
-// planes_cover: marks the pixels that have points, and sums up the points and their distances.
+// planes_cover: marks the pixels that have points, and sums up the points, their distances and the
+// points of which a plane is the first within its maximum distance.
 // races    all threads write the same value to a pixel
 extern "C" __global__ void planes_cover(const double* x, const double* y, const double* z, i64 n,
                                         double low_x, double low_y, double low_z, double scale,
                                         i64 grid, const int* cell_starts, const int* items,
                                         const double* planes, const double* rasters,
                                         const i64* starts, flag_t* covered, i64* sums, i64 n_rows) {
-    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 2];
-    __shared__ u32 table[ROWS * 2 * 2];
+    __shared__ int all_rows[WARPS][32], all_firsts[WARPS][32], all_words[WARPS][32 * 2];
+    __shared__ u32 table[ROWS * 4 * 2];  // points, first ones, distances, squares
     const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
-    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
-    for (int k = threadIdx.x; k < here * 4; k += blockDim.x) table[k] = 0;
+    int *rows = all_rows[threadIdx.x / 32], *firsts = all_firsts[threadIdx.x / 32];
+    int* words = all_words[threadIdx.x / 32];
+    for (int k = threadIdx.x; k < here * 8; k += blockDim.x) table[k] = 0;
     __syncthreads();
     u32* own = table;
-    const auto write = [=](int row, int sum, i64 total) {
-        if (row < ROWS) add_halves(own + 2 * (2 * row + sum), total);
-        else add(sums + SUMS * (i64)row + 4 * sum, total);
+    const auto put = [=](int row, int column, i64 total) {
+        if (row < ROWS) add_halves(own + 2 * (4 * row + column), total);
+        else add(sums + SUMS * (i64)row + column + (column & 2), total);
     };
-    Gathered<2, 2> gathered(0x00, 0x10);  // points, distances
+    const auto write = [=](int row, int sum, i64 total) { put(row, sum + (sum > 0), total); };
+    const auto write_first = [=](int row, int, i64 total) { put(row, 1, total); };
+    Gathered<3, 2> gathered(0x110, 0x100);  // points, distances, squares
+    Gathered<1, 2> first(0x0, 0x0);
     words[2 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
+        rows[lane] = firsts[lane] = -1;
         if (k < n) {
             const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
                                          low_z, scale, (int)grid, cell_starts, items, planes,
@@ -842,18 +1015,22 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
             if (place.plane >= 0) {
                 if (!covered[place.pixel]) covered[place.pixel] = 1;
                 rows[lane] = place.plane;
+                firsts[lane] = place.first_of(cell_starts[place.cell], items, planes);
                 words[2 * lane + 1] = place.parts(planes);
             }
         }
         __syncwarp();
         gathered.take(rows, words, write);
+        first.take(firsts, words, write_first);
         __syncwarp();
     }
     gathered.finish(write);
+    first.finish(write_first);
     __syncthreads();
-    for (int k = threadIdx.x; k < here * 2; k += blockDim.x) {
+    for (int k = threadIdx.x; k < here * 4; k += blockDim.x) {
         const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];
-        if (total != 0) add(sums + SUMS * (k / 2) + 4 * (k % 2), (i64)total);
+        const int column = k % 4;
+        if (total != 0) add(sums + SUMS * (k / 4) + column + (column & 2), (i64)total);
     }
 }
 
@@ -939,15 +1116,21 @@ extern "C" __global__ void planes_measure(const flag_t* covered, int* parent, i6
     }
 }
 
-// planes_list_parts: lists the first pixels of parts, and their sizes, in any order.
+// planes_list_parts: lists the first pixels of parts, and their sizes, in any order, see planes_peaks.
 extern "C" __global__ void planes_list_parts(const flag_t* covered, const int* parent,
-                                             const i64* sizes, i64* firsts, u64* size, i64 n) {
+                                             const i64* sizes, i64* firsts, i64 n) {
     FOR_EACH(k, n) {
         if (!covered[k] || parent[k] != k) continue;
-        const u64 at = atomicAdd(size, 1ull);
+        const u64 at = 1 + atomicAdd((u64*)firsts, 1ull);
         firsts[2 * at] = k;
         firsts[2 * at + 1] = sizes[k];
     }
+}
+
+// planes_name_parts: surfaces of parts, at their first pixels.
+extern "C" __global__ void planes_name_parts(const i64* firsts, const int* numbers, int* surfaces,
+                                             i64 n) {
+    FOR_EACH(k, n) surfaces[firsts[k]] = numbers[k];
 }
 
 // planes_paint: surface of each pixel, from that of the first pixel of its part.

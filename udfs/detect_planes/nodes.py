@@ -7,12 +7,6 @@ from spatialq.runtime.compile_cache import njit
 
 from .cells import BITS, GRID, MOMENTS, NONE, OPEN
 
-FLAT = -3
-"""The state of a cell within a planar one is FLAT minus the level of that one."""
-
-LAYERS, THICKER = 9, 4.0
-"""A cell whose thickness is less than THICKER times max_thickness may have two layers."""
-
 SIDE_SHARE = 10
 """Points farther from the plane of a node than its side divided by this are outliers."""
 
@@ -29,6 +23,10 @@ SPLIT = 4.0
 """A planar cell contains several surfaces if its variance across is more than this multiple of that
 of its parts: half the cell is less than half as thick."""
 
+LAYERS, THICKER = 9, 4.0
+"""Mark of a cell that may have two layers: it has several surfaces, or its thickness is less than
+THICKER times max_thickness."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
@@ -43,26 +41,31 @@ def centre_moments(table, side, moments, start, stop):
     moments : float64[cells, MOMENTS]
         Out.
     """
-    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
     for k in range(start, stop):
-        t = table[k]
-        m = moments[k]
-        n = float(t[0])
-        m[0] = n
-        if n == 0.0:
-            m[1:] = 0.0
-            continue
-        x, y, z = float(t[1]), float(t[2]), float(t[3])
-        m[1] = x + h * n
-        m[2] = y + h * n
-        m[3] = z + h * n
-        hh = h * h * n
-        m[4] = (float(t[4]) + (h + h) * x) + hh
-        m[5] = ((float(t[5]) + h * x) + h * y) + hh
-        m[6] = ((float(t[6]) + h * x) + h * z) + hh
-        m[7] = (float(t[7]) + (h + h) * y) + hh
-        m[8] = ((float(t[8]) + h * y) + h * z) + hh
-        m[9] = (float(t[9]) + (h + h) * z) + hh
+        centre(table[k], side, moments[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def centre(t, side, m):
+    """Convert the sums of one cell as `centre_moments` does."""
+    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
+    n = float(t[0])
+    m[0] = n
+    if n == 0.0:
+        for i in range(1, MOMENTS):
+            m[i] = 0.0
+        return
+    x, y, z = float(t[1]), float(t[2]), float(t[3])
+    m[1] = x + h * n
+    m[2] = y + h * n
+    m[3] = z + h * n
+    hh = h * h * n
+    m[4] = (float(t[4]) + (h + h) * x) + hh
+    m[5] = ((float(t[5]) + h * x) + h * y) + hh
+    m[6] = ((float(t[6]) + h * x) + h * z) + hh
+    m[7] = (float(t[7]) + (h + h) * y) + hh
+    m[8] = ((float(t[8]) + h * y) + h * z) + hh
+    m[9] = (float(t[9]) + (h + h) * z) + hh
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,14 +85,24 @@ def shift_into(m, dx, dy, dz, total):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def halve(fine, side, coarse, start, stop):
-    """Sum the moments of the eight parts of each cell; `side` is that of a part, in steps."""
+def halve(moments, fine, coarse, side, start, stop):
+    """Sum the moments of the eight parts of each cell.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+        In and out: of all levels.
+    fine, coarse : int
+        The first parts, and the first cells of the level above.
+    side : int
+        Side of a part, in steps.
+    """
     d = 0.5 * side
     for k in range(start, stop):
-        total = coarse[k]
+        total = moments[coarse + k]
         total[:] = 0.0
         for part in range(8):
-            m = fine[8 * k + part]
+            m = moments[fine + 8 * k + part]
             if m[0] > 0.0:
                 shift_into(
                     m,
@@ -114,186 +127,212 @@ def spectrum(m, values, vectors):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def judge(
-    moments, parts, before, tested, s_ms, max_thickness, min_isotropy, flat, state, n_parts,
-    start, stop,
-):  # fmt: skip
-    """Find the planar cells of a level.
+def spectra(moments, values, start, stop):
+    """Compute the variances of cells along their principal axes.
 
     Parameters
     ----------
     moments : float64[cells, MOMENTS]
-    parts : float64[8 * cells, MOMENTS] or float64[0, MOMENTS]
-        Moments of the level below, if they are known.
-    before : int32[cells / 8]
-        States of the cells above; one for the root.
-    tested : bool
-        Whether this level may have planar nodes.
-    flat : int
-        FLAT minus the level.
-    state : int32[cells]
-        Out: the state of the cell above unless that is OPEN; otherwise NONE, OPEN or `flat`.
-    n_parts : uint8[cells]
-        Out: of a planar node the number of its parts that are as thick as itself, 1 if they are not
-        known; LAYERS if a cell is too thick, but may have two layers; 0 for other cells.
+    values : float64[cells, 3]
+        Out: ascending, in squares of half sides of the root cube; 0 with fewer than MIN_POINTS.
     """
-    values, vectors = np.empty(3), np.empty((3, 3))
+    unit = float(1 << (BITS - 1)) ** 2
+    lengths, axes = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        own = before[k >> 3]
-        n_parts[k] = 0
-        if own == OPEN and moments[k, 0] < s_ms:
-            own = NONE
-        if own == OPEN and tested:
-            spectrum(moments[k], values, vectors)
-            wide = values[1] > min_isotropy * values[2]
-            if wide and values[0] < max_thickness * values[1]:
-                n = 1
-                if parts.shape[0] > 0:
-                    n = same_parts(parts, 8 * k, moments[k, 0], values[0])
-                if n > 0:
-                    own = flat
-                n_parts[k] = n if n > 0 else LAYERS
-            elif wide and values[0] < THICKER * max_thickness * values[1]:
-                n_parts[k] = LAYERS
+        lengths[0] = lengths[1] = lengths[2] = 0.0
+        if moments[k, 0] >= MIN_POINTS:
+            spectrum(moments[k], lengths, axes)
+        for i in range(3):
+            values[k, i] = lengths[i] / unit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def judge(moments, values, n_first, max_thickness, min_isotropy, planar, start, stop):
+    """Find the planar cells, however many points they have.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+    values : float64[cells, 3]
+        See `spectra`.
+    n_first : int
+        Cells of the first level of the grid.
+    planar : uint8[cells]
+        Out: of a planar cell the number of its parts, see `same_parts`; LAYERS for a cell that may
+        have two layers; 0 for the others.
+    """
+    for k in range(start, stop):
+        planar[k] = 0
+        thickness = values[k, 0] / max_thickness
+        if values[k, 1] > min_isotropy * values[k, 2] and thickness < THICKER * values[k, 1]:
+            n = same_parts(moments, values, n_first, k) if thickness < values[k, 1] else 0
+            planar[k] = n if n > 0 else LAYERS
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def same_parts(moments, values, n_first, cell):
+    """Count the parts of a planar cell.
+
+    It is 0 if they are much thinner than the cell, so that the cell contains several surfaces, and
+    1 if nothing is known of them: in the last level of a grid, or with too few points.
+    """
+    first, size = np.int64(0), np.int64(n_first)
+    while cell >= first + size:
+        first, size = first + size, size << 3
+    begin = first + size + 8 * (cell - first)
+    if begin >= moments.shape[0]:
+        return 1
+    n = 0
+    total = across = 0.0
+    for part in range(begin, begin + 8):
+        count = moments[part, 0]
+        if count >= PART_POINTS:
+            n += 1
+            total += count
+            # a plane through the points takes three degrees of freedom
+            across += count * (values[part, 0] * (count / (count - 3.0)))
+    if total < 0.5 * moments[cell, 0]:
+        return 1
+    unit = float(1 << (BITS - 1)) ** 2
+    return n if values[cell, 0] * total <= SPLIT * max(across, ROUNDING / unit * total) else 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk(
+    moments, planar, n_first, first, last, s_level, deepest, s_ms, state, is_node, start, stop
+):
+    """Find the coarsest planar cell around each of the finest cells of a grid.
+
+    Parameters
+    ----------
+    moments : float64[cells, MOMENTS]
+    planar : uint8[cells]
+        See `judge`.
+    n_first, first, last : int
+        Cells of the first level of the grid; its first and its last level.
+    s_level, deepest : int
+        Levels that may have nodes.
+    s_ms : float
+        Minimum number of points of a node.
+    state : int32[cells of the last level]
+        Out: the planar cell, NONE, or OPEN.
+    is_node : bool[cells]
+        In and out: set for the planar cells, and for those that may have layers, which stay open.
+    """
+    for k in range(start, stop):
+        own, before = OPEN if last < deepest else NONE, 0
+        for level in range(first, last + 1):
+            cell = before + (k >> 3 * (last - level))
+            if moments[cell, 0] < s_ms:
+                own = NONE
+                break
+            if s_level <= level <= deepest and planar[cell] != 0:
+                is_node[cell] = True
+                if planar[cell] != LAYERS:
+                    own = cell
+                    break
+            before += n_first << 3 * (level - first)
         state[k] = own
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def same_parts(parts, first, n_points, variance):
-    """Count the parts of a planar cell; 0 if they are much thinner, so that it has several surfaces.
-
-    Parameters
-    ----------
-    parts : float64[:, MOMENTS]
-        The eight parts of the cell begin at row `first`.
-    n_points, variance : float
-        Points of the cell, and their variance across.
-    """
-    values, vectors = np.empty(3), np.empty((3, 3))
-    n = 0
-    total = across = 0.0
-    for k in range(first, first + 8):
-        m = parts[k]
-        if m[0] >= PART_POINTS:
-            spectrum(m, values, vectors)
-            n += 1
-            total += m[0]
-            # a plane through n points takes three degrees of freedom
-            across += m[0] * (values[0] * (m[0] / (m[0] - 3.0)))
-    if total < 0.5 * n_points:
-        return 1  # too few points to tell
-    # points of an exact plane are off by the rounding to steps
-    return n if variance * total <= SPLIT * max(across, ROUNDING * total) else 0
+def locate(cell, n_first, first, base, open_cells):
+    """Give the level and the Morton code of a cell of a grid, see `place`."""
+    level, size = np.int64(first), np.int64(n_first)
+    while cell >= size:
+        cell, level, size = cell - size, level + 1, size << 3
+    down = 3 * (level - base)
+    return level, open_cells[cell >> down] << down | cell & ((1 << down) - 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def number(starts, first, last, ranks, is_last, state, start, stop):
-    """Replace the states of the finest cells by the nodes that contain them.
-
-    Parameters
-    ----------
-    starts : int64[levels + 1]
-        First cell of each level of a grid.
-    first, last : int
-        Levels of the grid.
-    ranks : int32[cells of all levels]
-        Numbers of the cells that are nodes.
-    is_last : bool
-        Whether cells that are still open become NONE.
-    state : int32[cells]
-        In and out.
-    """
-    for k in range(start, stop):
-        own = state[k]
-        if own <= FLAT:
-            level = FLAT - own
-            state[k] = ranks[starts[level - first] + (k >> 3 * (last - level))]
-        elif own == OPEN and is_last:
-            state[k] = NONE
+def corner_of(level, code):
+    """Give the minimum corner of a cell, in steps."""
+    x, y, z = np.int64(0), np.int64(0), np.int64(0)
+    for bit in range(level):
+        x |= (code >> (3 * bit + 2) & 1) << bit
+        y |= (code >> (3 * bit + 1) & 1) << bit
+        z |= (code >> 3 * bit & 1) << bit
+    down = BITS - level
+    return x << down, y << down, z << down
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def place(at, starts, first, base, open_cells, levels, codes, corners, centres, start, stop):
-    """Compute the positions of cells.
+def place(at, n_first, first, base, open_cells, moments, planes, corners, start, stop):
+    """Fit the planes that determine the outliers of nodes.
 
     Parameters
     ----------
-    at : int64[n]
-        Indices of the cells in a grid.
-    starts : int64[levels + 1]
-        First cell of each level in the grid.
-    first, base : int
-        First level of the grid; level of the open cells that it divides.
+    at : int64[nodes]
+        Their cells in a grid.
+    n_first, first, base : int
+        Cells of the first level of the grid; that level; level of the open cells that it divides.
     open_cells : int64[]
         Morton codes of the open cells.
-    levels, codes : int32[n], int64[n]
-        Out.
-    corners : int64[n, 4]
+    moments : float64[cells, MOMENTS]
+    planes : float64[nodes, 5]
+        Out: normal, offset, maximum distance, in steps.
+    corners : int64[nodes, 4]
         Out: the minimum corner in steps, and the number of bits by which offsets from it are
         shifted to have no more bits than in a cell of the first grid.
-    centres : float64[n, 3]
-        Out: in steps.
     """
-    for k in range(start, stop):
-        row = 0
-        while at[k] >= starts[row + 1]:
-            row += 1
-        level, cell = np.int64(first + row), at[k] - starts[row]
-        down = 3 * (level - base)
-        code = open_cells[cell >> down] << down | cell & ((1 << down) - 1)
-        levels[k], codes[k] = level, code
-        x, y, z = np.int64(0), np.int64(0), np.int64(0)
-        for bit in range(level):
-            x |= (code >> (3 * bit + 2) & 1) << bit
-            y |= (code >> (3 * bit + 1) & 1) << bit
-            z |= (code >> 3 * bit & 1) << bit
-        down = BITS - level
-        corners[k, 0], corners[k, 1], corners[k, 2] = x << down, y << down, z << down
-        corners[k, 3] = GRID - level if level < GRID else 0
-        half = 0.5 * float(1 << down)
-        centres[k, 0] = float(x << down) + half
-        centres[k, 1] = float(y << down) + half
-        centres[k, 2] = float(z << down) + half
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def first_planes(levels, moments, centres, planes, start, stop):
-    """Fit the planes that determine outliers: normal, offset, maximum distance, in steps."""
     values, vectors = np.empty(3), np.empty((3, 3))
     for k in range(start, stop):
-        x, y, z = spectrum(moments[k], values, vectors)
+        level, code = locate(at[k], n_first, first, base, open_cells)
+        a, b, c = corner_of(level, code)
+        corners[k, 0], corners[k, 1], corners[k, 2] = a, b, c
+        corners[k, 3] = GRID - level if level < GRID else 0
+        side = float(1 << (BITS - level))
+        x, y, z = spectrum(moments[at[k]], values, vectors)
         nx, ny, nz = vectors[0, 0], vectors[0, 1], vectors[0, 2]
         # the coordinate of a step is that of its minimum corner
-        x, y, z = x + centres[k, 0] - 0.5, y + centres[k, 1] - 0.5, z + centres[k, 2] - 0.5
+        x, y, z = x + (a + 0.5 * side) - 0.5, y + (b + 0.5 * side) - 0.5, z + (c + 0.5 * side) - 0.5
         planes[k, 0], planes[k, 1], planes[k, 2] = nx, ny, nz
         planes[k, 3] = nx * x + ny * y + nz * z
-        planes[k, 4] = float(1 << (BITS - levels[k])) / SIDE_SHARE
+        planes[k, 4] = side / SIDE_SHARE
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def without(levels, outliers, moments, start, stop):
-    """Subtract the outliers of nodes from their moments, if enough points for a plane are left.
+def describe(at, n_first, first, base, open_cells, moments, planar, outliers, rows, start, stop):
+    """Describe each node, without its outliers, by one row.
+
+    Outliers are subtracted if enough points for a plane are left.
 
     Parameters
     ----------
-    levels : int32[nodes]
+    at, n_first, first, base, open_cells, moments
+        See `place`.
+    planar : uint8[cells]
+        See `judge`.
     outliers : int64[nodes, MOMENTS]
         Sums of offsets from the minimum corners of nodes, shifted as described at `place`.
-    moments : float64[nodes, MOMENTS]
-        In and out: about the nodes' centres, in steps.
+    rows : float64[nodes, 25]
+        Out: see `describe_moments`.
     """
-    outside = np.empty(MOMENTS)
+    m, apart = np.empty(MOMENTS), np.empty(MOMENTS)
     for k in range(start, stop):
-        if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < MIN_POINTS:
-            continue
-        about_centre(outliers[k], np.int64(levels[k]), outside)
+        level, code = locate(at[k], n_first, first, base, open_cells)
         for i in range(MOMENTS):
-            moments[k, i] -= outside[i]
+            m[i] = moments[at[k], i]
+        if outliers[k, 0] > 0 and m[0] - outliers[k, 0] >= MIN_POINTS:
+            about_centre(outliers[k], level, apart)
+            for i in range(MOMENTS):
+                m[i] -= apart[i]
+        describe_moments(level, code, planar[at[k]], m, rows[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def describe_sums(levels, codes, sums, rows):
+    """Describe nodes by the sums of their points, which are those of outliers in `describe`."""
+    m = np.empty(MOMENTS)
+    for k in range(sums.shape[0]):
+        about_centre(sums[k], levels[k], m)
+        describe_moments(levels[k], codes[k], 1, m, rows[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def about_centre(sums, level, moments):
-    """Convert the sums of a node's points into moments about its centre, in steps.
+    """Convert the sums of points of a node into moments about its centre, in steps.
 
     Parameters
     ----------
@@ -302,51 +341,48 @@ def about_centre(sums, level, moments):
     moments : float64[MOMENTS]
         Out.
     """
-    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
     shift = GRID - level if level < GRID else 0
-    for i in range(MOMENTS):
-        row[0, i] = sums[i]
-    centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
-    unit = float(1 << shift)
-    moments[0] = centred[0, 0]
+    centre(sums, 1 << (BITS - level - shift), moments)
+    step = float(1 << shift)
     for i in range(1, 4):
-        moments[i] = centred[0, i] * unit
+        moments[i] *= step
     for i in range(4, MOMENTS):
-        moments[i] = centred[0, i] * (unit * unit)
+        moments[i] *= step * step
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(levels, codes, parts, moments, centres, rows, start, stop):
-    """Describe each node by one row; lengths are in half sides of the root cube.
+def describe_moments(level, code, parts, m, row):
+    """Describe a node by one row; lengths are in half sides of the root.
 
     Parameters
     ----------
-    levels, codes, parts : int32[nodes], int64[nodes], uint8[nodes]
-    moments : float64[nodes, MOMENTS]
-    centres : float64[nodes, 3]
-        Centres of the nodes, in steps.
-    rows : float64[nodes, 25]
-        Out: level, code, parts, points, mean relative to the centre of the root cube, covariance xx, xy,
-        xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
+    parts : int
+        See `judge`.
+    m : float64[MOMENTS]
+        About the centre of the node, in steps.
+    row : float64[25]
+        Out: level, code, parts, points, mean relative to the centre of the root cube, covariance
+        xx, xy, xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
     unit = half * half
     values, vectors = np.empty(3), np.empty((3, 3))
-    for k in range(start, stop):
-        m, row = moments[k], rows[k]
-        n = m[0]
-        x, y, z = m[1] / n, m[2] / n, m[3] / n
-        row[0], row[1], row[2], row[3] = levels[k], codes[k], parts[k], n
-        row[4] = ((x + centres[k, 0]) - half) / half
-        row[5] = ((y + centres[k, 1]) - half) / half
-        row[6] = ((z + centres[k, 2]) - half) / half
-        row[7] = (m[4] / n - x * x) / unit
-        row[8] = (m[5] / n - x * y) / unit
-        row[9] = (m[6] / n - x * z) / unit
-        row[10] = (m[7] / n - y * y) / unit
-        row[11] = (m[8] / n - y * z) / unit
-        row[12] = (m[9] / n - z * z) / unit
-        eigen(row[7], row[8], row[9], row[10], row[11], row[12], values, vectors)
-        row[13:16] = values
-        for i in range(3):
-            row[16 + 3 * i : 19 + 3 * i] = vectors[i]
+    a, b, c = corner_of(level, code)
+    middle = 0.5 * float(1 << (BITS - level))
+    n = m[0]
+    x, y, z = m[1] / n, m[2] / n, m[3] / n
+    row[0], row[1], row[2], row[3] = level, code, parts, n
+    row[4] = ((x + (a + middle)) - half) / half
+    row[5] = ((y + (b + middle)) - half) / half
+    row[6] = ((z + (c + middle)) - half) / half
+    row[7] = (m[4] / n - x * x) / unit
+    row[8] = (m[5] / n - x * y) / unit
+    row[9] = (m[6] / n - x * z) / unit
+    row[10] = (m[7] / n - y * y) / unit
+    row[11] = (m[8] / n - y * z) / unit
+    row[12] = (m[9] / n - z * z) / unit
+    eigen(row[7], row[8], row[9], row[10], row[11], row[12], values, vectors)
+    for i in range(3):
+        row[13 + i] = values[i]
+        for j in range(3):
+            row[16 + 3 * i + j] = vectors[i, j]

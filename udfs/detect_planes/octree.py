@@ -1,17 +1,14 @@
 """Planar nodes of an octree that is built level by level, without recursion or sorting."""
 
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .cells import BITS, FINER, GRID, MOMENTS, NONE, OPEN
-from .nodes import FLAT, LAYERS, MIN_POINTS, SIDE_SHARE, about_centre, describe
+from .cells import BITS, FINER, GRID, MOMENTS, NONE
+from .nodes import MIN_POINTS, SIDE_SHARE, describe_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from . import Options
 
 MAX_LEVEL = 13
@@ -33,29 +30,28 @@ PARTS = 64, 16
 
 NARROW = 1 / 6
 """Planar cells are narrow if their thickness, as a ratio of variances, is at least NARROW times
-max_thickness: about 40 times as wide as their noise."""
+max_thickness: they are about 40 times as wide as their noise."""
 
 SEEN, KEPT = 0.15, 0.5
 """Instead of narrow cells those of the level above are taken, if the planar ones among them contain
 SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
 
+LAYER_GRID = 6
+"""Thick nodes down to this level may be divided into layers."""
+
+LAYERED, PARALLEL_LAYERS = 25.0, np.radians(8.0)
+"""A layer has a variance this many times smaller than that of its node; maximum angle between two
+layers."""
+
 ROOM, OFF = 1.043, 0.0137
 """Side of the root cube, and offset of its centre from that of the bounding box, in units of the
 longest side of the box."""
-
-LAYER_GRID = 6
-"""Thick nodes down to this level are divided into layers."""
-
-LAYERED = 25.0
-"""Each of two layers has a variance that is this many times smaller than that of their node."""
-
-PARALLEL_LAYERS = np.cos(np.radians(8.0))
 
 EXACT = 2.0 / (1 << (BITS - 1))
 """Up to this standard deviation, two steps, a node is exact."""
 
 PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
-"""Layers: minimum cosine between their normals, their minimum number, their minimum share of the
+"""Stairs: minimum cosine between their normals, their minimum number, their minimum share of the
 exact nodes."""
 
 MIN_S_MS = 6
@@ -106,10 +102,28 @@ class Cloud(Protocol):
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
 
     def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
-        """Sum up the points on either side of nodes, int64[nodes, 2, MOMENTS], in main memory."""
+        """Sum up the points on either side of nodes: int64[nodes, 2, MOMENTS], in main memory."""
 
     def forget(self) -> None:
         """Free the points of open cells."""
+
+    def summarize(self, grid: "_Grid") -> "list[Summary]":
+        """Summarize the cells of each level of a grid."""
+
+    def walk(self, grid: "_Grid", s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
+        """Find the coarsest planar cell around each of the finest cells: see `nodes.walk`.
+
+        Returns
+        -------
+        at : int64[nodes]
+            The planar cells, and those that may have layers, in any order.
+        state : int32[finest cells]
+            Node that contains the cell, NONE or OPEN.
+        inner : int64[open cells]
+            Morton codes of the open cells, in any order.
+        ranks : int32[finest cells]
+            Number of a cell among the open cells.
+        """
 
     def each(self, loop: str, size: int, *arguments: Any) -> None:
         """Run a loop of nodes.py over range(size)."""
@@ -118,10 +132,23 @@ class Cloud(Protocol):
         """Copy an array to main memory if it is not there."""
 
 
+@dataclass(frozen=True)
+class Summary:
+    """The cells of a level; medians are over points. Planar cells have MIN_S_MS points or more."""
+
+    level: int
+    occupancy: float
+    """Points in the cell of the median point."""
+    planar_points: float
+    """Points in planar cells."""
+    ratio: float
+    """Median ratio of the two lesser variances of the planar cells; 0 for none."""
+
+
 COLUMNS = "level", "code", "parts", "count", "mean", "covariance", "values", "vectors", "min_points"
 
 WIDTHS = 1, 1, 1, 1, 3, 6, 3, 9
-"""Numbers per column in the rows of `nodes.describe`, which has all but the last column."""
+"""Numbers per column in the rows of `nodes.describe_moments`, which has all but the last column."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +163,7 @@ class PlanarNodes:
     code: Any
     """int64[n]: Morton code in the level."""
     parts: Any
-    """float64[n]: parts that were found to be as thick as the node, 1 if they are not known."""
+    """float64[n]: see `nodes.judge`; LAYERS for cells that may have two layers."""
     count: Any
     """float64[n]: points."""
     mean: Any
@@ -192,40 +219,47 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
     Pattern Recognition 48 (2015), section 3.1. The paper uses recursion: see README.md.
     """
-    xp = cloud.xp
     limits = _Limits.of(options, n_points)
-    open_cells, base = xp.zeros(1, np.int64), 0
+    open_cells, base = cloud.xp.zeros(1, np.int64), 0
     batches = []
     while open_cells.size and base < MAX_LEVEL:
-        grid = _Grid(cloud, open_cells, base)
+        grid = _Grid(cloud, open_cells, base, options)
         limits = limits.seen(grid, options, wide)
         if base == 0:
             total = cloud.download(grid.moments[0])
-        flat, n_parts, state = grid.judge(options, limits)
-        left = xp.flatnonzero(state == OPEN)
-        ranks = xp.empty(state.size, np.int32)
-        ranks[left] = xp.arange(left.size, dtype=np.int32)
-        batches.append(grid.nodes(flat, n_parts, state, ranks))
-        open_cells, base = open_cells[left >> 3 * grid.depth], grid.levels[-1]
-        open_cells = open_cells << 3 * grid.depth | left & ((1 << 3 * grid.depth) - 1)
+        rows, open_cells = grid.nodes(limits)
+        batches.append(rows)
+        base = grid.levels[-1]
 
-    rows = cloud.download(xp.concatenate(batches))
-    level, code, parts, count, mean, covariance, values, vectors = _columns(rows)
+    rows = cloud.download(cloud.xp.concatenate(batches))
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     cloud.forget()
     found = PlanarNodes(
-        level.ravel().astype(np.int32), code.ravel().astype(np.int64), parts.ravel(),
-        count.ravel(), mean,
-        covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+        *_columns(rows), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
-    return found.join(~layers(found))
+    return found.join(~stairs(found))
 
 
-def two_layers(
-    cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options"
-) -> "tuple[PlanarNodes, Any]":
-    """Divide thick nodes whose points lie in two layers, such as the faces of a thin wall.
+def _columns(rows: Any) -> list[Any]:
+    """Split the rows of `nodes.describe_moments` into the columns of PlanarNodes."""
+    columns = np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1)
+    level, code, parts, count, *others, vectors = map(np.ascontiguousarray, columns)
+    return [
+        level.ravel().astype(np.int32), code.ravel().astype(np.int64), parts.ravel(),
+        count.ravel(), *others, vectors.reshape(-1, 3, 3),
+    ]  # fmt: skip
+
+
+def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options") -> PlanarNodes:
+    """Divide thick nodes whose points lie in two parallel layers, such as the faces of a thin wall.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        In which the nodes were found.
+    thick : bool[nodes]
 
     Returns
     -------
@@ -233,36 +267,37 @@ def two_layers(
         One node per layer.
     """
     at = np.flatnonzero(thick & (nodes.level <= LAYER_GRID))
-    level, code = nodes.level[at], nodes.code[at]
+    level, code, normals = nodes.level[at], nodes.code[at], nodes.vectors[at, 0]
     corners = _corners(level, code)
     node_of = np.full((1 << LAYER_GRID,) * 3, NONE, np.int32)
     for k, (x, y, z) in enumerate((corners[:, :3] >> (BITS - LAYER_GRID)).tolist()):
         wide = 1 << (LAYER_GRID - int(level[k]))
         node_of[x : x + wide, y : y + wide, z : z + wide] = k
     middles = (nodes.mean[at] + 1.0) * float(1 << (BITS - 1)) - 0.5
-    normals = nodes.vectors[at, 0]
-    sides = (1 << (BITS - level)).astype(np.float64)
-    planes = np.column_stack([normals, (normals * middles).sum(1), sides / SIDE_SHARE])
+    limits = float(1 << BITS) / SIDE_SHARE * 0.5**level
+    planes = np.column_stack([normals, (normals * middles).sum(1), limits])
     sums = cloud.sides(LAYER_GRID, node_of.ravel(), planes, corners)
-    levels, codes = np.repeat(level, 2), np.repeat(code, 2)
-    moments, rows = np.empty((levels.size, MOMENTS)), np.empty((levels.size, sum(WIDTHS)))
-    for k, row in enumerate(sums.reshape(-1, MOMENTS)):
-        about_centre(row, np.int64(levels[k]), moments[k])
-    parts, centres = np.ones(levels.size, np.uint8), np.repeat(corners[:, :3] + sides[:, None] / 2, 2, 0)
-    counted = moments[:, 0] >= np.repeat(nodes.min_points[at], 2)
-    moments[~counted, 0] = 1.0
-    describe(levels, codes, parts, moments, centres, rows, 0, levels.size)
-    level, code, parts, count, mean, covariance, values, vectors = _columns(rows)
-    found = replace(nodes, level=levels, code=codes, parts=parts.ravel(), count=count.ravel(), mean=mean, covariance=covariance, values=values, vectors=vectors.reshape(-1,3,3), min_points=np.repeat(nodes.min_points[at], 2))
-    thin = values[:, 0] * LAYERED <= np.repeat(nodes.values[at, 0], 2)
-    flat = (values[:, 0] < options.max_thickness * values[:, 1]) & (values[:, 1] > options.min_isotropy * values[:, 2])
-    cosines = (found.vectors[::2, 0] * found.vectors[1::2, 0]).sum(1)
-    good = (counted & thin & flat).reshape(-1, 2).all(1) & (np.abs(cosines) >= PARALLEL_LAYERS)
-    return found.join(np.repeat(good, 2))
+    s_ms = nodes.min_points[at]
+    both = np.flatnonzero((sums[:, :, 0] >= np.maximum(s_ms, 1.0)[:, None]).all(1))
+    rows = np.empty((2 * both.size, sum(WIDTHS)))
+    describe_sums(
+        np.repeat(level[both].astype(np.int64), 2), np.repeat(code[both], 2),
+        sums[both].reshape(-1, MOMENTS), rows,
+    )  # fmt: skip
+    layers = replace(
+        nodes, **dict(zip(COLUMNS, [*_columns(rows), np.repeat(s_ms[both], 2)], strict=True))
+    )
+    lengths, normals = layers.values, layers.vectors[:, 0]
+    thin = lengths[:, 0] * LAYERED <= np.repeat(nodes.values[at[both], 0], 2)
+    thin &= lengths[:, 0] < options.max_thickness * lengths[:, 1]
+    thin &= lengths[:, 1] > options.min_isotropy * lengths[:, 2]
+    cosines = (normals[::2] * normals[1::2]).sum(1)
+    good = thin[::2] & thin[1::2] & (np.abs(cosines) >= np.cos(PARALLEL_LAYERS))
+    return layers.join(np.repeat(good, 2))
 
 
 def _corners(level: Any, code: Any) -> Any:
-    """Corners of nodes as in `nodes.place`: int64[nodes, 4]."""
+    """Give the corners of nodes as `nodes.place` does: int64[nodes, 4]."""
     at = np.zeros((level.size, 4), np.int64)
     for bit in range(MAX_LEVEL):
         for axis in range(3):
@@ -272,113 +307,58 @@ def _corners(level: Any, code: Any) -> Any:
     return at
 
 
-def _columns(rows: Any) -> list[Any]:
-    """Split the rows of `nodes.describe` into columns."""
-    return [*map(np.ascontiguousarray, np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1))]
-
-
 class _Grid:
-    """The parts of open cells at all levels of a grid, in one array: coarse ones first."""
+    """The parts of open cells at all levels of a grid, in one array: coarse ones first.
 
-    def __init__(self, cloud: Cloud, open_cells: Any, base: int) -> None:
+    Attributes
+    ----------
+    moments : float64[cells, MOMENTS]
+        About the centres of cells, in steps.
+    values : float64[cells, 3]
+        See `nodes.spectra`.
+    planar : uint8[cells]
+        See `nodes.judge`.
+    """
+
+    def __init__(self, cloud: Cloud, open_cells: Any, base: int, options: "Options") -> None:
         xp = cloud.xp
         self.cloud, self.open_cells, self.base = cloud, open_cells, base
-        self.depth = FINER if base else GRID
-        self.levels = range(base + 1 if base else 0, base + self.depth + 1)
-        sizes = [open_cells.size << 3 * (level - base) for level in self.levels]
-        self.starts = np.cumsum([0, *sizes])
-        self.moments = xp.empty((int(self.starts[-1]), MOMENTS))
-        last = self.levels[-1]
-        table = cloud.moments(sizes[-1], last)
-        fine = self.of(self.moments, last)
-        cloud.each("centre_moments", sizes[-1], table, 1 << (BITS - last), fine)
-        for level in self.levels[-2::-1]:
-            wider = self.of(self.moments, level)
-            cloud.each("halve", wider.shape[0], fine, 1 << (BITS - level - 1), wider)
-            fine = wider
-
-    def of(self, array: Any, level: int) -> Any:
-        """Give the part of an array that belongs to a level."""
-        k = level - self.levels[0]
-        return array[int(self.starts[k]) : int(self.starts[k + 1])]
-
-    def occupancies(self) -> "Iterator[tuple[int, float]]":
-        """Give for each level the number of points in the cell of the median point."""
-        last = self.levels[-1]
-        counts = self.cloud.download(self.of(self.moments, last)[:, 0].copy())
-        for level in self.levels:
-            wide = counts.reshape(-1, 1 << 3 * (last - level)).sum(1)
-            wide = np.sort(wide[wide > 0])
-            upto = wide.cumsum()
-            yield level, float(wide[np.searchsorted(upto, upto[-1] / 2)])
-
-    def judge(self, options: "Options", limits: "_Limits") -> tuple[Any, Any, Any]:
-        """Find the planar cells, the numbers of their parts, and the states of the finest cells."""
-        xp, cloud = self.cloud.xp, self.cloud
-        n_parts = xp.empty(int(self.starts[-1]), np.uint8)
-        state = xp.full(self.open_cells.size, OPEN, np.int32)
-        for level in self.levels:
-            above, state = state, xp.empty(self.of(n_parts, level).size, np.int32)
-            self._judge(
-                level, above, options, limits.s_ms, state, n_parts, tested=limits.has(level)
-            )
-        flat = xp.flatnonzero(n_parts)
-        ranks = xp.empty(n_parts.size, np.int32)
-        ranks[flat] = xp.arange(flat.size, dtype=np.int32)
-        starts, is_last = xp.asarray(self.starts), self.levels[-1] >= limits.deepest
+        depth = FINER if base else GRID
+        self.levels = range(base + 1 if base else 0, base + depth + 1)
+        sizes = [int(open_cells.size) << 3 * (level - base) for level in self.levels]
+        self.n_first, self.n_last, self.size = sizes[0], sizes[-1], sum(sizes)
+        self.moments = xp.empty((self.size, MOMENTS))
+        last, start = self.levels[-1], self.size - self.n_last
+        table = cloud.moments(self.n_last, last)
+        cloud.each("centre_moments", self.n_last, table, 1 << (BITS - last), self.moments[start:])
+        for level, size in zip(self.levels[-2::-1], sizes[-2::-1], strict=True):
+            side = 1 << (BITS - level - 1)
+            cloud.each("halve", size, self.moments, start, start - size, side)
+            start -= size
+        self.values, self.planar = xp.empty((self.size, 3)), xp.empty(self.size, np.uint8)
+        cloud.each("spectra", self.size, self.moments, self.values)
         cloud.each(
-            "number", state.size, starts, self.levels[0], self.levels[-1], ranks, is_last, state
-        )
-        return flat, n_parts[flat], state
-
-    def planar(self, level: int, options: "Options", s_ms: float) -> tuple[Any, Any]:
-        """Give points and variances of the planar cells of a level, also within planar nodes."""
-        xp = self.cloud.xp
-        n_parts = xp.zeros(int(self.starts[-1]), np.uint8)
-        state = xp.empty(self.of(n_parts, level).size, np.int32)
-        above = xp.full(-(-state.size // 8), OPEN, np.int32)
-        self._judge(level, above, options, s_ms, state, n_parts, tested=True)
-        flat = xp.flatnonzero(n_parts)
-        rows = self.cloud.download(self.nodes(flat, n_parts[flat], None, None))
-        _, _, parts, counts, _, _, values, _ = _columns(rows)
-        planar = parts.ravel() < LAYERS
-        return counts.ravel()[planar], values[planar]
-
-    def _judge(
-        self, level: int, above: Any, options: "Options", s_ms: float, state: Any,
-        n_parts: Any, *, tested: bool,
-    ) -> None:  # fmt: skip
-        known = level < self.levels[-1]
-        parts = self.of(self.moments, level + 1) if known else self.moments[:0]
-        self.cloud.each(
-            "judge", state.size, self.of(self.moments, level), parts, above, tested, s_ms,
-            options.max_thickness, options.min_isotropy, FLAT - level, state,
-            self.of(n_parts, level),
+            "judge", self.size, self.moments, self.values, self.n_first, options.max_thickness,
+            options.min_isotropy, self.planar,
         )  # fmt: skip
 
-    def nodes(self, flat: Any, n_parts: Any, state: Any, ranks: Any) -> Any:
-        """Describe planar cells; without their outliers if `state` is given."""
-        xp, n, each = self.cloud.xp, int(flat.size), self.cloud.each
-        level, code = xp.empty(n, np.int32), xp.empty(n, np.int64)
-        corners, centres = xp.empty((n, 4), np.int64), xp.empty((n, 3))
-        starts = xp.asarray(self.starts)
-        each(
-            "place", n, flat, starts, self.levels[0], self.base, self.open_cells, level, code,
-            corners, centres,
-        )  # fmt: skip
-        moments = self.moments[flat]
-        if state is not None:
-            planes = xp.empty((n, 5))
-            each("first_planes", n, level, moments, centres, planes)
-            outliers = self.cloud.sift(self.levels[-1], state, ranks, planes, corners)
-            each("without", n, level, outliers, moments)
+    def nodes(self, limits: "_Limits") -> tuple[Any, Any]:
+        """Describe the nodes without their outliers; give the open cells of the last level, too."""
+        xp, cloud = self.cloud.xp, self.cloud
+        s_level = MAX_LEVEL + 1 if limits.s_level is None else limits.s_level
+        at, state, inner, ranks = cloud.walk(self, s_level, limits.deepest, limits.s_ms)
+        where = at, self.n_first, self.levels[0], self.base, self.open_cells, self.moments
+        n = int(at.size)
+        planes, corners = xp.empty((n, 5)), xp.empty((n, 4), np.int64)
+        cloud.each("place", n, *where, planes, corners)
+        outliers = cloud.sift(self.levels[-1], state, ranks, planes, corners)
         rows = xp.empty((n, sum(WIDTHS)))
-        each("describe", n, level, code, n_parts, moments, centres, rows)
-        return rows
+        cloud.each("describe", n, *where, self.planar, outliers, rows)
+        return rows, inner
 
 
-def layers(nodes: PlanarNodes) -> Any:
-    """Tell which nodes are layers: exact, nearly all parallel, and at many depths.
+def stairs(nodes: PlanarNodes) -> Any:
+    """Tell which nodes are steps of stairs: exact, nearly all parallel, and at many depths.
 
     Depth cameras have few distinct depths, so that every plane becomes a stair of flat steps.
 
@@ -404,21 +384,6 @@ def weighted_median(values: Any, weights: Any) -> float:
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
-class _Measured(NamedTuple):
-    """The planar cells of a level."""
-
-    share: float
-    """Share of the points that are in them."""
-    is_narrow: bool
-    """Whether they are narrow for the noise of their points."""
-
-
-def _measure(grid: _Grid, level: int, options: "Options") -> _Measured:
-    counts, values = grid.planar(level, options, float(MIN_S_MS))
-    ratio = weighted_median(values[:, 0] / np.maximum(values[:, 1], EXACT**2), counts)
-    return _Measured(counts.sum() / grid.cloud.size, ratio >= NARROW * options.max_thickness)
-
-
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -439,29 +404,25 @@ class _Limits:
         """Choose the limits that are not known yet from the levels of a grid."""
         if self.s_level is not None and not (self.by_occupancy and self.s_level in grid.levels):
             return self
-        occupancies = dict(grid.occupancies())
-        level = self.s_level
+        level, size = self.s_level, grid.cloud.size
+        cells = {each.level: each for each in grid.cloud.summarize(grid)}
         if level is None:
-            measured = cache(lambda level: _measure(grid, level, options))
-            limit = max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
-            level = next((each for each in grid.levels if occupancies[each] <= limit), None)
-            last = grid.levels[-1]
-            if level is None and measured(last).is_narrow and measured(last).share >= SEEN:
-                level = last
+            limit, last = max(OCCUPANCIES[wide], size / SHARES[wide]), cells[grid.levels[-1]]
+            narrow = NARROW * options.max_thickness
+            level = next((each for each in cells if cells[each].occupancy <= limit), None)
+            if level is None and last.ratio >= narrow and last.planar_points >= SEEN * size:
+                level = last.level
             if level is None:
                 return self
-            # cells that are narrow for their noise give imprecise normals, or are too thick
-            while level > grid.levels[0] and measured(level).is_narrow:
-                if measured(level - 1).share < max(SEEN, KEPT * measured(level).share):
+            # cells that are narrow for their noise have imprecise normals, or are too thick
+            while level > grid.levels[0] and cells[level].ratio >= narrow:
+                enough = max(SEEN * size, KEPT * cells[level].planar_points)
+                if cells[level - 1].planar_points < enough:
                     break
                 level -= 1
         if not self.by_occupancy:
             return replace(self, s_level=level)
-        rich = occupancies[level] > OCCUPANCIES[wide]
-        s_ms = max(float(MIN_S_MS), occupancies[level] / PARTS[rich])
+        rich = cells[level].occupancy > OCCUPANCIES[wide]
+        s_ms = max(float(MIN_S_MS), cells[level].occupancy / PARTS[rich])
         deepest = level + BELOW[rich]
         return replace(self, s_level=level, s_ms=s_ms, deepest=deepest, by_occupancy=False)
-
-    def has(self, level: int) -> bool:
-        """Whether a level may have nodes."""
-        return self.s_level is not None and self.s_level <= level <= self.deepest

@@ -1,4 +1,4 @@
-"""The search for planes: octrees of the points that no plane explains yet, votes, groups of nodes."""
+"""The search for planes: octrees of the points that no plane explains, votes, groups of nodes."""
 
 from typing import TYPE_CHECKING, Any
 
