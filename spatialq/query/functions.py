@@ -155,6 +155,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
@@ -195,6 +196,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -220,6 +224,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },
@@ -379,6 +384,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = True,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
@@ -432,6 +438,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -463,6 +472,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },
@@ -484,6 +494,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Self:
@@ -524,6 +535,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -548,6 +562,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },

@@ -1,5 +1,7 @@
 """The picture of the planes of a cloud."""
 
+import struct
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,6 +16,12 @@ pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make tes
 WEST, EAST = WALLS[2:]
 
 
+def polygon(*rings):
+    """WKB of a POLYGON Z."""
+    head = struct.pack("<BII", 1, 1003, len(rings))
+    return head + b"".join(struct.pack("<I", len(ring)) + ring.tobytes() for ring in rings)
+
+
 def plane(plane_id, corner, a, b):
     """What `detect_planes` says about a parallelogram."""
     normal = np.cross(a, b) / np.linalg.norm(np.cross(a, b))
@@ -25,7 +33,7 @@ def plane(plane_id, corner, a, b):
         "orientation": "horizontal" if flat else "vertical" if steep else "oblique",
         "area": float(np.linalg.norm(np.cross(a, b))),
         "point_count": 1500,
-        "boundary": bytes(13) + corners.tobytes(),
+        "boundary": polygon(corners),
     }
 
 
@@ -38,7 +46,7 @@ def draw(path, *patches, clutter=0, up="z"):
         for each in planes:
             each["nx"], each["ny"], each["nz"] = each["ny"], each["nz"], each["nx"]
             ring = np.frombuffer(each["boundary"], offset=13).reshape(-1, 3)[:, [1, 2, 0]]
-            each["boundary"] = bytes(13) + ring.tobytes()
+            each["boundary"] = polygon(ring)
     write_planes_picture(path, list(points.T), owner, planes, "Planes", up)
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB"))

@@ -15,6 +15,7 @@ from spatialq.functions.declaration import (
 from .cost import work, work_of_points
 
 Kernel = Literal["tangent", "paper"]
+Outline = Literal["concave", "convex"]
 
 ORIENTATIONS = ("horizontal", "vertical", "oblique")
 
@@ -85,6 +86,11 @@ class Options(Parameters):
     )
     split: bool = parameter(
         False, "Whether parts of a plane that are not connected are planes of their own."
+    )
+    outline: Outline = parameter(
+        "concave",
+        "What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is "
+        "one convex polygon around all of them.",
     )
     orientation_tolerance: float = parameter(
         5.0,

@@ -274,8 +274,8 @@ class CpuCloud:
         plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
         return runs, plane, np.concatenate(sizes)
 
-    def paint(self, rasters: Any, runs: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
+    def paint(self, rasters: Any, runs: Any, numbers: Any) -> Any:
+        """Label the pixels with the surfaces of their parts."""
         own, labels = np.zeros((2, rasters.n_pixels), np.int32)
         for (first, rows, columns), (firsts, lasts, part) in zip(
             rasters.extents().tolist(), runs, strict=True
@@ -285,9 +285,7 @@ class CpuCloud:
             pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
             inner = columns + 1, (rows - 1) * columns - 1
             pixels.mark_edges(own[inside], columns, labels[inside], *inner)
-        counts = np.zeros(n + 1)
-        pixels.count_pixels(labels, counts)
-        return labels, counts[1:]
+        return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""

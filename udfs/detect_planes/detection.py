@@ -9,7 +9,7 @@ from spatialq.runtime import progress
 
 from . import assign
 from .accumulator import BEYOND, RADIUS, ball
-from .boundary import corners, polygon
+from .boundary import Rings
 from .cells import BITS
 from .groups import EXPLAINED, FREE, group, unite
 from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
@@ -119,7 +119,10 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
-    columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
+    outlines = surfaces.outlines(cloud, rasters)
+    columns = _columns(
+        cube, rasters, planes, surfaces, sums, farthest, weights, outlines, options, order
+    )
     if label:
         ids = np.zeros(len(sums) + 1, np.int64)
         ids[order + 1] = np.arange(1, order.size + 1)
@@ -224,7 +227,7 @@ def _mean_distance(sums: Any, limits: Any) -> Any:
 
 def _columns(
     cube: Cube, rasters: Any, planes: Any, surfaces: Any, sums: Any, farthest: Any, weights: Any,
-    options: "Options", order: Any,
+    outlines: Rings, options: "Options", order: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Describe the surfaces in the given order, in the coordinates of the cloud."""
     step = cube.side / 2**BITS
@@ -238,13 +241,10 @@ def _columns(
     upright = np.abs(normals[:, 2])
     tolerance = np.radians(options.orientation_tolerance)
     level, steep = upright >= np.cos(tolerance), upright <= np.sin(tolerance)
-    rings = [
-        rasters.place(p, corners(keys)) for p, keys in zip(plane, farthest[order], strict=True)
-    ]
-    boundary = np.empty(order.size, object)
-    for k, (ring, normal, offset) in enumerate(zip(rings, normals, offsets, strict=True)):
-        corner = np.array(cube.low) + ring * step
-        boundary[k] = polygon(corner - (corner @ normal - offset)[:, None] * normal)
+    pixels = outlines.areas(len(surfaces.plane))[order]
+    rings = outlines
+    if options.outline == "convex":
+        rings = Rings.convex(farthest, rasters.starts[surfaces.plane, 2])
     return {
         "plane_id": np.arange(1, order.size + 1),
         **dict(zip(("nx", "ny", "nz"), np.ascontiguousarray(normals.T), strict=True)),
@@ -253,10 +253,24 @@ def _columns(
         "point_count": counts,
         **dict(zip(("cx", "cy", "cz"), np.ascontiguousarray(centres.T), strict=True)),
         "rmse": np.sqrt(sums[:, 5] / counts) * unit,
-        "area": surfaces.pixels[order] / rasters.frames[plane, 8] ** 2 * step**2,
+        "area": pixels * (step / rasters.frames[plane, 8]) ** 2,
         "orientation": np.where(level, 0, np.where(steep, 1, 2)).astype(np.int8),
-        "boundary": boundary,
+        "boundary": _boundaries(rings, cube, rasters, planes, surfaces)[order],
     }
+
+
+def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: Any) -> Any:
+    """Write the boundaries of surfaces, in the coordinates of the cloud: object[surfaces]."""
+    step, low = cube.side / 2**BITS, np.array(cube.low)
+    plane = surfaces.plane[np.repeat(rings.surface, np.diff(rings.starts))]
+    normals = planes[plane, :3]
+    offsets = (normals * low).sum(1) + planes[plane, 3] * step
+    places = low + rasters.place(plane, rings.vertices) * step
+    places -= ((places * normals).sum(1) - offsets)[:, None] * normals
+    boundaries = np.empty(len(surfaces.plane), object)
+    for surface, polygon in rings.written(places).items():
+        boundaries[surface] = polygon
+    return boundaries
 
 
 def _nothing(cloud: Any, *, label: bool) -> Detection:

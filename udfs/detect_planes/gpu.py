@@ -270,15 +270,15 @@ class GpuCloud:
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
         return (covered, parent, firsts), plane, sizes
 
-    def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
+    def paint(self, rasters: Any, parts: Any, numbers: Any) -> Any:
+        """Label the pixels with the surfaces of their parts."""
         covered, parent, firsts = parts
-        halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
+        labels, surfaces = (self.xp.empty_like(parent) for _ in range(2))
         put, size = self.device.upload_small, covered.size
         surfaces[put(firsts)] = put(numbers)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, *self._rasters(rasters), halves, size)
-        return labels, self.download(halves) / 2
+        self._cells("edges", size, labels, *self._rasters(rasters), size)
+        return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""
