@@ -184,6 +184,31 @@ def run(
 
 @overload
 def run(
+    function: Literal["plane_nodes"],
+    x: Any,
+    y: Any,
+    z: Any,
+    point_id: Any = None,
+    *,
+    kernel: Literal["tangent", "paper"] = "tangent",
+    phi_num: int = 30,
+    rho_num: int | None = None,
+    s_level: int | None = None,
+    s_ms: int | None = None,
+    s_ps: float | None = None,
+    max_thickness: float = 0.04,
+    min_isotropy: float = 0.16666666666666666,
+    max_distance: float | None = None,
+    min_points: int | None = None,
+    split: bool = False,
+    outline: Literal["concave", "convex"] = "concave",
+    orientation_tolerance: float = 5.0,
+    device: str = "auto",
+    progress: Callable[[float, str], object] | None = None,
+) -> dict[str, Any]: ...
+
+@overload
+def run(
     function: Literal["ground_surface"],
     x: Any,
     y: Any,

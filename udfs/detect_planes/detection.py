@@ -11,8 +11,17 @@ from . import assign
 from .accumulator import BEYOND, RADIUS, ball
 from .boundary import Rings
 from .cells import BITS
+from .explanation import Explanation
 from .groups import EXPLAINED, FREE, group, unite
-from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
+from .octree import (
+    MIN_S_MS,
+    Cube,
+    PlanarNodes,
+    faces_down,
+    layers,
+    planar_nodes,
+    weighted_median,
+)
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
@@ -36,9 +45,6 @@ OWN = 0.8
 SUPPORT = 3
 """Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
 
-AREA, SHARE = 0.75, 0.25
-"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
-
 RHO_STEPS = 100, 1000
 """Minimum and maximum number of steps of rho, without rho_num."""
 
@@ -61,7 +67,7 @@ KINDS = {"plane_id": np.int64, "point_count": np.int64, "orientation": np.int8, 
 
 @dataclass(frozen=True)
 class Detection:
-    """Planes, and the plane of each point."""
+    """Planes, the plane of each point, and the nodes of the octree."""
 
     columns: dict[str, Any]
     """The columns of the result of `detect_planes`."""
@@ -69,17 +75,23 @@ class Detection:
     """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
     distance: Any
     """float64[n]: from the plane, along its normal; NaN for none."""
+    nodes: dict[str, Any]
+    """The columns of the result of `plane_nodes`; without rows if not asked for."""
 
 
-def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detection:
-    """Find the planes of a cloud, and the plane of each point if `label`."""
+def detect(
+    cloud: Any, cube: Cube, options: "Options", *, label: bool, explain: bool = False
+) -> Detection:
+    """Find the planes of a cloud, the plane of each point if `label`, the nodes if `explain`."""
+    explanation = Explanation(cloud.size, wanted=explain)
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
-        return _nothing(cloud, label=label)
+        return _nothing(cloud, explanation.columns(cube), label=label)
     progress.stage("nodes", 0.3)
     nodes = planar_nodes(cloud, options, 0, cloud.size)
     progress.stage("planes", 0.4)
+    nodes = explanation.keep(nodes, ~layers(nodes), "layer")
     noise = _noise(nodes)
-    nodes = nodes.join(_sound(nodes, noise))
+    nodes = explanation.keep(nodes, _sound(nodes, noise), "thick")
     owner, planes = _grouped(cloud, nodes, cube, options)
     rest, wide = cloud, 0
     for search in range(MAX_SEARCHES):
@@ -90,8 +102,11 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         if search == MAX_SEARCHES - 1:
             wide = 1
         more = planar_nodes(rest, options, wide, cloud.size)
+        more = explanation.keep(more, ~layers(more), "layer")
+        more = explanation.keep(more, _sound(more, noise), "thick")
+        explanation.leave(nodes, owner)
         kept = owner >= 0
-        nodes = nodes.join(kept, more.join(_sound(more, noise)))
+        nodes = nodes.join(kept, more)
         owner, planes = _grouped(cloud, nodes, cube, options)
         if wide == 1:
             break
@@ -109,25 +124,28 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         # the others consist of edges: most points of their nodes are nearer to other planes
         owner, planes = _without(owner, planes, own)
     if len(planes) == 0:
-        return _nothing(cloud, label=label)
+        explanation.leave(nodes, owner)
+        return _nothing(cloud, explanation.columns(cube), label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     min_points = np.full(len(planes), np.inf)
     np.minimum.at(min_points, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
-    weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
+    beneath = surfaces.beneath(cloud, rasters, nodes, owner)
+    weights = np.bincount(beneath, nodes.weights(cloud.size), len(sums) + 1)[1:]
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     outlines = surfaces.outlines(cloud, rasters)
     columns = _columns(
         cube, rasters, planes, surfaces, sums, farthest, weights, outlines, options, order
     )
+    ids = np.zeros(len(sums) + 1, np.int64)
+    ids[order + 1] = np.arange(1, order.size + 1)
     if label:
-        ids = np.zeros(len(sums) + 1, np.int64)
-        ids[order + 1] = np.arange(1, order.size + 1)
         owners, distances = cloud.name(owners, distances, ids, cube.side / 2**BITS)
-    return Detection(columns, owners, distances)
+    explanation.settle(nodes, owner, ids[beneath])
+    return Detection(columns, owners, distances, explanation.columns(cube))
 
 
 def _noise(nodes: PlanarNodes) -> float:
@@ -138,10 +156,6 @@ def _noise(nodes: PlanarNodes) -> float:
 def _sound(nodes: PlanarNodes, noise: float) -> Any:
     """Tell which nodes are not thicker than noise explains; a node of two walls is thicker."""
     return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
-
-
-def _weights(nodes: PlanarNodes, size: int) -> Any:
-    return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
 
 
 def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
@@ -163,7 +177,7 @@ def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> 
         rho_num = high if noise == 0 else int(min(max(farthest / (NOISES * noise), low), high))
     rho_step = (farthest or 1.0) / rho_num
     shape = len(around.directions), rho_num + BEYOND + RADIUS
-    weights = _weights(nodes, cloud.size)
+    weights = nodes.weights(cloud.size)
     # a node that contains more than its plane is thick and gets a lower weight
     precisions = nodes.count / (nodes.values[:, 0] + 0.5 * noise * noise + 1 / ROOT**2)
     shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
@@ -191,7 +205,7 @@ def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> 
     )  # fmt: skip
     has = np.bincount(owner[owner >= 0], minlength=len(planes)) > 0
     owner, planes = _without(owner, planes, has)
-    planes[_faces_down(planes), :4] *= -1
+    planes[faces_down(planes), :4] *= -1
     planes += 0.0  # no -0
     return owner, _in_steps(nodes, planes, cube, options)
 
@@ -200,13 +214,6 @@ def _without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
     """Remove the planes that are not kept; their nodes become free."""
     renamed = np.append(np.where(kept, np.cumsum(kept) - 1, FREE), [EXPLAINED, FREE])
     return renamed[owner].astype(np.int32), planes[kept]
-
-
-def _faces_down(planes: Any) -> Any:
-    """Tell which normals must be reversed, so that their largest component is positive."""
-    normals = planes[:, :3]
-    largest = np.abs(normals).argmax(1)[:, None]
-    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
 def _in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
@@ -273,15 +280,16 @@ def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: A
     return boundaries
 
 
-def _nothing(cloud: Any, *, label: bool) -> Detection:
+def _nothing(cloud: Any, nodes: dict[str, Any], *, label: bool) -> Detection:
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
     for name, kind in KINDS.items():
         columns[name] = np.empty(0, kind)
     if not label:
-        return Detection(columns, None, None)
+        return Detection(columns, None, None, nodes)
     xp = cloud.xp
     return Detection(
         columns,
         xp.zeros(cloud.size, np.int64),
         xp.full(cloud.size, np.nan),
+        nodes,
     )

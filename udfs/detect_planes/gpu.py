@@ -32,7 +32,7 @@ WARP = 32
 def run(
     x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]"
 ) -> dict[str, dict[str, Any]]:
-    """Find the planes of a cloud, and the plane of each point.
+    """Find the planes of a cloud, the plane of each point, and the nodes that voted.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def run(
     point_id : int64[n] or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
 
     Returns
     -------
@@ -54,18 +54,25 @@ def run(
     ValueError
         As from `cpu.run`.
     """
-    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
-    planes, owner, distance = found.columns, found.owner, found.distance
+    found = detection(
+        x, y, z, point_id, options, label="plane_points" in outputs,
+        explain="plane_nodes" in outputs,
+    )  # fmt: skip
+    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
+    owner, distance = found.owner, found.distance
     device = cuda.device()
     with device.use():
         if device.is_here(x):
-            planes = {
-                name: values if values.dtype == object else device.upload_small(values)
-                for name, values in planes.items()
+            tables = {
+                output: {
+                    name: values if values.dtype == object else device.upload_small(values)
+                    for name, values in tables[output].items()
+                }
+                for output in tables
+                if output in outputs
             }
         elif "plane_points" in outputs:
             owner, distance = to_host(device, owner), to_host(device, distance)
-        tables = {"detect_planes": planes}
         if "plane_points" in outputs:
             ids = ids_of(point_id, x.shape[0], device.xp if device.is_here(x) else np)
             tables["plane_points"] = {"point_id": ids, "plane_id": owner, "distance": distance}
@@ -73,8 +80,9 @@ def run(
 
 
 def detection(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool
-) -> Detection:
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool,
+    explain: bool = False,
+) -> Detection:  # fmt: skip
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
@@ -88,7 +96,8 @@ def detection(
         cube = _cube(device, points)
         if cube is None:
             raise ValueError(not_finite(options.function, x, y, z, point_id))
-        return detect(GpuCloud(device, points, cube), cube, options, label=label)
+        cloud = GpuCloud(device, points, cube)
+        return detect(cloud, cube, options, label=label, explain=explain)
 
 
 def _cube(device: Any, points: list[Any]) -> Cube | None:

@@ -48,6 +48,9 @@ PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
 """Layers: minimum cosine between their normals, their minimum number, their minimum share of the
 exact nodes."""
 
+AREA, SHARE = 0.75, 0.25
+"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
+
 MIN_S_MS = 6
 """Lower bound of s_ms if it is not given."""
 
@@ -142,6 +145,10 @@ class PlanarNodes:
     def __len__(self) -> int:
         return int(self.level.size)
 
+    def weights(self, size: int) -> Any:
+        """Give the weight with which each node votes in a cloud of `size` points: float64[n]."""
+        return AREA * 2.0**-self.level + SHARE * self.count / size
+
     def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
         """Give the nodes that are kept, followed by more."""
         if more is None and kept.all():
@@ -197,13 +204,12 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = cloud.download(xp.concatenate(batches))
     level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
-    found = PlanarNodes(
+    return PlanarNodes(
         level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
         covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
-    return found.join(~layers(found))
 
 
 def _columns(rows: Any) -> list[Any]:
@@ -305,6 +311,13 @@ class _Grid:
         rows = xp.empty((n, sum(WIDTHS)))
         each("describe", n, level, code, moments, centres, rows)
         return rows
+
+
+def faces_down(normals: Any) -> Any:
+    """Tell which normals must be reversed, so that their largest component is positive: bool[n]."""
+    normals = normals[:, :3]
+    largest = np.abs(normals).argmax(1)[:, None]
+    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
 def layers(nodes: PlanarNodes) -> Any:

@@ -88,8 +88,8 @@ class Surfaces:
         covered = cloud.download(self.labels != 0).view(np.uint8)
         return Rings.traced(covered, rasters, self.parts)
 
-    def weigh(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
-        """Sum the weights of the nodes whose centres are on each surface: float64[surfaces]."""
+    def beneath(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any) -> Any:
+        """Give the surface at the mean of each node, from 1 on, or 0: int32[nodes]."""
         mine = np.flatnonzero(owner >= 0)
         plane, frame = owner[mine], rasters.frames[owner[mine]]
         at = (nodes.mean[mine] + 1) * float(1 << (BITS - 1))
@@ -97,8 +97,9 @@ class Surfaces:
         v = ((frame[:, 3:6] * at).sum(1) - frame[:, 7]) * frame[:, 8]
         starts = rasters.starts[plane]
         pixel = starts[:, 0] + v.astype(np.int64) * starts[:, 1] + u.astype(np.int64)
-        label = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
-        return np.bincount(label, weights[mine], len(self.plane) + 1)[1:]
+        surface = np.zeros(owner.size, np.int32)
+        surface[mine] = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
+        return surface
 
 
 def lay_surfaces(
