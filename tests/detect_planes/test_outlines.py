@@ -6,7 +6,6 @@ import pytest
 import shapely
 from scipy import ndimage
 from spatialq.udfs.detect_planes import Options, boundary
-from spatialq.udfs.detect_planes.surfaces import Rasters
 
 from spatialq.functions.catalogue import catalogue
 
@@ -20,12 +19,9 @@ def outlines(*masks):
     """The outlines of rasters, each part of each one a surface of its own; positions in pixels."""
     shapes = np.array([mask.shape for mask in masks])
     starts = np.concatenate([[0], np.cumsum(shapes.prod(1))])[:-1]
-    rasters = Rasters(
-        np.empty((len(masks), 9)), np.column_stack([starts, shapes[:, 1], shapes.max(1)]), shapes
-    )
     covered = np.concatenate([mask.ravel() for mask in masks]).astype(np.uint8)
     n_parts = sum(ndimage.label(mask, ALL)[1] for mask in masks)
-    rings = boundary.Rings.traced(covered, rasters, np.arange(n_parts))
+    rings = boundary.Rings.traced(covered, np.column_stack([starts, shapes]), np.arange(n_parts))
     assert np.unique(rings.part).tolist() == list(range(n_parts))
     flat = np.column_stack([rings.vertices, np.zeros(len(rings.vertices))])
     found = shapely.from_wkb(list(rings.written(flat).values()))

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .surfaces import Rasters
-
 POLYGON_Z, MULTIPOLYGON_Z = 1003, 1006
 """Codes of geometry types."""
 
@@ -44,18 +42,19 @@ class Rings:
     """int64[rings]"""
 
     @classmethod
-    def traced(cls, covered: "NDArray[np.uint8]", rasters: "Rasters", surface: Any) -> "Rings":
+    def traced(cls, covered: "NDArray[np.uint8]", extents: Any, surface: Any) -> "Rings":
         """Make the outlines of surfaces: outer rings are anticlockwise, holes clockwise.
 
         Parameters
         ----------
         covered : uint8[pixels]
             1 for the pixels of surfaces, 0 for others.
-        rasters : Rasters
+        extents : int64[rasters, 3]
+            First pixel, rows and columns of each raster.
         surface : int64[parts]
             Surface of each connected part, in the order of the parts' first pixels.
         """
-        extents, n = rasters.extents(), covered.size
+        n = covered.size
         # rings touch few of the pixels, so that little of this memory is ever used
         at, edges = np.zeros(2 * n, np.int32), np.empty(2 * n, np.int32)
         xy, rings = np.empty((2 * n, 2), np.int32), np.empty((n + 1, 3), np.int64)

@@ -86,7 +86,7 @@ class Surfaces:
     def outlines(self, cloud: Any, rasters: Rasters) -> Rings:
         """Trace the outlines of the surfaces."""
         covered = cloud.download(self.labels != 0).view(np.uint8)
-        return Rings.traced(covered, rasters, self.parts)
+        return Rings.traced(covered, rasters.extents(), self.parts)
 
     def beneath(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any) -> Any:
         """Give the surface at the mean of each node, from 1 on, or 0: int32[nodes]."""
