@@ -152,7 +152,7 @@ def test_the_outline_of_a_wall_is_the_true_one(n, move):
     assert flat.hausdorff_distance(true) <= 2 * pixel
     assert flat.symmetric_difference(true).area <= 0.4 * pixel * true.length
     assert found["area"] == pytest.approx(flat.area, rel=1e-6)
-    assert found["area"] == pytest.approx(true.area, rel=0.02)
+    assert found["area"] == pytest.approx(true.area, rel=0.03)
 
 
 def test_a_convex_outline_has_the_same_area():

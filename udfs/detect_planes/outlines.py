@@ -8,7 +8,8 @@ import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
-UNIT = 18
+BITS = 4
+UNIT = 1 << BITS
 """Units of a pixel, in the coordinates of vertices."""
 
 BEYOND = 1
@@ -87,8 +88,8 @@ def trace(covered, extents, at, xy, edges, rings, areas):
                 while True:
                     east, north = (side == 0) - (side == 2), (side == 1) - (side == 3)
                     pixel = first + up * columns + column
-                    x = column * UNIT + UNIT // 2 + east * BEYOND
-                    y = up * UNIT + UNIT // 2 + north * BEYOND
+                    x = column * UNIT + (UNIT >> 1) + east * BEYOND
+                    y = up * UNIT + (UNIT >> 1) + north * BEYOND
                     edge = 2 * (pixel - (side == 2) - (side == 3) * columns) + (north != 0)
                     xy[n, 0], xy[n, 1], edges[n] = x, y, edge
                     if n > begin:
@@ -114,7 +115,7 @@ def trace(covered, extents, at, xy, edges, rings, areas):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_empty(at, first, columns, xy, a, b, c):
+def is_empty(at, first, columns, xy, a, b, c, tolerance):
     """Tell whether a triangle of vertices contains no vertex but its own.
 
     Parameters
@@ -125,32 +126,26 @@ def is_empty(at, first, columns, xy, a, b, c):
         Of the raster.
     a, b, c : int
         Vertices, anticlockwise.
+    tolerance : float
+        Maximum distance of b from the line through a and c.
     """
-    half = UNIT // 2
+    half = UNIT >> 1
     ax, ay, bx, by, cx, cy = xy[a, 0], xy[a, 1], xy[b, 0], xy[b, 1], xy[c, 0], xy[c, 1]
-    low = (min(ay, by, cy) - half) // UNIT
-    high = (max(ay, by, cy) - half) // UNIT
-    west, east = min(ax, bx, cx), max(ax, bx, cx)
+    low, high = (min(min(ay, by), cy) - half) >> BITS, (max(max(ay, by), cy) - half) >> BITS
+    west, east = float(min(min(ax, bx), cx)), float(max(max(ax, bx), cx))
+    dx, dy = float(cx - ax), float(cy - ay)
+    reach = tolerance * np.sqrt(dx * dx + dy * dy)
     for row in range(low, high + 1):
-        left, right = float(west), float(east)
-        if high - low > 2:  # the part of the triangle between two rows of centres of pixels
-            bottom, top = row * UNIT + half, (row + 1) * UNIT + half
-            left, right = float(east), float(west)
-            px, py = cx, cy
-            for corner in range(3):
-                qx, qy = (ax, ay) if corner == 0 else (bx, by) if corner == 1 else (cx, cy)
-                if min(py, qy) <= top and max(py, qy) >= bottom:
-                    p, q = float(px), float(qx)
-                    if py != qy:
-                        slope = (qx - px) / (qy - py)
-                        p = px + (min(max(py, bottom), top) - py) * slope
-                        q = px + (min(max(qy, bottom), top) - py) * slope
-                    left, right = min(left, p, q), max(right, p, q)
-                px, py = qx, qy
+        left, right = west, east
+        if dy != 0.0:  # near the line between two rows of centres of pixels
+            p = ax + ((row << BITS) + half - ay) * dx / dy
+            q = p + UNIT * dx / dy
+            left = max(left, min(p, q) - abs(reach / dy))
+            right = min(right, max(p, q) + abs(reach / dy))
         start = first + row * columns
         for k in range(
-            2 * (start + (np.int64(left) - 1 - half) // UNIT),
-            2 * (start + (np.int64(right) + 1 - half) // UNIT) + 2,
+            2 * (start + ((np.int64(left) - 1 - half) >> BITS)),
+            2 * (start + ((np.int64(right) + 1 - half) >> BITS)) + 2,
         ):
             v = at[k] - 1
             if v < 0 or v == a or v == b or v == c:  # noqa: SIM109 (Numba: much slower to compile)
@@ -223,7 +218,9 @@ def simplify(extents, tolerances, at, xy, edges, rings, areas, kept):
                         fits = off * off <= limit and -margin <= along <= squares + margin
                     if fits and twice != 0:
                         p, q = (a, c) if twice < 0 else (c, a)
-                        fits = is_empty(at, extents[raster, 0], extents[raster, 2], xy, p, b, q)
+                        fits = is_empty(
+                            at, extents[raster, 0], extents[raster, 2], xy, p, b, q, tolerance
+                        )
                     if fits:
                         after[a], before[c] = c, a
                         kept[b] = False
