@@ -1,6 +1,7 @@
 """Plain steps of `detect_planes`, by Limberger & Oliveira 2015, 10.1016/j.patcog.2014.12.020.
 
-Nothing of ours is imported. All arithmetic is in double precision.
+Nothing of ours is imported. All arithmetic is in double precision. One step is not of the paper: a
+planar cell whose parts are much thinner contains several surfaces and is divided (README.md, 3).
 """
 
 from typing import NamedTuple
@@ -11,6 +12,8 @@ OUTLIER = 10  # a node's points farther from its plane than its size by this are
 NONZERO = 1e-5  # of the variance of rho
 CUT = 4.0  # squared Mahalanobis distance up to which a node votes
 DEEPEST = 20
+LAST = 5  # level of the finest cells that are parts of others in one grid
+PART, SPLIT = 6, 4.0  # points of a part; variance of a cell in units of that of its parts
 
 
 class Node(NamedTuple):
@@ -39,7 +42,8 @@ def octree(points, middle, half, *, s_level, s_ms, max_thickness=1 / 25, min_iso
             return
         if level >= s_level:
             mean, values, vectors = principal(inside)
-            if values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]:
+            thin = values[0] < max_thickness * values[1] and values[1] > min_isotropy * values[2]
+            if thin and not (level < LAST and has_several(inside, middle, values[0])):
                 off = np.abs((inside - mean) @ vectors[:, 0])
                 kept = inside[off <= 2 * half / OUTLIER]
                 mean, values, vectors = principal(kept)
@@ -53,6 +57,19 @@ def octree(points, middle, half, *, s_level, s_ms, max_thickness=1 / 25, min_iso
             )
 
     return list(visit(points - middle, 0, np.zeros(3), half))
+
+
+def has_several(inside, middle, variance):
+    """Whether the parts of a cell are thinner, taken together, than one surface explains."""
+    upper = inside > middle
+    parts = [inside[(upper == child).all(axis=1)] for child in np.ndindex(2, 2, 2)]
+    parts = [part for part in parts if len(part) >= PART]
+    sizes = np.array([len(part) for part in parts])
+    if sizes.sum() < len(inside) / 2:
+        return False
+    # three of the degrees of freedom of a part are those of its plane
+    own = [principal(part)[1][0] * len(part) / (len(part) - 3) for part in parts]
+    return variance > SPLIT * np.average(own, weights=sizes)
 
 
 def directions(phi_num):

@@ -198,7 +198,7 @@ def flattened(found, k):
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("name", SCANS)
 def test_outlines_of_real_scans_are_valid(name, split):
-    scan = laspy.read(real_file(f"indoor/{name}.laz"))
+    scan = laspy.read(real_file(f"data/indoor/{name}.laz"))
     columns = (np.ascontiguousarray(values, float) for values in (scan.x, scan.y, scan.z))
     found = catalogue()["detect_planes"].kernel("cpu")(*columns, None, Options(split=split))
     flat = [flattened(found, k) for k in range(found["plane_id"].size)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from spatialq.udfs.detect_planes import detection
+from spatialq.udfs.detect_planes import search
 
 import spatialq
 
@@ -66,13 +66,13 @@ def test_group_by_runs_each_group_by_itself(con):
 
 def test_several_outputs_come_from_one_search(con, monkeypatch):
     searches = []
-    find = detection.planar_nodes
+    find = search.planar_nodes
 
     def counted(cloud, options, wide, size):
         searches.append(cloud.size)
         return find(cloud, options, wide, size)
 
-    monkeypatch.setattr(detection, "planar_nodes", counted)
+    monkeypatch.setattr(search, "planar_nodes", counted)
     columns = con.sql("SELECT x, y, z FROM pts").fetchnumpy()
     spatialq.run("detect_planes", *columns.values(), device="cpu")
     alone = searches.copy()
