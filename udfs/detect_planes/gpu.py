@@ -27,6 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
+MANY_THREADS = 1024  # of a single block
 FEW = 1000  # rows of a list that are downloaded with its length
 
 
@@ -168,7 +169,7 @@ class GpuCloud:
             n_cells = 1 << 3 * GRID
             at, points = self._zeros(n_cells), self.xp.empty(self.size, np.int64)
             self._launch("count", *self._where(), at)
-            self.device.launch(SOURCE, "planes_offsets", (1,), THREADS, at, n_cells)
+            self.device.launch(SOURCE, "planes_offsets", (1,), MANY_THREADS, at, n_cells)
             self._launch("sort", *self._where(), at, points)
             size = self.device.upload_small(np.array([self.size], np.uint64))
             self.all = _Listed(points, 0, size)
@@ -203,19 +204,21 @@ class GpuCloud:
 
     def summarize(self, grid: Any) -> list[Summary]:
         """Summarize the cells of each level of a grid, see `octree.Cloud`."""
-        n = len(grid.levels)
-        found = self.xp.empty((2, n, 3))
-        medians, weights = found[0], found[1].view(np.int64)
-        self.device.launch(
-            SOURCE, "planes_summarize", (3 * n,), THREADS, grid.moments, grid.values, grid.planar,
-            grid.n_first, float(MIN_S_MS), EXACT**2, medians, weights,
+        n = 3 * len(grid.levels)
+        sizes, pairs = self._zeros(n), self.xp.empty((3, grid.size, 2), np.uint64)
+        self._cells(
+            "list_cells", grid.size, grid.moments, grid.values, grid.planar, grid.n_first,
+            float(MIN_S_MS), EXACT**2, pairs, sizes, grid.size,
         )  # fmt: skip
-        medians, weights = self.download(found)
-        points = weights.view(np.int64)[:, 1]
+        found = self.xp.empty((2, n))
+        lists = pairs, sizes, grid.n_first, grid.size, found[0], found[1]
+        self.device.launch(SOURCE, "planes_medians", (n,), THREADS, *lists)
+        found = self.download(found).reshape(2, -1, 3)
+        medians, points = found[0].tolist(), found[1].view(np.int64)[:, 1].tolist()
         return [
             Summary(level, occupancy, float(n_planar), thickness, ratio)
             for level, n_planar, (occupancy, thickness, ratio) in zip(
-                grid.levels, points, medians.tolist(), strict=True
+                grid.levels, points, medians, strict=True
             )
         ]
 
