@@ -147,7 +147,7 @@ class GpuCloud:
         return self.device.download(array)
 
     def _zeros(self, *shape: int) -> Any:
-        return self.device.filled(0, 8 * int(np.prod(shape))).view(np.int64).reshape(shape)
+        return self.xp.zeros(shape, np.int64)
 
     def _launch(self, loop: str, *arguments: Any) -> None:
         """Launch a loop over points."""
@@ -295,7 +295,7 @@ class GpuCloud:
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = self._zeros(len(planes), assign.SUMS)
-        covered = self.device.filled(0, rasters.n_pixels)
+        covered = self.xp.zeros(rasters.n_pixels, np.uint8)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
         return covered, self.download(sums)
