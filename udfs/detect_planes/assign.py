@@ -90,7 +90,8 @@ def cover(
     covered : uint8[pixels]
         In and out.
     sums : int64[planes, SUMS]
-        In and out: the points and their distances.
+        In and out: the points that are nearest to each plane, in column 4 their distances, and in
+        column 1 the points near it that are near no plane before it.
     """
     a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
     place = np.empty(3)
@@ -102,15 +103,27 @@ def cover(
             cell = ((a[k] >> shift) << grid | b[k] >> shift) << grid | c[k] >> shift
             if cell_starts[cell] == cell_starts[cell + 1]:
                 continue
+            px, py, pz = (
+                (x[first + k] - low_x) * scale,
+                (y[first + k] - low_y) * scale,
+                (z[first + k] - low_z) * scale,
+            )
             p, pixel = nearest(
-                (x[first + k] - low_x) * scale, (y[first + k] - low_y) * scale,
-                (z[first + k] - low_z) * scale, cell_starts[cell], cell_starts[cell + 1],
+                px, py, pz, cell_starts[cell], cell_starts[cell + 1],
                 items, planes, rasters, starts, anywhere, place,
             )  # fmt: skip
             if p >= 0:
                 covered[pixel] = 1
                 sums[p, 0] += 1
-                sums[p, 4] += np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
+                off = np.int64(np.floor(place[0] / planes[p, 4] * NEAR + 0.5))
+                sums[p, 4] += off
+                sums[p, 5] += off * off
+                for i in range(cell_starts[cell], cell_starts[cell + 1]):
+                    q = items[i]
+                    d = ((planes[q, 0] * px + planes[q, 1] * py) + planes[q, 2] * pz) - planes[q, 3]
+                    if abs(d) <= planes[q, 4]:
+                        sums[q, 1] += 1
+                        break
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

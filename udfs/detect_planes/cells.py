@@ -219,3 +219,44 @@ def sift_open(points, slots, start, stop, level, state, planes, corners, outlier
             slots[end] = ranks[cell]
             end += 1
     return end
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_sides(
+    x, y, z, low_x, low_y, low_z, scale, start, stop, grid, node_of, planes, corners, table
+):  # fmt: skip
+    """Sum up the points of nodes on either side of their planes.
+
+    Parameters
+    ----------
+    grid : int
+        Level of the cells, which are numbered x before y before z.
+    node_of : int32[8^grid]
+        Node that contains the cell, or NONE.
+    planes, corners
+        Of the nodes, see `sift_points`.
+    table : int64[2 * nodes * MOMENTS]
+        In and out: the side against the normal first. Outliers are left out.
+    """
+    a, b, c = np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32), np.empty(BLOCK, np.int32)
+    shift = np.int32(BITS - grid)
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        steps(
+            x[first:last], y[first:last], z[first:last], low_x, low_y, low_z, scale, a, b, c
+        )  # fmt: skip
+        for k in range(last - first):
+            node = node_of[((a[k] >> shift) << grid | b[k] >> shift) << grid | c[k] >> shift]
+            if node < 0:
+                continue
+            u, v, w = np.int64(a[k]), np.int64(b[k]), np.int64(c[k])
+            d = planes[node, 0] * u + planes[node, 1] * v + planes[node, 2] * w - planes[node, 3]
+            if abs(d) <= planes[node, 4]:
+                s = corners[node, 3]
+                add_moments(
+                    table,
+                    2 * node + (d > 0.0),
+                    (u - corners[node, 0]) >> s,
+                    (v - corners[node, 1]) >> s,
+                    (w - corners[node, 2]) >> s,
+                )

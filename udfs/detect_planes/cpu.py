@@ -170,6 +170,18 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, see `octree.Cloud`."""
+        tables = self._tables(2 * planes.shape[0] * MOMENTS)
+        self.threads.map_into(
+            tables,
+            lambda part, table: cells.add_sides(
+                *self._where(), *part, grid, node_of, planes, corners, table
+            ),
+            self.threads.spans(self.size, POINTS_PER_THREAD),
+        )
+        return _sum(tables).reshape(-1, 2, MOMENTS)
+
     def forget(self) -> None:
         """Free the points of open cells."""
         self.kept, self.parts = None, self.threads.spans(self.size, POINTS_PER_THREAD)
@@ -182,15 +194,15 @@ class CpuCloud:
             first, size = first + size, size << 3
             counts, values = grid.moments[inside, 0], grid.values[inside]
             filled = np.sort(counts[counts > 0])
-            flat = (grid.planar[inside] != 0) & (counts >= MIN_S_MS)
-            n, (thickness, width) = counts[flat], values[flat, :2].T
+            parts = grid.planar[inside]
+            flat = (parts > 0) & (parts < nodes.LAYERS) & (counts >= MIN_S_MS)
+            n, ratios = counts[flat], values[flat, 0] / np.maximum(values[flat, 1], EXACT**2)
             found.append(
                 Summary(
                     level,
                     weighted_median(filled, filled),
                     float(n.sum()),
-                    weighted_median(thickness, n),
-                    weighted_median(thickness / np.maximum(width, EXACT**2), n),
+                    weighted_median(ratios, n),
                 )
             )
         return found

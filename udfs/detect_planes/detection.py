@@ -8,45 +8,22 @@ import numpy as np
 from spatialq.runtime import progress
 
 from . import assign
-from .accumulator import BEYOND, RADIUS, ball
 from .boundary import corners, polygon
 from .cells import BITS
-from .groups import EXPLAINED, FREE, group, unite
-from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, weighted_median
+from .octree import Cube, PlanarNodes
+from .search import SUPPORT, search, weights_of, without
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
     from . import Options
 
-NOISES = 3.0
-"""Maximum distance of a point from its plane, in standard deviations, without max_distance."""
-
-MIN_NODES = 3
-"""Minimum number of nodes of a plane."""
-
-ROUGH = 3.0
-"""A node may be this many times as thick as the node of the median point."""
-
-MAX_SEARCHES = 5
-"""Maximum number of repeated searches in the points that no plane explains."""
-
 OWN = 0.8
 """A plane must be the nearest plane to at least this share of its nodes' points."""
 
-SUPPORT = 3
-"""Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
-
-AREA, SHARE = 0.75, 0.25
-"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
-
-RHO_STEPS = 100, 1000
-"""Minimum and maximum number of steps of rho, without rho_num."""
-
-MIN_DISTANCE = 2.0
-"""Lower bound of the maximum distance of points from a plane, in steps."""
-
-ROOT = float(1 << (BITS - 1))
-"""Half the side of the root cube, in steps."""
+SPREAD, WIDEST = 0.4, 2.0
+FEW, LOOSE = 500, 0.45
+NEW = 0.5
+"""At least this share of the points of a plane must be near no larger plane."""
 
 
 COLUMNS = (
@@ -75,48 +52,36 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     """Find the planes of a cloud, and the plane of each point if `label`."""
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
         return _nothing(cloud, label=label)
-    progress.stage("nodes", 0.3)
-    nodes = planar_nodes(cloud, options, 0, cloud.size)
-    progress.stage("planes", 0.4)
-    noise = _noise(nodes)
-    nodes = nodes.join(_sound(nodes, noise))
-    owner, planes = _grouped(cloud, nodes, cube, options)
-    rest, wide = cloud, 0
-    for search in range(MAX_SEARCHES):
-        progress.stage("points without a plane", 0.4 + 0.3 * (search + 1) / MAX_SEARCHES)
-        rest = rest.rest(near_planes(nodes, owner, planes), planes)
-        if rest.size < MIN_S_MS * MIN_NODES:
-            break
-        if search == MAX_SEARCHES - 1:
-            wide = 1
-        more = planar_nodes(rest, options, wide, cloud.size)
-        kept = owner >= 0
-        nodes = nodes.join(kept, more.join(_sound(more, noise)))
-        owner, planes = _grouped(cloud, nodes, cube, options)
-        if wide == 1:
-            break
-        # walls close together are found one after the other; what is left then may be rough
-        wide = 0 if np.any(owner[np.count_nonzero(kept) :] >= 0) else 1
+    nodes, owner, planes = search(cloud, cube, options)
     progress.stage("extents of planes", 0.8)
+    widened = options.max_distance is not None
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
-        of_nodes = np.bincount(owner[owner >= 0], nodes.count[owner >= 0], len(planes))
-        own = sums[:, 0] >= OWN * of_nodes
+        own = sums[:, 1] >= NEW * sums[:, 0]
+        spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
+        if options.max_distance is None:
+            own &= (sums[:, 0] >= FEW) | (spread < LOOSE)
+        if not widened:
+            wide = np.where(own & (spread > SPREAD), np.minimum(3.0 * spread, WIDEST), 1.0)
+            planes[:, 4] *= wide
+            widened = True
+            owner, planes = without(owner, planes, own)
+            if np.any(wide > 1.0) or not own.all():
+                continue
         if own.all():
             break
-        # the others consist of edges: most points of their nodes are nearer to other planes
-        owner, planes = _without(owner, planes, own)
+        # the others cut through surfaces: their points are those of larger planes
+        owner, planes = without(owner, planes, own)
     if len(planes) == 0:
         return _nothing(cloud, label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
-    min_points = np.full(len(planes), np.inf)
-    np.minimum.at(min_points, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
+    min_points = _min_points(nodes, owner, len(planes))
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
-    weights = surfaces.weigh(cloud, rasters, nodes, owner, _weights(nodes, cloud.size))
+    weights = surfaces.weigh(cloud, rasters, nodes, owner, weights_of(nodes, cloud.size))
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
     columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
@@ -127,95 +92,11 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
     return Detection(columns, owners, distances)
 
 
-def _noise(nodes: PlanarNodes) -> float:
-    """Give the variance across the node of the median point."""
-    return weighted_median(nodes.values[:, 0], nodes.count)
-
-
-def _sound(nodes: PlanarNodes, noise: float) -> Any:
-    """Tell which nodes are not thicker than noise explains; a node of two walls is thicker."""
-    return nodes.values[:, 0] <= max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
-
-
-def _weights(nodes: PlanarNodes, size: int) -> Any:
-    return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
-
-
-def _grouped(cloud: Any, nodes: PlanarNodes, cube: Cube, options: "Options") -> tuple[Any, Any]:
-    """Vote, find the peaks, and assign nodes to planes; the most representative plane is first.
-
-    Returns
-    -------
-    owner : int32[nodes]
-    planes : float64[planes, 5]
-        Normal, offset and maximum distance, in steps from the minimum corner of the cube.
-    """
-    around = ball(options.phi_num)
-    means = nodes.mean - nodes.centroid
-    farthest = float(np.sqrt((means * means).sum(1).max(initial=0.0)))
-    noise = float(np.sqrt(np.median(nodes.values[:, 0]))) if len(nodes) else 0.0
-    rho_num = options.rho_num
-    if rho_num is None:
-        low, high = RHO_STEPS
-        rho_num = high if noise == 0 else int(min(max(farthest / (NOISES * noise), low), high))
-    rho_step = (farthest or 1.0) / rho_num
-    shape = len(around.directions), rho_num + BEYOND + RADIUS
-    weights = _weights(nodes, cloud.size)
-    # a node that contains more than its plane is thick and gets a lower weight
-    precisions = nodes.count / (nodes.values[:, 0] + 0.5 * noise * noise + 1 / ROOT**2)
-    shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
-    owner, planes = np.full(len(nodes), FREE, np.int32), np.empty((0, 5))
-    while True:  # a large peak suppresses those beside it, which therefore vote again without it
-        free = np.flatnonzero(owner == FREE)
-        places, votes = cloud.peaks(
-            nodes.join(owner == FREE), means[free], weights[free], around, rho_step, shape,
-            options.kernel, cube.half,
-        )  # fmt: skip
-        order = np.lexsort((places, -votes))
-        at, rhos = np.divmod(places[order], shape[1])
-        before, planes = len(planes), np.vstack([planes, np.empty((at.size, 5))])
-        n = group(
-            np.ascontiguousarray(around.directions[at]), (rhos - BEYOND) * rho_step,
-            nodes.count, precisions, means, nodes.covariance, nodes.values, nodes.vectors,
-            around.step, rho_step, max(noise, 1 / ROOT), shares, MIN_NODES, before, owner,
-            planes,
-        )  # fmt: skip
-        planes = planes[:n]
-        if n == before:
-            break
-    unite(
-        around.step, max(noise, 1 / ROOT), precisions, means, nodes.covariance, owner, planes
-    )  # fmt: skip
-    has = np.bincount(owner[owner >= 0], minlength=len(planes)) > 0
-    owner, planes = _without(owner, planes, has)
-    planes[_faces_down(planes), :4] *= -1
-    planes += 0.0  # no -0
-    return owner, _in_steps(nodes, planes, cube, options)
-
-
-def _without(owner: Any, planes: Any, kept: Any) -> tuple[Any, Any]:
-    """Remove the planes that are not kept; their nodes become free."""
-    renamed = np.append(np.where(kept, np.cumsum(kept) - 1, FREE), [EXPLAINED, FREE])
-    return renamed[owner].astype(np.int32), planes[kept]
-
-
-def _faces_down(planes: Any) -> Any:
-    """Tell which normals must be reversed, so that their largest component is positive."""
-    normals = planes[:, :3]
-    largest = np.abs(normals).argmax(1)[:, None]
-    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
-
-
-def _in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:
-    """Give normals, offsets and maximum distances of planes in steps from the minimum corner."""
-    normals = planes[:, :3]
-    offsets = (planes[:, 3] + (normals * (nodes.centroid + 1.0)).sum(1)) * ROOT
-    if options.max_distance is None:
-        limits = NOISES * np.sqrt(planes[:, 4]) * ROOT
-    else:
-        limits = np.full(len(planes), min(options.max_distance * cube.scale, 4 * ROOT))
-    # the points of an exactly flat plane differ from it by rounding only
-    return np.column_stack([normals, offsets, np.maximum(limits, MIN_DISTANCE)])
+def _min_points(nodes: PlanarNodes, owner: Any, n_planes: int) -> Any:
+    """Minimum number of points of each plane, from its nodes."""
+    least = np.full(n_planes, np.inf)
+    np.minimum.at(least, owner[owner >= 0], SUPPORT * nodes.min_points[owner >= 0])
+    return least
 
 
 def _mean_distance(sums: Any, limits: Any) -> Any:

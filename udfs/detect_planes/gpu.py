@@ -198,14 +198,21 @@ class GpuCloud:
         self.kept = left
         return outliers
 
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes, see `octree.Cloud`."""
+        table, listed = self._zeros(planes.shape[0], 2, MOMENTS), self._sorted()
+        lists = self.device.upload([node_of, planes, corners])
+        self._launch("add_sides", listed.points, listed.size, grid, *lists, table)
+        return self.download(table)
+
     def forget(self) -> None:
         """Free the points of open cells."""
         self.kept = self.all
 
     def summarize(self, grid: Any) -> list[Summary]:
         """Summarize the cells of each level of a grid, see `octree.Cloud`."""
-        n = 3 * len(grid.levels)
-        sizes, pairs = self._zeros(n), self.xp.empty((3, grid.size, 2), np.uint64)
+        n = 2 * len(grid.levels)
+        sizes, pairs = self._zeros(n), self.xp.empty((2, grid.size, 2), np.uint64)
         self._cells(
             "list_cells", grid.size, grid.moments, grid.values, grid.planar, grid.n_first,
             float(MIN_S_MS), EXACT**2, pairs, sizes, grid.size,
@@ -213,11 +220,11 @@ class GpuCloud:
         found = self.xp.empty((2, n))
         lists = pairs, sizes, grid.n_first, grid.size, found[0], found[1]
         self.device.launch(SOURCE, "planes_medians", (n,), THREADS, *lists)
-        found = self.download(found).reshape(2, -1, 3)
+        found = self.download(found).reshape(2, -1, 2)
         medians, points = found[0].tolist(), found[1].view(np.int64)[:, 1].tolist()
         return [
-            Summary(level, occupancy, float(n_planar), thickness, ratio)
-            for level, n_planar, (occupancy, thickness, ratio) in zip(
+            Summary(level, occupancy, float(n_planar), ratio)
+            for level, n_planar, (occupancy, ratio) in zip(
                 grid.levels, points, medians, strict=True
             )
         ]
@@ -226,7 +233,7 @@ class GpuCloud:
         """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
         n, empty = grid.n_last, self.xp.empty
         state, ranks, numbers = empty(n, np.int32), empty(n, np.int32), empty(grid.size, np.int32)
-        at, inner, counts = empty(n, np.int64), empty(n, np.int64), self._zeros(2)
+        at, inner, counts = empty(grid.size, np.int64), empty(n, np.int64), self._zeros(2)
         self._cells(
             "walk", n, grid.moments, grid.planar, grid.n_first, grid.levels[0], grid.levels[-1],
             s_level, deepest, s_ms, grid.base, grid.open_cells, state, at, numbers, inner, ranks,

@@ -34,33 +34,49 @@ differ by more."""
 NOISES = 2.0
 """Maximum distance of a node's centre from the plane, in standard deviations of its points."""
 
+BENT = np.radians(10.0)
+"""Maximum angle between planes that are parts of one bent surface."""
+
+BEND = 3.0
+"""Maximum distance of the nodes of a bent surface from its plane, root mean square, in standard
+deviations of the points of a node."""
+
+BESIDE = 0.9
+"""Two nodes are beside each other if their centres are closer than BESIDE times the sum of their
+sides."""
+
+SMOOTH = 0.7
+"""Minimum share of the pairs of nodes beside each other at which a bent surface is continuous."""
 
 FREE, EXPLAINED = -1, -2
 """Owners of nodes that belong to no plane."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def merged(weights, means, covariances, chosen, plane, values, vectors):
-    """Fit a plane to the merged moments of nodes.
+def merged(weights, means, covariances, chosen, n, plane):
+    """Fit a plane to the merged moments of the first n chosen nodes.
 
     Parameters
     ----------
     weights : float64[nodes]
     chosen : int32[]
         Nodes.
-    plane : float64[4]
-        Out: normal and offset.
+    plane : float64[5]
+        Out: normal, offset, and variance across.
     """
-    n = x = y = z = 0.0
-    for k in chosen:
+    values, vectors = np.empty(3), np.empty((3, 3))
+    total = x = y = z = 0.0
+    for i in range(n):
+        k = chosen[i]
         c = weights[k]
-        n += c
+        total += c
         x += c * means[k, 0]
         y += c * means[k, 1]
         z += c * means[k, 2]
-    x, y, z = x / n, y / n, z / n
+    x, y, z = x / total, y / total, z / total
     xx = xy = xz = yy = yz = zz = 0.0
-    for k in chosen:
+    for i in range(n):
+        k = chosen[i]
         c = weights[k]
         dx, dy, dz = means[k, 0] - x, means[k, 1] - y, means[k, 2] - z
         xx += c * (covariances[k, 0] + dx * dx)
@@ -69,31 +85,36 @@ def merged(weights, means, covariances, chosen, plane, values, vectors):
         yy += c * (covariances[k, 3] + dy * dy)
         yz += c * (covariances[k, 4] + dy * dz)
         zz += c * (covariances[k, 5] + dz * dz)
-    eigen(xx / n, xy / n, xz / n, yy / n, yz / n, zz / n, values, vectors)
+    eigen(
+        xx / total, xy / total, xz / total, yy / total, yz / total, zz / total, values, vectors
+    )  # fmt: skip
     plane[0], plane[1], plane[2] = vectors[0, 0], vectors[0, 1], vectors[0, 2]
     plane[3] = (plane[0] * x + plane[1] * y) + plane[2] * z
+    plane[4] = values[0]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tilt(k, counts, values):
-    """Give the standard deviation of the direction of a node's normal, radians."""
-    return sqrt(values[k, 0] / (counts[k] * values[k, 1]))
+def off(plane, point):
+    """Signed distance of a point from a plane."""
+    return ((plane[0] * point[0] + plane[1] * point[1]) + plane[2] * point[2]) - plane[3]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def agreeing(
-    plane, seed, max_angle, min_offset, counts, means, values, vectors, owner, chosen
-):  # fmt: skip
+def agreeing(plane, seed, max_angle, tilts, reaches, means, normals, free, n_free, chosen):
     """List the free nodes that lie along a plane.
 
     Parameters
     ----------
-    plane : float64[4]
+    plane : float64[5]
     seed : int
         Node from which the plane was taken: the plane is less precise farther from it; -1 if the
         plane is not that of a single node.
     max_angle : float
         Maximum angle between normals, radians.
+    tilts, reaches, means, normals
+        Of the nodes, see `group`.
+    free : int32[]
+        The first `n_free` are listed.
     chosen : int32[nodes]
         Out.
 
@@ -103,24 +124,22 @@ def agreeing(
         Number of nodes listed.
     """
     n = 0
-    for k in range(owner.size):
-        if owner[k] != FREE:
-            continue
-        cosine = (plane[0] * vectors[k, 0, 0] + plane[1] * vectors[k, 0, 1]) + plane[2] * vectors[
-            k, 0, 2
-        ]
-        angle = min(max_angle, max(SURE, NOISES * tilt(k, counts, values)))
-        if seed >= 0:
-            angle = min(max_angle, angle + NOISES * tilt(seed, counts, values))
+    more = tilts[seed] if seed >= 0 else 0.0
+    for i in range(n_free):
+        k = free[i]
+        cosine = (plane[0] * normals[k, 0] + plane[1] * normals[k, 1]) + plane[2] * normals[k, 2]
+        angle = min(max_angle, max(SURE, tilts[k]) + more)
         if 1.0 - cosine * cosine > angle * angle:
             continue
-        x, y, z = means[k, 0], means[k, 1], means[k, 2]
-        off = ((plane[0] * x + plane[1] * y) + plane[2] * z) - plane[3]
-        limit = max(NOISES * sqrt(values[k, 0]), min_offset)
+        limit = reaches[k]
         if seed >= 0:
-            x, y, z = x - means[seed, 0], y - means[seed, 1], z - means[seed, 2]
-            limit += NOISES * tilt(seed, counts, values) * sqrt((x * x + y * y) + z * z)
-        if abs(off) <= limit:
+            x, y, z = (
+                means[k, 0] - means[seed, 0],
+                means[k, 1] - means[seed, 1],
+                means[k, 2] - means[seed, 2],
+            )
+            limit += more * sqrt((x * x + y * y) + z * z)
+        if abs(off(plane, means[k])) <= limit:
             chosen[n] = k
             n += 1
     return n
@@ -128,9 +147,9 @@ def agreeing(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def group(
-    directions, rhos, counts, weights, means, covariances, values, vectors,
-    step, rho_step, min_offset, shares, min_nodes, found,
-    owner, planes,
+    directions, rhos, tilts, reaches, weights, means, covariances, normals,
+    step, rho_step, min_offset, shares, parts, min_parts, found,
+    owner, tried, planes,
 ):  # fmt: skip
     """Assign free nodes to planes.
 
@@ -138,9 +157,13 @@ def group(
     ----------
     directions, rhos : float64[peaks, 3], float64[peaks]
         The peaks in the order in which they are tried.
-    counts, weights : float64[nodes]
-        Points of each node; its weight when moments are merged.
-    means, covariances, values, vectors
+    tilts : float64[nodes]
+        NOISES times the standard deviation of the direction of each node's normal, radians.
+    reaches : float64[nodes]
+        Maximum distance of each node's centre from a plane.
+    weights : float64[nodes]
+        Of each node when moments are merged.
+    means, covariances, normals
         Of the nodes, see `octree.PlanarNodes`.
     step, rho_step : float
         Distances between the cells of the accumulator.
@@ -148,11 +171,15 @@ def group(
         Distance that a node's centre may always have from the plane, however flat the node is.
     shares : float64[nodes]
         Contribution of each node to the support of a plane, which must be 1.
-    min_nodes, found : int
-        Minimum number of nodes of a plane; number of planes found so far.
+    parts : float64[nodes]
+        Parts of each node, see `octree.PlanarNodes`.
+    min_parts, found : int
+        Minimum number of parts of a plane; number of planes found so far.
     owner : int32[nodes]
         In and out: plane of each node, FREE, or EXPLAINED if its points belong to a plane although
         its own normal is too imprecise.
+    tried : bool[nodes]
+        In and out: nodes that were seeds already, with more free nodes than now.
     planes : float64[found + peaks, 5]
         Out, from `found` on: normal, offset, variance across.
 
@@ -161,111 +188,240 @@ def group(
     int
         Number of planes.
     """
-    chosen, near = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
-    before = np.empty(owner.size, np.int32)
-    tried = np.zeros(owner.size, np.bool_)
-    lengths, axes = np.empty(3), np.empty((3, 3))
-    plane = np.empty(4)
+    size = owner.size
+    free, near = np.empty(size, np.int32), np.empty(size, np.int32)
+    chosen, before = np.empty(size, np.int32), np.empty(size, np.int32)
+    plane = np.empty(5)
+    n_free = listed(owner, FREE, free)
     for peak in range(rhos.size):
-        plane[0], plane[1], plane[2] = directions[peak, 0], directions[peak, 1], directions[peak, 2]
+        for i in range(3):
+            plane[i] = directions[peak, i]
         plane[3] = rhos[peak]
-        n_near = starting(plane, WIDE * step, 2.0 * rho_step, means, vectors, owner, near)
+        n_near = starting(plane, WIDE * step, 2.0 * rho_step, means, normals, free, n_free, near)
         for attempt in range(1 + SEEDS):
             if attempt == 0:
                 n = n_near
-                chosen[:n] = near[:n]
+                for i in range(n):
+                    chosen[i] = near[i]
             else:
                 seed = -1
-                for k in near[:n_near]:
+                for i in range(n_near):
+                    k = near[i]
                     if not tried[k] and (seed < 0 or weights[k] > weights[seed]):
                         seed = k
                 if seed < 0:
                     break
                 tried[seed] = True
-                x, y, z = vectors[seed, 0, 0], vectors[seed, 0, 1], vectors[seed, 0, 2]
-                plane[0], plane[1], plane[2] = x, y, z
-                plane[3] = (x * means[seed, 0] + y * means[seed, 1]) + z * means[seed, 2]
+                for i in range(3):
+                    plane[i] = normals[seed, i]
+                plane[3] = 0.0
+                plane[3] = off(plane, means[seed])
                 n = agreeing(
-                    plane, seed, step, min_offset, counts, means, values, vectors, owner, chosen
+                    plane, seed, step, tilts, reaches, means, normals, free, n_free, chosen
                 )  # fmt: skip
             for _ in range(ROUNDS):
-                if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
+                if not supported(chosen, n, shares, parts, min_parts):
                     n = 0
                     break
-                merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
-                last = n
-                before[:n] = chosen[:n]
+                merged(weights, means, covariances, chosen, n, plane)
+                last, same = n, True
+                for i in range(n):
+                    before[i] = chosen[i]
                 n = agreeing(
-                    plane, -1, step, min_offset, counts, means, values, vectors, owner, chosen
+                    plane, -1, step, tilts, reaches, means, normals, free, n_free, chosen
                 )  # fmt: skip
-                if n == last and np.array_equal(before[:n], chosen[:n]):
+                for i in range(min(n, last)):
+                    same = same and before[i] == chosen[i]
+                if same and n == last:
                     break
-            if n < min_nodes or shares[chosen[:n]].sum() < 1.0:
+            if not supported(chosen, n, shares, parts, min_parts):
                 continue
-            merged(weights, means, covariances, chosen[:n], plane, lengths, axes)
-            if is_known(plane, chosen[:n], step, min_offset, weights, means, planes[:found]):
-                owner[chosen[:n]] = EXPLAINED
-                continue
-            owner[chosen[:n]] = found
-            planes[found, :4] = plane
-            planes[found, 4] = lengths[0]
-            explain(plane, lengths[0], means, covariances, owner)
-            found += 1
-            break
+            merged(weights, means, covariances, chosen, n, plane)
+            mark = found
+            for p in range(found):
+                if is_known(plane, chosen, n, step, min_offset, weights, means, planes[p]):
+                    mark = EXPLAINED
+                    break
+            for i in range(n):
+                owner[chosen[i]] = mark
+            if mark == found:
+                for i in range(5):
+                    planes[found, i] = plane[i]
+                explain(plane, means, covariances, owner)
+                found += 1
+            n_free = listed(owner, FREE, free)
+            if mark != EXPLAINED:
+                break
     return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_known(plane, chosen, max_angle, min_offset, weights, means, planes):
-    """Tell whether nodes lie along a known plane, within its noise."""
-    for p in range(planes.shape[0]):
-        cosine = (plane[0] * planes[p, 0] + plane[1] * planes[p, 1]) + plane[2] * planes[p, 2]
-        if 1.0 - cosine * cosine > max_angle * max_angle:
-            continue
-        total = squares = 0.0
-        for k in chosen:
-            x, y, z = means[k, 0], means[k, 1], means[k, 2]
-            off = ((planes[p, 0] * x + planes[p, 1] * y) + planes[p, 2] * z) - planes[p, 3]
-            total += weights[k]
-            squares += weights[k] * (off * off)
-        limit = SAME * max(sqrt(planes[p, 4]), min_offset)
-        if squares <= total * (limit * limit):
-            return True
-    return False
+def supported(chosen, n, shares, parts, min_parts):
+    """Tell whether the first n chosen nodes are enough for a plane, see `group`."""
+    total = count = 0.0
+    for i in range(n):
+        total += shares[chosen[i]]
+        count += parts[chosen[i]]
+    return count >= min_parts and total >= 1.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def unite(max_angle, min_offset, weights, means, covariances, owner, planes):
-    """Merge planes that are the same within their noise, such as the halves of one wall.
+def is_known(plane, chosen, n, max_angle, min_offset, weights, means, known):
+    """Tell whether the first n chosen nodes lie along a known plane, within its noise."""
+    cosine = (plane[0] * known[0] + plane[1] * known[1]) + plane[2] * known[2]
+    if 1.0 - cosine * cosine > max_angle * max_angle:
+        return False
+    total = squares = 0.0
+    for i in range(n):
+        k = chosen[i]
+        d = off(known, means[k])
+        total += weights[k]
+        squares += weights[k] * (d * d)
+    limit = SAME * max(sqrt(known[4]), min_offset)
+    return squares <= total * (limit * limit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner, planes):
+    """Add free nodes to the planes along which they lie, and fit the planes again.
 
     Parameters
     ----------
     owner, planes
+        In and out, see `group`.
+    """
+    chosen = np.empty(owner.size, np.int32)
+    for k in range(owner.size):
+        if owner[k] != FREE:
+            continue
+        angle = min(max_angle, max(SURE, tilts[k]))
+        best = np.inf
+        for p in range(planes.shape[0]):
+            cosine = (planes[p, 0] * normals[k, 0] + planes[p, 1] * normals[k, 1]) + planes[
+                p, 2
+            ] * normals[k, 2]
+            if 1.0 - cosine * cosine > angle * angle:
+                continue
+            d = abs(off(planes[p], means[k]))
+            if d < best and d <= max(reaches[k], NOISES * sqrt(planes[p, 4])):
+                best = d
+                owner[k] = p
+    for p in range(planes.shape[0]):
+        n = listed(owner, p, chosen)
+        if n > 0:
+            merged(weights, means, covariances, chosen, n, planes[p])
+        explain(planes[p], means, covariances, owner)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def unite(
+    max_angle, min_offset, counts, weights, means, covariances, variances, normals, sides, owner,
+    planes,
+):  # fmt: skip
+    """Merge planes of one surface: halves of a wall, and slices of a slightly bent one.
+
+    Parameters
+    ----------
+    counts : float64[nodes]
+        Points.
+    variances : float64[nodes]
+        Across the nodes.
+    sides : float64[nodes]
+        Sides of the nodes.
+    owner, planes
         In and out, see `group`; planes without nodes remain in `planes`.
     """
     n_planes = planes.shape[0]
-    lengths, axes, plane = np.empty(3), np.empty((3, 3)), np.empty(4)
-    chosen = np.empty(owner.size, np.int32)
-    sizes = np.zeros(n_planes)
+    own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
+    plane, sizes = np.empty(5), np.zeros(n_planes)
     for k in range(owner.size):
         if owner[k] >= 0:
             sizes[owner[k]] += weights[k]
     for q in np.argsort(sizes):
-        n = listed(owner, q, chosen)
+        n = listed(owner, q, own)
         for p in range(n_planes):
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
             if n == 0 or not larger:
                 continue
-            if is_known(
-                planes[q], chosen[:n], max_angle, min_offset, weights, means, planes[p : p + 1]
-            ):
-                owner[chosen[:n]] = p
+            same = is_known(
+                planes[q], own, n, max_angle, min_offset, weights, means, planes[p]
+            )  # fmt: skip
+            cosine = (planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]) + planes[
+                p, 2
+            ] * planes[q, 2]
+            if not same and 1.0 - cosine * cosine <= BENT * BENT:
+                m = listed(owner, p, other)
+                for i in range(n):
+                    other[m + i] = own[i]
+                merged(counts, means, covariances, other, m + n, plane)
+                same = is_bent(
+                    plane, other, m, m + n, min_offset, counts, means, variances, normals, sides
+                )  # fmt: skip
+            if same:
+                for i in range(n):
+                    owner[own[i]] = p
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
-                all_of_p = listed(owner, p, chosen)
-                merged(weights, means, covariances, chosen[:all_of_p], plane, lengths, axes)
-                planes[p, :4] = plane
-                planes[p, 4] = lengths[0]
-                break
+                m = listed(owner, p, other)
+                merged(weights, means, covariances, other, m, planes[p])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_bent(plane, chosen, first, n, min_offset, counts, means, variances, normals, sides):
+    """Tell whether two planes are parts of one surface that is a little bent.
+
+    Their nodes must lie along one plane, within a few standard deviations of the points of a node,
+    and the surface must be continuous where the planes meet: layers are not one surface.
+
+    Parameters
+    ----------
+    plane : float64[5]
+        Plane through all nodes.
+    chosen : int32[]
+        Nodes of one plane, and from `first` to n those of the other.
+    """
+    total = across = 0.0
+    for i in range(n):
+        total += counts[chosen[i]]
+        across += counts[chosen[i]] * variances[chosen[i]]
+    limit = BEND * BEND * max(across / total, min_offset * min_offset)
+    points = squares = 0.0
+    for i in range(n):
+        if i == first:
+            if squares > limit * points:
+                return False
+            points = squares = 0.0
+        k = chosen[i]
+        d = off(plane, means[k])
+        points += counts[k]
+        squares += counts[k] * (d * d)
+    if squares > limit * points:
+        return False
+    near = smooth = 0
+    for s in range(first, n):
+        i = chosen[s]
+        for t in range(first):
+            j = chosen[t]
+            x, y, z = (
+                means[i, 0] - means[j, 0],
+                means[i, 1] - means[j, 1],
+                means[i, 2] - means[j, 2],
+            )
+            reach = BESIDE * (sides[i] + sides[j])
+            if (x * x + y * y) + z * z > reach * reach:
+                continue
+            a, b, c = normals[i, 0], normals[i, 1], normals[i, 2]
+            cosine = (a * normals[j, 0] + b * normals[j, 1]) + c * normals[j, 2]
+            sign = 1.0 if cosine >= 0.0 else -1.0
+            a += sign * normals[j, 0]
+            b += sign * normals[j, 1]
+            c += sign * normals[j, 2]
+            # the chord of an arc is at right angles to the mean of the normals at its ends
+            d = (a * x + b * y) + c * z
+            noise = max(variances[i], variances[j], min_offset * min_offset)
+            near += 1
+            if d * d <= NOISES * NOISES * noise * ((a * a + b * b) + c * c):
+                smooth += 1
+    return smooth > 0 and smooth >= SMOOTH * near
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -280,31 +436,30 @@ def listed(owner, plane, chosen):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def explain(plane, variance, means, covariances, owner):
+def explain(plane, means, covariances, owner):
     """Mark the free nodes that lie within a plane's noise, whatever their normal."""
     x, y, z = plane[0], plane[1], plane[2]
-    limit = NOISES * NOISES * variance
+    limit = NOISES * NOISES * plane[4]
     for k in range(owner.size):
         if owner[k] != FREE:
             continue
-        off = ((x * means[k, 0] + y * means[k, 1]) + z * means[k, 2]) - plane[3]
+        d = off(plane, means[k])
         across = (
             x * x * covariances[k, 0] + y * y * covariances[k, 3] + z * z * covariances[k, 5]
         ) + 2.0 * (
             x * y * covariances[k, 1] + x * z * covariances[k, 2] + y * z * covariances[k, 4]
         )
-        if off * off <= limit and across <= limit:
+        if d * d <= limit and across <= limit:
             owner[k] = EXPLAINED
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def starting(plane, max_angle, max_offset, means, vectors, owner, chosen):
+def starting(plane, max_angle, max_offset, means, normals, free, n_free, chosen):
     """List the free nodes whose normal and rho are close to those of a peak."""
     n = 0
-    for k in range(owner.size):
-        if owner[k] != FREE:
-            continue
-        x, y, z = vectors[k, 0, 0], vectors[k, 0, 1], vectors[k, 0, 2]
+    for i in range(n_free):
+        k = free[i]
+        x, y, z = normals[k, 0], normals[k, 1], normals[k, 2]
         cosine = (plane[0] * x + plane[1] * y) + plane[2] * z
         if 1.0 - cosine * cosine > max_angle * max_angle:
             continue

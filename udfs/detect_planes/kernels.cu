@@ -30,6 +30,11 @@ typedef unsigned char flag_t;
 // nodes.py
 #define SIDE_SHARE 10.0
 #define MIN_POINTS 3.0
+#define PART_POINTS 6.0
+#define ROUNDING 4.0
+#define SPLIT 4.0
+#define LAYERS 9
+#define THICKER 4.0
 
 // votes.py, accumulator.py
 #define BEYOND 4
@@ -330,15 +335,10 @@ extern "C" __global__ void planes_add(const i64* points, const int* slots, const
     moments.finish(write);
 }
 
-__device__ void sift_point(int a, int b, int c, int node, const double* planes, const i64* corners,
-                           i64* outliers) {
-    const double* p = planes + 5 * (i64)node;
-    const double d = p[0] * a + p[1] * b + p[2] * c - p[3];
-    if (!(magnitude(d) > p[4])) return;
-    const i64* corner = corners + 4 * (i64)node;
+// Adds a point to the moments of a node in a row of a table.
+__device__ void add_to_node(int a, int b, int c, const i64* corner, i64* row) {
     const i64 x = (a - corner[0]) >> corner[3], y = (b - corner[1]) >> corner[3];
     const i64 z = (c - corner[2]) >> corner[3];
-    i64* row = outliers + MOMENTS * (i64)node;
     add(row, 1);
     add(row + 1, x);
     add(row + 2, y);
@@ -349,6 +349,10 @@ __device__ void sift_point(int a, int b, int c, int node, const double* planes, 
     add(row + 7, y * y);
     add(row + 8, y * z);
     add(row + 9, z * z);
+}
+
+__device__ double off_plane(int a, int b, int c, const double* p) {
+    return p[0] * a + p[1] * b + p[2] * c - p[3];
 }
 
 // planes_sift: moments of the outliers of nodes; lists the points of open cells.
@@ -372,11 +376,52 @@ extern "C" __global__ void planes_sift(const i64* points, const int* slots, cons
             cell = at.cell(slots, k, shift);
             node = state[cell];
         }
-        if (node >= 0) sift_point(at.a, at.b, at.c, node, planes, corners, outliers);
+        if (node >= 0) {
+            const double* p = planes + 5 * (i64)node;
+            if (magnitude(off_plane(at.a, at.b, at.c, p)) > p[4])
+                add_to_node(at.a, at.b, at.c, corners + 4 * (i64)node, outliers + MOMENTS * (i64)node);
+        }
         const bool open = node == OPEN;
         queue.push(open, point, open ? ranks[cell] : 0, write);
     }
     queue.flush(queue.count, write);
+}
+
+__device__ int near_cell(int a, int b, int c, int grid) {
+    const int shift = BITS - grid;
+    return ((a >> shift) << grid | b >> shift) << grid | c >> shift;
+}
+
+// planes_add_sides: moments of the points on either side of nodes, without outliers.
+extern "C" __global__ void planes_add_sides(const i64* points, const u64* size, i64 grid,
+                                            const int* node_of, const double* planes,
+                                            const i64* corners, i64* table) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
+    const i64 n = (i64)*size;
+    const int lane = threadIdx.x % 32;
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    const auto write = [=](int row, int sum, i64 total) {
+        add(table + (i64)row * MOMENTS + sum, total);
+    };
+    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
+    words[4 * lane] = 1;
+    FOR_POINTS(k, n) {
+        rows[lane] = -1;
+        const Steps at(k < n ? points[k] : 0);
+        const i64 node = k < n ? node_of[near_cell(at.a, at.b, at.c, (int)grid)] : NONE;
+        if (node >= 0) {
+            const double *p = planes + 5 * node, d = off_plane(at.a, at.b, at.c, p);
+            const i64* corner = corners + 4 * node;
+            if (magnitude(d) <= p[4]) rows[lane] = (int)(2 * node + (d > 0.0));
+            words[4 * lane + 1] = (int)((at.a - corner[0]) >> corner[3]);
+            words[4 * lane + 2] = (int)((at.b - corner[1]) >> corner[3]);
+            words[4 * lane + 3] = (int)((at.c - corner[2]) >> corner[3]);
+        }
+        __syncwarp();
+        moments.take(rows, words, write);
+        __syncwarp();
+    }
+    moments.finish(write);
 }
 
 // ---- cells and nodes                                                               (nodes.py)
@@ -455,12 +500,38 @@ extern "C" __global__ void planes_spectra(const double* moments, double* values,
     }
 }
 
-extern "C" __global__ void planes_judge(const double* values, double max_thickness,
-                                        double min_isotropy, flag_t* planar, i64 n) {
+// Number of the parts of a planar cell, 0 if they are much thinner, 1 if nothing is known of them.
+__device__ int same_parts(const double* moments, const double* values, i64 n_first, i64 n_cells,
+                          i64 cell) {
+    i64 first = 0, size = n_first;
+    while (cell >= first + size) first += size, size <<= 3;
+    const i64 begin = first + size + 8 * (cell - first);
+    if (begin >= n_cells) return 1;
+    int n = 0;
+    double total = 0.0, across = 0.0;
+    for (i64 part = begin; part < begin + 8; ++part) {
+        const double count = moments[MOMENTS * part];
+        if (!(count >= PART_POINTS)) continue;
+        ++n;
+        total += count;
+        across += count * (values[3 * part] * (count / (count - 3.0)));
+    }
+    if (total < 0.5 * moments[MOMENTS * cell]) return 1;
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    return values[3 * cell] * total <= SPLIT * greater(across, ROUNDING / unit * total) ? n : 0;
+}
+
+extern "C" __global__ void planes_judge(const double* moments, const double* values, i64 n_first,
+                                        double max_thickness, double min_isotropy, flag_t* planar,
+                                        i64 n) {
     FOR_EACH(k, n) {
-        const double* l = values + 3 * k;
-        const bool thin = l[0] < max_thickness * l[1];
-        planar[k] = thin && l[1] > min_isotropy * l[2];
+        const double *l = values + 3 * k, thickness = l[0] / max_thickness;
+        int parts = 0;
+        if (l[1] > min_isotropy * l[2] && thickness < THICKER * l[1]) {
+            if (thickness < l[1]) parts = same_parts(moments, values, n_first, n, k);
+            if (parts == 0) parts = LAYERS;
+        }
+        planar[k] = (flag_t)parts;
     }
 }
 
@@ -469,8 +540,8 @@ __device__ double from_ordered(u64 bits) {  // inverts ordered()
 }
 
 // planes_list_cells: what GpuCloud.summarize needs of each cell, as pairs of a value and its weight.
-// writes   pairs[3][cells], those of each level from its first cell on, in any order: points of all
-//          cells; variance across planar cells, and its ratio to the next one; sizes[levels][3]
+// writes   pairs[2][cells], those of each level from its first cell on, in any order: points of all
+//          cells; ratios of the lesser variances of planar cells; sizes[levels][2]
 extern "C" __global__ void planes_list_cells(const double* moments, const double* values,
                                              const flag_t* planar, i64 n_first, double s_ms,
                                              double thinnest, u64* pairs, u64* sizes, i64 n) {
@@ -480,9 +551,10 @@ extern "C" __global__ void planes_list_cells(const double* moments, const double
         int level = 0;
         i64 first = 0;
         for (i64 size = n_first; k >= first + size; size *= 8, ++level) first += size;
-        const double found[3] = {points, l[0], l[0] / greater(l[1], thinnest)};
-        for (int what = 0; what < (points >= s_ms && planar[k] ? 3 : 1); ++what) {
-            const u64 at = what * n + first + atomicAdd(&sizes[3 * level + what], 1ull);
+        const bool is_planar = points >= s_ms && planar[k] > 0 && planar[k] < LAYERS;
+        const double found[2] = {points, l[0] / greater(l[1], thinnest)};
+        for (int what = 0; what < (is_planar ? 2 : 1); ++what) {
+            const u64 at = what * n + first + atomicAdd(&sizes[2 * level + what], 1ull);
             pairs[2 * at] = ordered(found[what]);
             pairs[2 * at + 1] = (u64)points;
         }
@@ -501,12 +573,12 @@ __device__ u64 sum_of_block(u64 value, u64* sums) {
 
 // planes_medians: the smallest value up to which half of the weights lie, of each list above.
 // block    one list; the bits of the value are found one after the other
-// writes   medians[levels][3]: 0 for an empty list; weights[levels][3]: sums of all weights
+// writes   medians[levels][2]: 0 for an empty list; weights[levels][2]: sums of all weights
 extern "C" __global__ void planes_medians(const u64* pairs, const u64* sizes, i64 n_first, i64 n,
                                           double* medians, u64* weights) {
     __shared__ u64 sums[32];
-    i64 first = blockIdx.x % 3 * n;
-    for (int level = 0; level < blockIdx.x / 3; ++level) first += n_first << 3 * level;
+    i64 first = blockIdx.x % 2 * n;
+    for (int level = 0; level < blockIdx.x / 2; ++level) first += n_first << 3 * level;
     const u64* own = pairs + 2 * first;
     const i64 size = (i64)sizes[blockIdx.x];
     u64 total = 0, below = 0, prefix = 0;
@@ -544,13 +616,15 @@ extern "C" __global__ void planes_walk(const double* moments, const flag_t* plan
                 break;
             }
             if (s_level <= level && level <= deepest && planar[cell]) {
-                own = (int)cell;
                 if ((k & ((1ll << down) - 1)) == 0) {
                     const u64 number = atomicAdd(&counts[0], 1ull);
                     at[number] = cell;
                     numbers[cell] = (int)number;
                 }
-                break;
+                if (planar[cell] != LAYERS) {
+                    own = (int)cell;
+                    break;
+                }
             }
             before += n_first << 3 * (level - (int)first);
         }
@@ -620,12 +694,13 @@ extern "C" __global__ void planes_place(const i64* at, i64 n_first, i64 first, i
 // planes_describe: nodes without their outliers.
 extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first, i64 base,
                                            const i64* open_cells, const double* moments,
-                                           const i64* outliers, double* rows, i64 n) {
+                                           const flag_t* planar, const i64* outliers, double* rows,
+                                           i64 n) {
     const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
         const Located cell(at[k], n_first, first, base, open_cells);
         const i64* apart = outliers + MOMENTS * k;
-        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 24 * k;
+        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 25 * k;
         for (int i = 0; i < MOMENTS; ++i) m[i] = moments[MOMENTS * at[k] + i];
         if (apart[0] > 0 && m[0] - apart[0] >= MIN_POINTS) {
             centre(apart, 1ll << (BITS - cell.level - cell.shift()), centred);
@@ -637,11 +712,12 @@ extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first
         covariance_of(m, mean, covariance);
         row[0] = (double)cell.level;
         row[1] = (double)cell.code;
-        row[2] = m[0];
+        row[2] = (double)planar[at[k]];
+        row[3] = m[0];
         for (int axis = 0; axis < 3; ++axis)
-            row[3 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
-        for (int i = 0; i < 6; ++i) row[6 + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, row + 12, row + 15);
+            row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
+        for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
+        eigen(covariance, row + 13, row + 16);
     }
 }
 
@@ -854,11 +930,6 @@ extern "C" __global__ void planes_peaks(const i64* smoothed, const int* near,
 
 // ---- planes of points                                                             (assign.py)
 
-__device__ int near_cell(int a, int b, int c, int grid) {
-    const int shift = BITS - grid;
-    return ((a >> shift) << grid | b >> shift) << grid | c >> shift;
-}
-
 // planes_rest: lists the points that no plane explains, in any order.
 extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 grid,
                                        const int* cell_starts, const int* items,
@@ -886,7 +957,7 @@ extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 g
 // Position of a point: in steps, and in the raster of the nearest plane with a surface there.
 struct Place {
     double x, y, z, distance, u, v;
-    int plane;
+    int cell, plane;
     i64 pixel;
 
     // labels: 0 if there is no surface; without labels every pixel is on a surface
@@ -913,6 +984,14 @@ struct Place {
         }
     }
 
+    // The first plane within its maximum distance; the nearest one exists.
+    __device__ int first_of(int first, const int* items, const double* planes) const {
+        for (int i = first;; ++i) {
+            const double* p = planes + 5 * items[i];
+            if (magnitude(((p[0] * x + p[1] * y) + p[2] * z) - p[3]) <= p[4]) return items[i];
+        }
+    }
+
     // Distance in units of the maximum distance / NEAR.
     __device__ int parts(const double* planes) const {
         return (int)floor(distance / planes[5 * plane + 4] * NEAR + 0.5);
@@ -928,33 +1007,38 @@ __device__ Place place_of(double x, double y, double z, double low_x, double low
     place.y = (y - low_y) * scale;
     place.z = (z - low_z) * scale;
     const int a = step_of(x, low_x, scale), b = step_of(y, low_y, scale);
-    const int cell = near_cell(a, b, step_of(z, low_z, scale), grid);
+    const int cell = place.cell = near_cell(a, b, step_of(z, low_z, scale), grid);
     place.find(cell_starts[cell], cell_starts[cell + 1], items, planes, rasters, starts, labels);
     return place;
 }
 
-// planes_cover: marks the pixels that have points, and sums up the points and their distances.
+// planes_cover: marks the pixels that have points, and sums up the points, their distances and the
+// points of which a plane is the first within its maximum distance.
 // races    all threads write the same value to a pixel
 extern "C" __global__ void planes_cover(const double* x, const double* y, const double* z, i64 n,
                                         double low_x, double low_y, double low_z, double scale,
                                         i64 grid, const int* cell_starts, const int* items,
                                         const double* planes, const double* rasters,
                                         const i64* starts, flag_t* covered, i64* sums, i64 n_rows) {
-    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 2];
-    __shared__ u32 table[ROWS * 2 * 2];
+    __shared__ int all_rows[WARPS][32], all_firsts[WARPS][32], all_words[WARPS][32 * 2];
+    __shared__ u32 table[ROWS * 4 * 2];  // points, first ones, distances, squares
     const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
-    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
-    for (int k = threadIdx.x; k < here * 4; k += blockDim.x) table[k] = 0;
+    int *rows = all_rows[threadIdx.x / 32], *firsts = all_firsts[threadIdx.x / 32];
+    int* words = all_words[threadIdx.x / 32];
+    for (int k = threadIdx.x; k < here * 8; k += blockDim.x) table[k] = 0;
     __syncthreads();
     u32* own = table;
-    const auto write = [=](int row, int sum, i64 total) {
-        if (row < ROWS) add_halves(own + 2 * (2 * row + sum), total);
-        else add(sums + SUMS * (i64)row + 4 * sum, total);
+    const auto put = [=](int row, int column, i64 total) {
+        if (row < ROWS) add_halves(own + 2 * (4 * row + column), total);
+        else add(sums + SUMS * (i64)row + column + (column & 2), total);
     };
-    Gathered<2, 2> gathered(0x00, 0x10);  // points, distances
+    const auto write = [=](int row, int sum, i64 total) { put(row, sum + (sum > 0), total); };
+    const auto write_first = [=](int row, int, i64 total) { put(row, 1, total); };
+    Gathered<3, 2> gathered(0x110, 0x100);  // points, distances, squares
+    Gathered<1, 2> first(0x0, 0x0);
     words[2 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = -1;
+        rows[lane] = firsts[lane] = -1;
         if (k < n) {
             const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
                                          low_z, scale, (int)grid, cell_starts, items, planes,
@@ -962,18 +1046,22 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
             if (place.plane >= 0) {
                 if (!covered[place.pixel]) covered[place.pixel] = 1;
                 rows[lane] = place.plane;
+                firsts[lane] = place.first_of(cell_starts[place.cell], items, planes);
                 words[2 * lane + 1] = place.parts(planes);
             }
         }
         __syncwarp();
         gathered.take(rows, words, write);
+        first.take(firsts, words, write_first);
         __syncwarp();
     }
     gathered.finish(write);
+    first.finish(write_first);
     __syncthreads();
-    for (int k = threadIdx.x; k < here * 2; k += blockDim.x) {
+    for (int k = threadIdx.x; k < here * 4; k += blockDim.x) {
         const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];
-        if (total != 0) add(sums + SUMS * (k / 2) + 4 * (k % 2), (i64)total);
+        const int column = k % 4;
+        if (total != 0) add(sums + SUMS * (k / 4) + column + (column & 2), (i64)total);
     }
 }
 

@@ -13,6 +13,20 @@ SIDE_SHARE = 10
 MIN_POINTS = 3
 """Minimum number of points of a plane."""
 
+PART_POINTS = 6
+"""Minimum number of points of a part whose thickness is compared with that of its cell."""
+
+ROUNDING = 4.0
+"""Variance of points of an exact plane, in steps squared."""
+
+SPLIT = 4.0
+"""A planar cell contains several surfaces if its variance across is more than this multiple of that
+of its parts: half the cell is less than half as thick."""
+
+LAYERS, THICKER = 9, 4.0
+"""Mark of a cell that may have two layers: it has several surfaces, or its thickness is less than
+THICKER times max_thickness."""
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
@@ -27,26 +41,31 @@ def centre_moments(table, side, moments, start, stop):
     moments : float64[cells, MOMENTS]
         Out.
     """
-    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
     for k in range(start, stop):
-        t = table[k]
-        m = moments[k]
-        n = float(t[0])
-        m[0] = n
-        if n == 0.0:
-            m[1:] = 0.0
-            continue
-        x, y, z = float(t[1]), float(t[2]), float(t[3])
-        m[1] = x + h * n
-        m[2] = y + h * n
-        m[3] = z + h * n
-        hh = h * h * n
-        m[4] = (float(t[4]) + (h + h) * x) + hh
-        m[5] = ((float(t[5]) + h * x) + h * y) + hh
-        m[6] = ((float(t[6]) + h * x) + h * z) + hh
-        m[7] = (float(t[7]) + (h + h) * y) + hh
-        m[8] = ((float(t[8]) + h * y) + h * z) + hh
-        m[9] = (float(t[9]) + (h + h) * z) + hh
+        centre(table[k], side, moments[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def centre(t, side, m):
+    """Convert the sums of one cell as `centre_moments` does."""
+    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
+    n = float(t[0])
+    m[0] = n
+    if n == 0.0:
+        for i in range(1, MOMENTS):
+            m[i] = 0.0
+        return
+    x, y, z = float(t[1]), float(t[2]), float(t[3])
+    m[1] = x + h * n
+    m[2] = y + h * n
+    m[3] = z + h * n
+    hh = h * h * n
+    m[4] = (float(t[4]) + (h + h) * x) + hh
+    m[5] = ((float(t[5]) + h * x) + h * y) + hh
+    m[6] = ((float(t[6]) + h * x) + h * z) + hh
+    m[7] = (float(t[7]) + (h + h) * y) + hh
+    m[8] = ((float(t[8]) + h * y) + h * z) + hh
+    m[9] = (float(t[9]) + (h + h) * z) + hh
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -128,19 +147,54 @@ def spectra(moments, values, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def judge(values, max_thickness, min_isotropy, planar, start, stop):
+def judge(moments, values, n_first, max_thickness, min_isotropy, planar, start, stop):
     """Find the planar cells, however many points they have.
 
     Parameters
     ----------
+    moments : float64[cells, MOMENTS]
     values : float64[cells, 3]
         See `spectra`.
+    n_first : int
+        Cells of the first level of the grid.
     planar : uint8[cells]
-        Out.
+        Out: of a planar cell the number of its parts, see `same_parts`; LAYERS for a cell that may
+        have two layers; 0 for the others.
     """
     for k in range(start, stop):
-        thin = values[k, 0] < max_thickness * values[k, 1]
-        planar[k] = thin and values[k, 1] > min_isotropy * values[k, 2]
+        planar[k] = 0
+        thickness = values[k, 0] / max_thickness
+        if values[k, 1] > min_isotropy * values[k, 2] and thickness < THICKER * values[k, 1]:
+            n = same_parts(moments, values, n_first, k) if thickness < values[k, 1] else 0
+            planar[k] = n if n > 0 else LAYERS
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def same_parts(moments, values, n_first, cell):
+    """Count the parts of a planar cell.
+
+    It is 0 if they are much thinner than the cell, so that the cell contains several surfaces, and
+    1 if nothing is known of them: in the last level of a grid, or with too few points.
+    """
+    first, size = np.int64(0), np.int64(n_first)
+    while cell >= first + size:
+        first, size = first + size, size << 3
+    begin = first + size + 8 * (cell - first)
+    if begin >= moments.shape[0]:
+        return 1
+    n = 0
+    total = across = 0.0
+    for part in range(begin, begin + 8):
+        count = moments[part, 0]
+        if count >= PART_POINTS:
+            n += 1
+            total += count
+            # a plane through the points takes three degrees of freedom
+            across += count * (values[part, 0] * (count / (count - 3.0)))
+    if total < 0.5 * moments[cell, 0]:
+        return 1
+    unit = float(1 << (BITS - 1)) ** 2
+    return n if values[cell, 0] * total <= SPLIT * max(across, ROUNDING / unit * total) else 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -153,6 +207,7 @@ def walk(
     ----------
     moments : float64[cells, MOMENTS]
     planar : uint8[cells]
+        See `judge`.
     n_first, first, last : int
         Cells of the first level of the grid; its first and its last level.
     s_level, deepest : int
@@ -162,7 +217,7 @@ def walk(
     state : int32[cells of the last level]
         Out: the planar cell, NONE, or OPEN.
     is_node : bool[cells]
-        In and out: set for the planar cells.
+        In and out: set for the planar cells, and for those that may have layers, which stay open.
     """
     for k in range(start, stop):
         own, before = OPEN if last < deepest else NONE, 0
@@ -172,9 +227,10 @@ def walk(
                 own = NONE
                 break
             if s_level <= level <= deepest and planar[cell] != 0:
-                own = cell
                 is_node[cell] = True
-                break
+                if planar[cell] != LAYERS:
+                    own = cell
+                    break
             before += n_first << 3 * (level - first)
         state[k] = own
 
@@ -237,8 +293,8 @@ def place(at, n_first, first, base, open_cells, moments, planes, corners, start,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe(at, n_first, first, base, open_cells, moments, outliers, rows, start, stop):
-    """Describe each node, without its outliers, by one row; lengths are in half sides of the root.
+def describe(at, n_first, first, base, open_cells, moments, planar, outliers, rows, start, stop):
+    """Describe each node, without its outliers, by one row.
 
     Outliers are subtracted if enough points for a plane are left.
 
@@ -246,44 +302,87 @@ def describe(at, n_first, first, base, open_cells, moments, outliers, rows, star
     ----------
     at, n_first, first, base, open_cells, moments
         See `place`.
+    planar : uint8[cells]
+        See `judge`.
     outliers : int64[nodes, MOMENTS]
         Sums of offsets from the minimum corners of nodes, shifted as described at `place`.
-    rows : float64[nodes, 24]
-        Out: level, code, points, mean relative to the centre of the root cube, covariance xx, xy,
-        xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
+    rows : float64[nodes, 25]
+        Out: see `describe_moments`.
+    """
+    m, apart = np.empty(MOMENTS), np.empty(MOMENTS)
+    for k in range(start, stop):
+        level, code = locate(at[k], n_first, first, base, open_cells)
+        for i in range(MOMENTS):
+            m[i] = moments[at[k], i]
+        if outliers[k, 0] > 0 and m[0] - outliers[k, 0] >= MIN_POINTS:
+            about_centre(outliers[k], level, apart)
+            for i in range(MOMENTS):
+                m[i] -= apart[i]
+        describe_moments(level, code, planar[at[k]], m, rows[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def describe_sums(levels, codes, sums, rows):
+    """Describe nodes by the sums of their points, which are those of outliers in `describe`."""
+    m = np.empty(MOMENTS)
+    for k in range(sums.shape[0]):
+        about_centre(sums[k], levels[k], m)
+        describe_moments(levels[k], codes[k], 1, m, rows[k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def about_centre(sums, level, moments):
+    """Convert the sums of points of a node into moments about its centre, in steps.
+
+    Parameters
+    ----------
+    sums : int64[MOMENTS]
+        Of offsets from the minimum corner, shifted as described at `place`.
+    moments : float64[MOMENTS]
+        Out.
+    """
+    shift = GRID - level if level < GRID else 0
+    centre(sums, 1 << (BITS - level - shift), moments)
+    step = float(1 << shift)
+    for i in range(1, 4):
+        moments[i] *= step
+    for i in range(4, MOMENTS):
+        moments[i] *= step * step
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def describe_moments(level, code, parts, m, row):
+    """Describe a node by one row; lengths are in half sides of the root.
+
+    Parameters
+    ----------
+    parts : int
+        See `judge`.
+    m : float64[MOMENTS]
+        About the centre of the node, in steps.
+    row : float64[25]
+        Out: level, code, parts, points, mean relative to the centre of the root cube, covariance
+        xx, xy, xz, yy, yz, zz, its eigenvalues, ascending, its eigenvectors.
     """
     half = float(1 << (BITS - 1))
     unit = half * half
-    m, apart = np.empty(MOMENTS), np.empty((1, MOMENTS))
     values, vectors = np.empty(3), np.empty((3, 3))
-    for k in range(start, stop):
-        level, code = locate(at[k], n_first, first, base, open_cells)
-        m[:] = moments[at[k]]
-        if outliers[k, 0] > 0 and m[0] - outliers[k, 0] >= MIN_POINTS:
-            shift = GRID - level if level < GRID else 0
-            centre_moments(outliers[k : k + 1], 1 << (BITS - level - shift), apart, 0, 1)
-            step = float(1 << shift)
-            m[0] -= apart[0, 0]
-            for i in range(1, 4):
-                m[i] -= apart[0, i] * step
-            for i in range(4, MOMENTS):
-                m[i] -= apart[0, i] * (step * step)
-        a, b, c = corner_of(level, code)
-        middle = 0.5 * float(1 << (BITS - level))
-        row, n = rows[k], m[0]
-        x, y, z = m[1] / n, m[2] / n, m[3] / n
-        row[0], row[1], row[2] = level, code, n
-        row[3] = ((x + (a + middle)) - half) / half
-        row[4] = ((y + (b + middle)) - half) / half
-        row[5] = ((z + (c + middle)) - half) / half
-        row[6] = (m[4] / n - x * x) / unit
-        row[7] = (m[5] / n - x * y) / unit
-        row[8] = (m[6] / n - x * z) / unit
-        row[9] = (m[7] / n - y * y) / unit
-        row[10] = (m[8] / n - y * z) / unit
-        row[11] = (m[9] / n - z * z) / unit
-        eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
-        for i in range(3):
-            row[12 + i] = values[i]
-            for j in range(3):
-                row[15 + 3 * i + j] = vectors[i, j]
+    a, b, c = corner_of(level, code)
+    middle = 0.5 * float(1 << (BITS - level))
+    n = m[0]
+    x, y, z = m[1] / n, m[2] / n, m[3] / n
+    row[0], row[1], row[2], row[3] = level, code, parts, n
+    row[4] = ((x + (a + middle)) - half) / half
+    row[5] = ((y + (b + middle)) - half) / half
+    row[6] = ((z + (c + middle)) - half) / half
+    row[7] = (m[4] / n - x * x) / unit
+    row[8] = (m[5] / n - x * y) / unit
+    row[9] = (m[6] / n - x * z) / unit
+    row[10] = (m[7] / n - y * y) / unit
+    row[11] = (m[8] / n - y * z) / unit
+    row[12] = (m[9] / n - z * z) / unit
+    eigen(row[7], row[8], row[9], row[10], row[11], row[12], values, vectors)
+    for i in range(3):
+        row[13 + i] = values[i]
+        for j in range(3):
+            row[16 + 3 * i + j] = vectors[i, j]

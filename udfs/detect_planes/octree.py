@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .cells import BITS, FINER, GRID, MOMENTS
-from .nodes import MIN_POINTS
+from .cells import BITS, FINER, GRID, MOMENTS, NONE
+from .nodes import MIN_POINTS, SIDE_SHARE, describe_sums
 
 if TYPE_CHECKING:
     from . import Options
@@ -28,12 +28,20 @@ hold no more points than OCCUPANCIES, and if they hold more."""
 PARTS = 64, 16
 """Without a given s_ms it is this part of the points in nodes of s_level, in the same two cases."""
 
-SEEN = 0.3
-"""Share of the points that must be in planar cells for their thickness to be measured."""
+NARROW = 1 / 6
+"""Planar cells are narrow if their thickness, as a ratio of variances, is at least NARROW times
+max_thickness: they are about 40 times as wide as their noise."""
 
-PLATEAU, NOISY = 0.85, 1 / 6
-"""Nodes cannot be narrower because of noise if their variance is at least PLATEAU times that of the
-level above, and their thickness at least NOISY times max_thickness."""
+SEEN, KEPT = 0.15, 0.5
+"""Instead of narrow cells those of the level above are taken, if the planar ones among them contain
+SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
+
+LAYER_GRID = 6
+"""Thick nodes down to this level may be divided into layers."""
+
+LAYERED, PARALLEL_LAYERS = 25.0, np.radians(8.0)
+"""A layer has a variance this many times smaller than that of its node; maximum angle between two
+layers."""
 
 ROOM, OFF = 1.043, 0.0137
 """Side of the root cube, and offset of its centre from that of the bounding box, in units of the
@@ -43,7 +51,7 @@ EXACT = 2.0 / (1 << (BITS - 1))
 """Up to this standard deviation, two steps, a node is exact."""
 
 PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
-"""Layers: minimum cosine between their normals, their minimum number, their minimum share of the
+"""Stairs: minimum cosine between their normals, their minimum number, their minimum share of the
 exact nodes."""
 
 MIN_S_MS = 6
@@ -93,6 +101,9 @@ class Cloud(Protocol):
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
 
+    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
+        """Sum up the points on either side of nodes: int64[nodes, 2, MOMENTS], in main memory."""
+
     def forget(self) -> None:
         """Free the points of open cells."""
 
@@ -105,7 +116,7 @@ class Cloud(Protocol):
         Returns
         -------
         at : int64[nodes]
-            The planar cells, in any order.
+            The planar cells, and those that may have layers, in any order.
         state : int32[finest cells]
             Node that contains the cell, NONE or OPEN.
         inner : int64[open cells]
@@ -130,16 +141,14 @@ class Summary:
     """Points in the cell of the median point."""
     planar_points: float
     """Points in planar cells."""
-    thickness: float
-    """Median variance across the planar cells, in squares of half sides of the root; 0 for none."""
     ratio: float
     """Median ratio of the two lesser variances of the planar cells; 0 for none."""
 
 
-COLUMNS = "level", "code", "count", "mean", "covariance", "values", "vectors", "min_points"
+COLUMNS = "level", "code", "parts", "count", "mean", "covariance", "values", "vectors", "min_points"
 
-WIDTHS = 1, 1, 1, 3, 6, 3, 9
-"""Numbers per column in the rows of `nodes.describe`, which has all but the last column."""
+WIDTHS = 1, 1, 1, 1, 3, 6, 3, 9
+"""Numbers per column in the rows of `nodes.describe_moments`, which has all but the last column."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +162,8 @@ class PlanarNodes:
     """int32[n]: 0 is the root."""
     code: Any
     """int64[n]: Morton code in the level."""
+    parts: Any
+    """float64[n]: see `nodes.judge`; LAYERS for cells that may have two layers."""
     count: Any
     """float64[n]: points."""
     mean: Any
@@ -222,20 +233,78 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
 
     rows = cloud.download(cloud.xp.concatenate(batches))
     rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    level, code, count, mean, covariance, values, vectors = _columns(rows)
     cloud.forget()
     found = PlanarNodes(
-        level.ravel().astype(np.int32), code.ravel().astype(np.int64), count.ravel(), mean,
-        covariance, values, vectors.reshape(-1, 3, 3), np.full(len(rows), limits.s_ms),
+        *_columns(rows), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
-    return found.join(~layers(found))
+    return found.join(~stairs(found))
 
 
 def _columns(rows: Any) -> list[Any]:
-    """Split the rows of `nodes.describe` into columns."""
-    return [*map(np.ascontiguousarray, np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1))]
+    """Split the rows of `nodes.describe_moments` into the columns of PlanarNodes."""
+    columns = np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1)
+    level, code, parts, count, *others, vectors = map(np.ascontiguousarray, columns)
+    return [
+        level.ravel().astype(np.int32), code.ravel().astype(np.int64), parts.ravel(),
+        count.ravel(), *others, vectors.reshape(-1, 3, 3),
+    ]  # fmt: skip
+
+
+def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options") -> PlanarNodes:
+    """Divide thick nodes whose points lie in two parallel layers, such as the faces of a thin wall.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        In which the nodes were found.
+    thick : bool[nodes]
+
+    Returns
+    -------
+    PlanarNodes
+        One node per layer.
+    """
+    at = np.flatnonzero(thick & (nodes.level <= LAYER_GRID))
+    level, code, normals = nodes.level[at], nodes.code[at], nodes.vectors[at, 0]
+    corners = _corners(level, code)
+    node_of = np.full((1 << LAYER_GRID,) * 3, NONE, np.int32)
+    for k, (x, y, z) in enumerate((corners[:, :3] >> (BITS - LAYER_GRID)).tolist()):
+        wide = 1 << (LAYER_GRID - int(level[k]))
+        node_of[x : x + wide, y : y + wide, z : z + wide] = k
+    middles = (nodes.mean[at] + 1.0) * float(1 << (BITS - 1)) - 0.5
+    limits = float(1 << BITS) / SIDE_SHARE * 0.5**level
+    planes = np.column_stack([normals, (normals * middles).sum(1), limits])
+    sums = cloud.sides(LAYER_GRID, node_of.ravel(), planes, corners)
+    s_ms = nodes.min_points[at]
+    both = np.flatnonzero((sums[:, :, 0] >= np.maximum(s_ms, 1.0)[:, None]).all(1))
+    rows = np.empty((2 * both.size, sum(WIDTHS)))
+    describe_sums(
+        np.repeat(level[both].astype(np.int64), 2), np.repeat(code[both], 2),
+        sums[both].reshape(-1, MOMENTS), rows,
+    )  # fmt: skip
+    layers = replace(
+        nodes, **dict(zip(COLUMNS, [*_columns(rows), np.repeat(s_ms[both], 2)], strict=True))
+    )
+    lengths, normals = layers.values, layers.vectors[:, 0]
+    thin = lengths[:, 0] * LAYERED <= np.repeat(nodes.values[at[both], 0], 2)
+    thin &= lengths[:, 0] < options.max_thickness * lengths[:, 1]
+    thin &= lengths[:, 1] > options.min_isotropy * lengths[:, 2]
+    cosines = (normals[::2] * normals[1::2]).sum(1)
+    good = thin[::2] & thin[1::2] & (np.abs(cosines) >= np.cos(PARALLEL_LAYERS))
+    return layers.join(np.repeat(good, 2))
+
+
+def _corners(level: Any, code: Any) -> Any:
+    """Give the corners of nodes as `nodes.place` does: int64[nodes, 4]."""
+    at = np.zeros((level.size, 4), np.int64)
+    for bit in range(MAX_LEVEL):
+        for axis in range(3):
+            at[:, axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
+    at[:, :3] <<= (BITS - level[:, None]).astype(np.int64)
+    at[:, 3] = np.maximum(GRID - level, 0)
+    return at
 
 
 class _Grid:
@@ -269,8 +338,8 @@ class _Grid:
         self.values, self.planar = xp.empty((self.size, 3)), xp.empty(self.size, np.uint8)
         cloud.each("spectra", self.size, self.moments, self.values)
         cloud.each(
-            "judge", self.size, self.values, options.max_thickness, options.min_isotropy,
-            self.planar,
+            "judge", self.size, self.moments, self.values, self.n_first, options.max_thickness,
+            options.min_isotropy, self.planar,
         )  # fmt: skip
 
     def nodes(self, limits: "_Limits") -> tuple[Any, Any]:
@@ -284,12 +353,12 @@ class _Grid:
         cloud.each("place", n, *where, planes, corners)
         outliers = cloud.sift(self.levels[-1], state, ranks, planes, corners)
         rows = xp.empty((n, sum(WIDTHS)))
-        cloud.each("describe", n, *where, outliers, rows)
+        cloud.each("describe", n, *where, self.planar, outliers, rows)
         return rows, inner
 
 
-def layers(nodes: PlanarNodes) -> Any:
-    """Tell which nodes are layers: exact, nearly all parallel, and at many depths.
+def stairs(nodes: PlanarNodes) -> Any:
+    """Tell which nodes are steps of stairs: exact, nearly all parallel, and at many depths.
 
     Depth cameras have few distinct depths, so that every plane becomes a stair of flat steps.
 
@@ -324,10 +393,6 @@ class _Limits:
     deepest: int
     by_occupancy: bool
     """Whether s_ms follows from the number of points in nodes of s_level."""
-    thickness: float = 0.0
-    """Variance across the planar cells of the previous level; 0 if there were too few."""
-    is_noisy: bool = False
-    """Whether the variance is noise, so that narrower cells would be too thick."""
 
     @classmethod
     def of(cls, options: "Options", size: int) -> "_Limits":
@@ -339,30 +404,25 @@ class _Limits:
         """Choose the limits that are not known yet from the levels of a grid."""
         if self.s_level is not None and not (self.by_occupancy and self.s_level in grid.levels):
             return self
-        chosen, limit = self, max(OCCUPANCIES[wide], grid.cloud.size / SHARES[wide])
-        for each in grid.cloud.summarize(grid):
-            if self.s_level is None:
-                chosen = chosen.measured(each, grid.cloud.size, options)
-                due = each.occupancy <= limit or chosen.is_noisy
-            else:
-                due = each.level == self.s_level
-            if due:
-                if not self.by_occupancy:
-                    return replace(chosen, s_level=each.level)
-                rich = each.occupancy > OCCUPANCIES[wide]
-                s_ms = max(float(MIN_S_MS), each.occupancy / PARTS[rich])
-                return replace(
-                    chosen,
-                    s_level=each.level,
-                    s_ms=s_ms,
-                    deepest=each.level + BELOW[rich],
-                    by_occupancy=False,
-                )
-        return chosen
-
-    def measured(self, cells: Summary, size: int, options: "Options") -> "_Limits":
-        """Take note of the thickness of the planar cells of a level."""
-        enough = cells.planar_points > SEEN * size
-        as_before = cells.thickness >= PLATEAU * self.thickness > 0
-        is_noisy = enough and as_before and cells.ratio >= NOISY * options.max_thickness
-        return replace(self, thickness=cells.thickness if enough else 0.0, is_noisy=is_noisy)
+        level, size = self.s_level, grid.cloud.size
+        cells = {each.level: each for each in grid.cloud.summarize(grid)}
+        if level is None:
+            limit, last = max(OCCUPANCIES[wide], size / SHARES[wide]), cells[grid.levels[-1]]
+            narrow = NARROW * options.max_thickness
+            level = next((each for each in cells if cells[each].occupancy <= limit), None)
+            if level is None and last.ratio >= narrow and last.planar_points >= SEEN * size:
+                level = last.level
+            if level is None:
+                return self
+            # cells that are narrow for their noise have imprecise normals, or are too thick
+            while level > grid.levels[0] and cells[level].ratio >= narrow:
+                enough = max(SEEN * size, KEPT * cells[level].planar_points)
+                if cells[level - 1].planar_points < enough:
+                    break
+                level -= 1
+        if not self.by_occupancy:
+            return replace(self, s_level=level)
+        rich = cells[level].occupancy > OCCUPANCIES[wide]
+        s_ms = max(float(MIN_S_MS), cells[level].occupancy / PARTS[rich])
+        deepest = level + BELOW[rich]
+        return replace(self, s_level=level, s_ms=s_ms, deepest=deepest, by_occupancy=False)
