@@ -45,6 +45,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/classify_ground.py
 	$(BIN)/python benchmarks/detect_planes.py --sizes 100000 1000000 10000000
 	$(BIN)/python benchmarks/plane_points.py
+	$(BIN)/python benchmarks/plane_nodes.py
 	$(BIN)/python benchmarks/plane_quality.py
 	$(BIN)/python benchmarks/pops_features.py
 	$(BIN)/python benchmarks/pops_patches.py

@@ -32,6 +32,8 @@
 --     each plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.
+-- outline: What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+--     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -56,6 +58,7 @@ CREATE OR REPLACE MACRO plane_elements(
     max_distance := NULL,
     min_points := NULL,
     split := true,
+    outline := 'concave',
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS TABLE
@@ -81,6 +84,7 @@ FROM query(
             max_distance: max_distance,
             min_points: min_points,
             split: split,
+            outline: outline,
             orientation_tolerance: orientation_tolerance,
             max_angle: max_angle,
             max_offset: max_offset,

@@ -24,6 +24,8 @@
 --     each plane. (units of x, y and z; > 0 or NULL)
 -- min_points: Points that a plane must have. (points; >= 3 or NULL)
 -- split: Whether parts of a plane that are not connected are planes of their own.
+-- outline: What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+--     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -42,6 +44,7 @@ CREATE OR REPLACE MACRO plane_points(
     max_distance := NULL,
     min_points := NULL,
     split := false,
+    outline := 'concave',
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS TABLE
@@ -60,6 +63,7 @@ FROM query(
             max_distance: max_distance,
             min_points: min_points,
             split: split,
+            outline: outline,
             orientation_tolerance: orientation_tolerance,
             device: device
         })
@@ -89,6 +93,7 @@ CREATE OR REPLACE MACRO plane_points_list(
     max_distance := NULL,
     min_points := NULL,
     split := false,
+    outline := 'concave',
     orientation_tolerance := 5.0,
     device := 'auto'
 ) AS plane_points_aggregate(
@@ -104,6 +109,7 @@ CREATE OR REPLACE MACRO plane_points_list(
         max_distance: max_distance,
         min_points: min_points,
         split: split,
+        outline: outline,
         orientation_tolerance: orientation_tolerance,
         device: device
     })::VARCHAR,

@@ -2,7 +2,8 @@
 
 import colorsys
 import math
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ FRAME = (0.1, 99.9)  # percentiles of the points that the picture covers
 LISTED = 20  # planes in the legend
 ELEVATION = math.radians(38)
 ROTATION = math.radians(28)  # of the view, relative to the main direction of the walls
+MULTIPOLYGON_Z = 1006  # code in WKB
 COARSE = 120  # maximum number of cells along the longer side, to find out which planes hide others
 
 
@@ -94,9 +96,10 @@ def write_planes_picture(
     draw = ImageDraw.Draw(view)
     for plane in planes:
         if plane["plane_id"] in cut:
-            ring = (_corners(plane["boundary"]) - centre) @ axes.T
-            places = [((u - low[0]) * scale, (high[1] - v) * scale) for u, v, _ in ring]
-            draw.line(places, FAINT, FINE)
+            for corners in _rings(plane["boundary"]):
+                ring = (corners - centre) @ axes.T
+                places = [((u - low[0]) * scale, (high[1] - v) * scale) for u, v, _ in ring]
+                draw.line(places, FAINT, FINE)
     view = view.resize((wide // FINE, tall // FINE), Image.Resampling.LANCZOS)
 
     panel = max(view.height, 600)
@@ -198,9 +201,17 @@ def _paint(
     pixels[rows[inside], columns[inside]] = colours[order].repeat(size * size, axis=0)[inside]
 
 
-def _corners(wkb: bytes) -> "FloatArray":
-    """Corners of a WKB polygon with heights and one ring."""
-    return np.frombuffer(wkb, "<f8", offset=13).reshape(-1, 3)
+def _rings(wkb: bytes) -> "Iterator[FloatArray]":
+    """Give the corners of each ring of a WKB POLYGON Z or MULTIPOLYGON Z: float64[n, 3]."""
+    kind, parts = struct.unpack_from("<xII", wkb)
+    at, parts = (9, parts) if kind == MULTIPOLYGON_Z else (0, 1)
+    for _ in range(parts):
+        (rings,) = struct.unpack_from("<5xI", wkb, at)
+        at += 9
+        for _ in range(rings):
+            (corners,) = struct.unpack_from("<I", wkb, at)
+            yield np.frombuffer(wkb, "<f8", 3 * corners, at + 4).reshape(-1, 3)
+            at += 4 + 24 * corners
 
 
 def _legend(

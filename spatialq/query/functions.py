@@ -155,6 +155,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
@@ -195,6 +196,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -220,6 +224,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },
@@ -379,6 +384,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = True,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
@@ -432,6 +438,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -463,10 +472,101 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },
             tables={"elements": Elements},
+        )
+
+    @checked
+    def plane_nodes(
+        self,
+        *,
+        kernel: Literal["tangent", "paper"] = "tangent",
+        phi_num: int = 30,
+        rho_num: int | None = None,
+        s_level: int | None = None,
+        s_ms: int | None = None,
+        s_ps: float | None = None,
+        max_thickness: float = 0.04,
+        min_isotropy: float = 0.16666666666666666,
+        max_distance: float | None = None,
+        min_points: int | None = None,
+        split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
+        orientation_tolerance: float = 5.0,
+        device: Literal["auto", "cpu", "gpu"] = "auto",
+    ) -> Query:
+        """The planar nodes of the octree from which detect_planes finds its planes: one row per
+        node, with its plane, or the reason why it has none.
+
+        Parameters
+        ----------
+        kernel : Literal["tangent", "paper"]
+            How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
+            normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
+            and theta as published, and misses planes through the centroid of the cloud. ('tangent'
+            or 'paper')
+        phi_num : int
+            Steps of the accumulator ball from pole to pole: 30 are cells of 6 degrees. (>= 4 and <=
+            180)
+        rho_num : int | None
+            Steps of the distance from the centroid, up to the farthest point. (>= 10 and <= 10000,
+            or None)
+        s_level : int | None
+            First level of the octree whose nodes may be planar; the root is level 0. (>= 0 and <=
+            12, or None)
+        s_ms : int | None
+            Points that a node must have. (points; >= 4 or None)
+        s_ps : float | None
+            Points that a node must have, as a share of the cloud; not together with s_ms. (> 0 and
+            < 1, or None)
+        max_thickness : float
+            The smallest variance of a planar node is less than this share of the second one
+            (s_alpha). (> 0 and < 1)
+        min_isotropy : float
+            The second variance of a planar node is more than this share of the largest (s_beta).
+            (>= 0 and < 1)
+        max_distance : float | None
+            Maximum distance of a point from its plane; None takes three times the noise of each
+            plane. (units of x, y and z; > 0 or None)
+        min_points : int | None
+            Points that a plane must have. (points; >= 3 or None)
+        split : bool
+            Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
+        orientation_tolerance : float
+            Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        device : Literal["auto", "cpu", "gpu"]
+            'auto', 'cpu' or 'gpu'.
+
+        Returns
+        -------
+        Query
+            Columns level cx cy cz size point_count nx ny nz thickness votes plane_id state.
+        """
+        return self._called(
+            Query,
+            "plane_nodes",
+            {
+                "kernel": kernel,
+                "phi_num": phi_num,
+                "rho_num": rho_num,
+                "s_level": s_level,
+                "s_ms": s_ms,
+                "s_ps": s_ps,
+                "max_thickness": max_thickness,
+                "min_isotropy": min_isotropy,
+                "max_distance": max_distance,
+                "min_points": min_points,
+                "split": split,
+                "outline": outline,
+                "orientation_tolerance": orientation_tolerance,
+                "device": device,
+            },
         )
 
     @checked
@@ -484,6 +584,7 @@ class Points(PointVerbs):
         max_distance: float | None = None,
         min_points: int | None = None,
         split: bool = False,
+        outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Self:
@@ -524,6 +625,9 @@ class Points(PointVerbs):
             Points that a plane must have. (points; >= 3 or None)
         split : bool
             Whether parts of a plane that are not connected are planes of their own.
+        outline : Literal["concave", "convex"]
+            What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is
+            one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
         device : Literal["auto", "cpu", "gpu"]
@@ -548,6 +652,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "min_points": min_points,
                 "split": split,
+                "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
                 "device": device,
             },

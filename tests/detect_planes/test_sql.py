@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from spatialq.udfs.detect_planes import ORIENTATIONS, Options
 
 import spatialq
 from spatialq.functions.catalogue import Function, catalogue
 
-from ..plane_points.cases import ROOF, ROOM, surfaces
+from ..plane_points.cases import FLOOR, ROOF, ROOM, TABLES, surfaces
 
 COLUMNS = [
     "plane_id", "nx", "ny", "nz", "d", "votes", "point_count", "cx", "cy", "cz", "rmse", "area",
@@ -82,6 +83,7 @@ def test_all_ways_to_call_it_give_what_the_kernel_gives(con, call):
         {"max_distance": 0.07},
         {"min_points": 33},
         {"split": True},
+        {"outline": "convex"},
         {"orientation_tolerance": 9.0},
     ],
 )
@@ -130,6 +132,21 @@ def test_a_boundary_is_a_polygon_in_its_plane(con):
         assert np.array(corners) @ normal == pytest.approx(d, abs=1e-9)
 
 
+def test_a_boundary_of_several_parts_is_a_multipolygon(con, tmp_path):
+    con.register("tables", table(surfaces(9, *TABLES, FLOOR)))
+    target = tmp_path / "planes.parquet"
+    query = "FROM detect_planes('tables', max_distance := 0.05{})"
+    con.sql(f"COPY ({query.format('')}) TO '{target}'")
+    texts = con.sql(f"SELECT boundary::VARCHAR FROM '{target}' ORDER BY plane_id").fetchall()
+    assert sorted(text.split(" Z ")[0] for (text,) in texts) == ["MULTIPOLYGON", "POLYGON"]
+    geo = json.loads(pq.read_metadata(target).metadata[b"geo"])
+    kinds = geo["columns"]["boundary"]["geometry_types"]
+    assert sorted(kinds) == ["MultiPolygon Z", "Polygon Z"]
+    for option in (", split := true", ", outline := 'convex'"):
+        types = f"SELECT DISTINCT split_part(boundary::VARCHAR, ' Z ', 1) {query.format(option)}"
+        assert con.sql(types).fetchall() == [("POLYGON",)]
+
+
 def test_planes_have_their_orientation(con):
     query = "SELECT orientation, count(*) FROM detect_planes('pts') GROUP BY ALL ORDER BY ALL"
     assert con.sql(query).fetchall() == [("horizontal", 2), ("oblique", 2), ("vertical", 4)]
@@ -141,8 +158,6 @@ def test_planes_have_their_orientation(con):
 
 
 def test_a_parquet_file_of_planes_is_geoparquet(con, tmp_path):
-    import pyarrow.parquet as pq
-
     target = tmp_path / "planes.parquet"
     con.sql(f"COPY (FROM detect_planes('pts')) TO '{target}'")
     geo = json.loads(pq.read_metadata(target).metadata[b"geo"])

@@ -1,5 +1,7 @@
 """The picture of the planes of a cloud."""
 
+import struct
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,6 +16,12 @@ pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make tes
 WEST, EAST = WALLS[2:]
 
 
+def polygon(*rings):
+    """WKB of a POLYGON Z."""
+    head = struct.pack("<BII", 1, 1003, len(rings))
+    return head + b"".join(struct.pack("<I", len(ring)) + ring.tobytes() for ring in rings)
+
+
 def plane(plane_id, corner, a, b):
     """What `detect_planes` says about a parallelogram."""
     normal = np.cross(a, b) / np.linalg.norm(np.cross(a, b))
@@ -25,20 +33,22 @@ def plane(plane_id, corner, a, b):
         "orientation": "horizontal" if flat else "vertical" if steep else "oblique",
         "area": float(np.linalg.norm(np.cross(a, b))),
         "point_count": 1500,
-        "boundary": bytes(13) + corners.tobytes(),
+        "boundary": polygon(corners),
     }
 
 
-def draw(path, *patches, clutter=0, up="z"):
+def draw(path, *patches, clutter=0, up="z", boundaries=None):
     points = np.array(surfaces(1, *patches, clutter=clutter))[:, 1:]
     owner = np.repeat([*range(1, len(patches) + 1), 0], [*[1500] * len(patches), clutter])
     planes = [plane(k + 1, *patch) for k, patch in enumerate(patches)]
+    for k, boundary in (boundaries or {}).items():
+        planes[k]["boundary"] = boundary
     if up == "y":  # the same scene, its coordinates in another order
         points = points[:, [1, 2, 0]]
         for each in planes:
             each["nx"], each["ny"], each["nz"] = each["ny"], each["nz"], each["nx"]
             ring = np.frombuffer(each["boundary"], offset=13).reshape(-1, 3)[:, [1, 2, 0]]
-            each["boundary"] = bytes(13) + ring.tobytes()
+            each["boundary"] = polygon(ring)
     write_planes_picture(path, list(points.T), owner, planes, "Planes", up)
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB"))
@@ -61,6 +71,20 @@ def test_a_ceiling_and_near_walls_are_cut_away(tmp_path):
     # of two walls that face each other one is near and one is far
     assert sorted(cut for _, cut in found[2:4]) == [False, True]
     assert sorted(cut for _, cut in found[4:6]) == [False, True]
+
+
+def test_all_rings_of_what_is_cut_away_are_drawn(tmp_path):
+    outer = np.array([(0, 0, 3), (6, 0, 3), (6, 5, 3), (0, 5, 3), (0, 0, 3)], "<f8")
+    middle = np.array([3, 2.5, 3])
+    hole, island = (middle + share * (outer - middle) for share in (0.6, 0.3))
+    boundaries = (
+        polygon(outer), polygon(outer, hole),
+        struct.pack("<BII", 1, 1006, 2) + polygon(outer, hole) + polygon(island),
+    )  # fmt: skip
+    room = FLOOR, CEILING, *WALLS
+    pictures = [draw(tmp_path / "a.png", *room, boundaries={1: each}) for each in boundaries]
+    drawn = [(pictures[0] != each).any(axis=2).sum() for each in pictures]
+    assert drawn[0] < drawn[1] < drawn[2]
 
 
 def test_a_roof_stays_where_nothing_is_below(tmp_path):

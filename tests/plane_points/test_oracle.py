@@ -24,7 +24,7 @@ def arrays(points):
 
 
 def detected(points, options):
-    planes = spatialq.run("detect_planes", *arrays(points), **options)
+    planes = spatialq.run("detect_planes", *arrays(points), **options, outline="convex")
     return planes, spatialq.run("plane_points", *arrays(points), **options)
 
 

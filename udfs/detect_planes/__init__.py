@@ -1,4 +1,4 @@
-"""Declaration of `detect_planes` and `plane_points`: the kernel-based 3D Hough transform."""
+"""Declaration of `detect_planes` and of its further outputs `plane_points` and `plane_nodes`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,13 +15,15 @@ from spatialq.functions.declaration import (
 from .cost import work, work_of_points
 
 Kernel = Literal["tangent", "paper"]
+Outline = Literal["concave", "convex"]
 
 ORIENTATIONS = ("horizontal", "vertical", "oblique")
+NODE_STATES = ("plane", "small", "free", "explained", "thick", "stair")
 
 
 @dataclass(frozen=True)
 class Options(Parameters):
-    """Parameters of `detect_planes` and `plane_points`.
+    """Parameters of `detect_planes`, `plane_points` and `plane_nodes`.
 
     What is None follows from the cloud: see README.md. Names are the paper's where it has one.
     """
@@ -86,6 +88,11 @@ class Options(Parameters):
     split: bool = parameter(
         False, "Whether parts of a plane that are not connected are planes of their own."
     )
+    outline: Outline = parameter(
+        "concave",
+        "What boundary is: 'concave' is the outline of the plane's parts, with holes; 'convex' is "
+        "one convex polygon around all of them.",
+    )
     orientation_tolerance: float = parameter(
         5.0,
         "Angle by which a horizontal or vertical plane may be off.",
@@ -118,6 +125,22 @@ PLANE_COLUMNS = {
     "boundary": "GEOMETRY",
 }
 
+NODE_COLUMNS = {
+    "level": "BIGINT",
+    "cx": "DOUBLE",
+    "cy": "DOUBLE",
+    "cz": "DOUBLE",
+    "size": "DOUBLE",
+    "point_count": "BIGINT",
+    "nx": "DOUBLE",
+    "ny": "DOUBLE",
+    "nz": "DOUBLE",
+    "thickness": "DOUBLE",
+    "votes": "DOUBLE",
+    "plane_id": "BIGINT",
+    "state": "VARCHAR",
+}
+
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
@@ -140,6 +163,16 @@ DECLARATION = Declaration(
             examples=(
                 "SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id",
             ),
+            nulls={"plane_id": 0},
+        ),
+        Output(
+            name="plane_nodes",
+            summary="The planar nodes of the octree from which detect_planes finds its planes: one "
+            "row per node, with its plane, or the reason why it has none.",
+            columns=NODE_COLUMNS,
+            work=work,
+            examples=("SELECT state, count(*) FROM plane_nodes('points') GROUP BY state",),
+            codes={"state": NODE_STATES},
             nulls={"plane_id": 0},
         ),
     ),

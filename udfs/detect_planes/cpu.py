@@ -36,7 +36,7 @@ def run(
     options: "Options",
     outputs: "Sequence[str]",
 ) -> "dict[str, dict[str, NDArray[Any]]]":
-    """Find the planes of a cloud, and the plane of each point.
+    """Find the planes of a cloud, the plane of each point, and the nodes that voted.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def run(
     point_id : int64[n] or None
         None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
         Several come from one search.
 
     Returns
@@ -54,11 +54,15 @@ def run(
         2, 3 ...; `nx`, `ny`, `nz`, `d`: n . p = d for the points p of the plane, with a unit vector
         n whose largest component is positive; `votes`: sum of the weights of its nodes;
         `point_count` int64; `cx`, `cy`, `cz`: mean of its points; `rmse` of their distances; `area`
-        that they cover; `orientation` int8: index into ORIENTATIONS; `boundary`: WKB POLYGON Z,
-        convex, with points of the plane as corners.
+        that they cover; `orientation` int8: index into ORIENTATIONS; `boundary`: WKB POLYGON Z
+        or MULTIPOLYGON Z.
         'plane_points', one row per point, in the order of the input: `point_id` as given;
         `plane_id` int64, 0 for a point without a plane; `distance` float64: signed distance from
         the plane along its normal, NaN without a plane.
+        'plane_nodes', one row per planar node, wide ones first: `level` int64; `cx`, `cy`, `cz`:
+        mean of its `point_count` int64 points; `size`: its side; `nx`, `ny`, `nz`: its normal, with
+        the largest component positive; `thickness`: standard deviation of its points across;
+        `votes`: its weight; `plane_id` int64, 0 for none; `state` int8: index into NODE_STATES.
 
     Raises
     ------
@@ -75,8 +79,11 @@ def run(
     Limberger, Oliveira: Real-time detection of planar regions in unorganized point clouds,
     Pattern Recognition 48 (2015) 2043-2053. README.md lists the differences.
     """
-    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
-    tables = {"detect_planes": found.columns}
+    found = detection(
+        x, y, z, point_id, options, label="plane_points" in outputs,
+        explain="plane_nodes" in outputs,
+    )  # fmt: skip
+    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
     if "plane_points" in outputs:
         ids = ids_of(point_id, x.size)
         of_points = {"point_id": ids, "plane_id": found.owner, "distance": found.distance}
@@ -92,13 +99,14 @@ def detection(
     options: "Options",
     *,
     label: bool,
+    explain: bool = False,
 ) -> Detection:
-    """Find the planes of a cloud as `run` does, and the plane of each point if `label`."""
+    """Find the planes of a cloud as `run` does, see `detection.detect`."""
     points = [read_only(values) for values in (x, y, z)]
     with workers() as threads:
         progress.stage("extent", 0.1)
         cube = _cube(threads, points, point_id, options.function)
-        return detect(CpuCloud(threads, points, cube), cube, options, label=label)
+        return detect(CpuCloud(threads, points, cube), cube, options, label=label, explain=explain)
 
 
 def _cube(threads: Workers, points: Any, point_id: Any, function: str) -> Cube:
@@ -324,8 +332,8 @@ class CpuCloud:
         plane = np.repeat(np.arange(len(sizes)), [each.size for each in sizes])
         return runs, plane, np.concatenate(sizes)
 
-    def paint(self, rasters: Any, runs: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
+    def paint(self, rasters: Any, runs: Any, numbers: Any) -> Any:
+        """Label the pixels with the surfaces of their parts."""
         own, labels = np.zeros((2, rasters.n_pixels), np.int32)
         for (first, rows, columns), (firsts, lasts, part) in zip(
             rasters.extents().tolist(), runs, strict=True
@@ -335,9 +343,7 @@ class CpuCloud:
             pixels.fill_runs(firsts, lasts, numbers[part], own[inside])
             inner = columns + 1, (rows - 1) * columns - 1
             pixels.mark_edges(own[inside], columns, labels[inside], *inner)
-        counts = np.zeros(n + 1)
-        pixels.count_pixels(labels, counts)
-        return labels, counts[1:]
+        return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""

@@ -8,17 +8,15 @@ import numpy as np
 from spatialq.runtime import progress
 
 from . import assign
-from .boundary import corners, polygon
+from .boundary import Rings
 from .cells import BITS
+from .explanation import Explanation
 from .octree import Cube, PlanarNodes
-from .search import SUPPORT, search, weights_of, without
+from .search import SUPPORT, search, without
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
     from . import Options
-
-OWN = 0.8
-"""A plane must be the nearest plane to at least this share of its nodes' points."""
 
 SPREAD, WIDEST = 0.4, 2.0
 FEW, LOOSE = 500, 0.45
@@ -38,7 +36,7 @@ KINDS = {"plane_id": np.int64, "point_count": np.int64, "orientation": np.int8, 
 
 @dataclass(frozen=True)
 class Detection:
-    """Planes, and the plane of each point."""
+    """Planes, the plane of each point, and the nodes of the octree."""
 
     columns: dict[str, Any]
     """The columns of the result of `detect_planes`."""
@@ -46,13 +44,18 @@ class Detection:
     """int32[n]: plane_id of each point, 0 for none; None if not asked for."""
     distance: Any
     """float64[n]: from the plane, along its normal; NaN for none."""
+    nodes: dict[str, Any]
+    """The columns of the result of `plane_nodes`; without rows if not asked for."""
 
 
-def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detection:
-    """Find the planes of a cloud, and the plane of each point if `label`."""
+def detect(
+    cloud: Any, cube: Cube, options: "Options", *, label: bool, explain: bool = False
+) -> Detection:
+    """Find the planes of a cloud, the plane of each point if `label`, the nodes if `explain`."""
+    explanation = Explanation(cloud.size, wanted=explain)
     if not (0 < cube.side < np.inf and np.isfinite(cube.scale)):
-        return _nothing(cloud, label=label)
-    nodes, owner, planes = search(cloud, cube, options)
+        return _nothing(cloud, explanation.columns(cube), label=label)
+    nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
     widened = options.max_distance is not None
     while len(planes) > 0:
@@ -75,21 +78,27 @@ def detect(cloud: Any, cube: Cube, options: "Options", *, label: bool) -> Detect
         # the others cut through surfaces: their points are those of larger planes
         owner, planes = without(owner, planes, own)
     if len(planes) == 0:
-        return _nothing(cloud, label=label)
+        explanation.leave(nodes, owner)
+        return _nothing(cloud, explanation.columns(cube), label=label)
     planes[:, 3] += _mean_distance(sums, planes[:, 4])
     min_points = _min_points(nodes, owner, len(planes))
     surfaces = lay_surfaces(cloud, rasters, covered, sums[:, 0], min_points, split=options.split)
     progress.stage("points of planes", 1.0)
     sums, farthest, owners, distances = cloud.settle(near, rasters, planes, surfaces, label=label)
-    weights = surfaces.weigh(cloud, rasters, nodes, owner, weights_of(nodes, cloud.size))
+    beneath = surfaces.beneath(cloud, rasters, nodes, owner)
+    weights = np.bincount(beneath, nodes.weights(cloud.size), len(sums) + 1)[1:]
     keep = np.flatnonzero(sums[:, 0] >= (options.min_points or min_points[surfaces.plane]))
     order = keep[np.lexsort((keep, -sums[keep, 0], -weights[keep]))]
-    columns = _columns(cube, rasters, planes, surfaces, sums, farthest, weights, options, order)
+    outlines = surfaces.outlines(cloud, rasters)
+    columns = _columns(
+        cube, rasters, planes, surfaces, sums, farthest, weights, outlines, options, order
+    )
+    ids = np.zeros(len(sums) + 1, np.int64)
+    ids[order + 1] = np.arange(1, order.size + 1)
     if label:
-        ids = np.zeros(len(sums) + 1, np.int64)
-        ids[order + 1] = np.arange(1, order.size + 1)
         owners, distances = cloud.name(owners, distances, ids, cube.side / 2**BITS)
-    return Detection(columns, owners, distances)
+    explanation.settle(nodes, owner, ids[beneath])
+    return Detection(columns, owners, distances, explanation.columns(cube))
 
 
 def _min_points(nodes: PlanarNodes, owner: Any, n_planes: int) -> Any:
@@ -105,7 +114,7 @@ def _mean_distance(sums: Any, limits: Any) -> Any:
 
 def _columns(
     cube: Cube, rasters: Any, planes: Any, surfaces: Any, sums: Any, farthest: Any, weights: Any,
-    options: "Options", order: Any,
+    outlines: Rings, options: "Options", order: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Describe the surfaces in the given order, in the coordinates of the cloud."""
     step = cube.side / 2**BITS
@@ -119,13 +128,10 @@ def _columns(
     upright = np.abs(normals[:, 2])
     tolerance = np.radians(options.orientation_tolerance)
     level, steep = upright >= np.cos(tolerance), upright <= np.sin(tolerance)
-    rings = [
-        rasters.place(p, corners(keys)) for p, keys in zip(plane, farthest[order], strict=True)
-    ]
-    boundary = np.empty(order.size, object)
-    for k, (ring, normal, offset) in enumerate(zip(rings, normals, offsets, strict=True)):
-        corner = np.array(cube.low) + ring * step
-        boundary[k] = polygon(corner - (corner @ normal - offset)[:, None] * normal)
+    pixels = outlines.areas(len(surfaces.plane))[order]
+    rings = outlines
+    if options.outline == "convex":
+        rings = Rings.convex(farthest, rasters.starts[surfaces.plane, 2])
     return {
         "plane_id": np.arange(1, order.size + 1),
         **dict(zip(("nx", "ny", "nz"), np.ascontiguousarray(normals.T), strict=True)),
@@ -134,21 +140,36 @@ def _columns(
         "point_count": counts,
         **dict(zip(("cx", "cy", "cz"), np.ascontiguousarray(centres.T), strict=True)),
         "rmse": np.sqrt(sums[:, 5] / counts) * unit,
-        "area": surfaces.pixels[order] / rasters.frames[plane, 8] ** 2 * step**2,
+        "area": pixels * (step / rasters.frames[plane, 8]) ** 2,
         "orientation": np.where(level, 0, np.where(steep, 1, 2)).astype(np.int8),
-        "boundary": boundary,
+        "boundary": _boundaries(rings, cube, rasters, planes, surfaces)[order],
     }
 
 
-def _nothing(cloud: Any, *, label: bool) -> Detection:
+def _boundaries(rings: Rings, cube: Cube, rasters: Any, planes: Any, surfaces: Any) -> Any:
+    """Write the boundaries of surfaces, in the coordinates of the cloud: object[surfaces]."""
+    step, low = cube.side / 2**BITS, np.array(cube.low)
+    plane = surfaces.plane[np.repeat(rings.surface, np.diff(rings.starts))]
+    normals = planes[plane, :3]
+    offsets = (normals * low).sum(1) + planes[plane, 3] * step
+    places = low + rasters.place(plane, rings.vertices) * step
+    places -= ((places * normals).sum(1) - offsets)[:, None] * normals
+    boundaries = np.empty(len(surfaces.plane), object)
+    for surface, polygon in rings.written(places).items():
+        boundaries[surface] = polygon
+    return boundaries
+
+
+def _nothing(cloud: Any, nodes: dict[str, Any], *, label: bool) -> Detection:
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.empty(0))
     for name, kind in KINDS.items():
         columns[name] = np.empty(0, kind)
     if not label:
-        return Detection(columns, None, None)
+        return Detection(columns, None, None, nodes)
     xp = cloud.xp
     return Detection(
         columns,
         xp.zeros(cloud.size, np.int64),
         xp.full(cloud.size, np.nan),
+        nodes,
     )

@@ -34,7 +34,7 @@ FEW = 1000  # rows of a list that are downloaded with its length
 def run(
     x: Any, y: Any, z: Any, point_id: Any, options: "Options", outputs: "Sequence[str]"
 ) -> dict[str, dict[str, Any]]:
-    """Find the planes of a cloud, and the plane of each point.
+    """Find the planes of a cloud, the plane of each point, and the nodes that voted.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def run(
     point_id : int64[n] or None
         In the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
-    outputs : sequence of 'detect_planes', 'plane_points'
+    outputs : sequence of 'detect_planes', 'plane_points', 'plane_nodes'
 
     Returns
     -------
@@ -56,26 +56,39 @@ def run(
     ValueError
         As from `cpu.run`.
     """
-    found = detection(x, y, z, point_id, options, label="plane_points" in outputs)
-    planes, owner, distance = found.columns, found.owner, found.distance
+    found = detection(
+        x, y, z, point_id, options, label="plane_points" in outputs,
+        explain="plane_nodes" in outputs,
+    )  # fmt: skip
+    tables = {"detect_planes": found.columns, "plane_nodes": found.nodes}
+    owner, distance = found.owner, found.distance
     device = cuda.device()
     with device.use():
         if device.is_here(x):
-            numbers = {name: each for name, each in planes.items() if each.dtype != object}
-            there = dict(zip(numbers, device.upload([*numbers.values()]), strict=True))
-            planes = {name: there.get(name, values) for name, values in planes.items()}
+            tables = {
+                output: _uploaded(device, columns)
+                for output, columns in tables.items()
+                if output in outputs
+            }
         elif "plane_points" in outputs:
             owner, distance = to_host(device, owner), to_host(device, distance)
-        tables = {"detect_planes": planes}
         if "plane_points" in outputs:
             ids = ids_of(point_id, x.shape[0], device.xp if device.is_here(x) else np)
             tables["plane_points"] = {"point_id": ids, "plane_id": owner, "distance": distance}
     return {name: tables[name] for name in outputs}
 
 
+def _uploaded(device: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """Copy columns of numbers to the GPU; objects stay where they are."""
+    numbers = {name: each for name, each in columns.items() if each.dtype != object}
+    there = dict(zip(numbers, device.upload([*numbers.values()]), strict=True))
+    return {name: there.get(name, values) for name, values in columns.items()}
+
+
 def detection(
-    x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool
-) -> Detection:
+    x: Any, y: Any, z: Any, point_id: Any, options: "Options", *, label: bool,
+    explain: bool = False,
+) -> Detection:  # fmt: skip
     """Find the planes of a cloud as `cpu.detection` does; owner and distance are on the GPU."""
     device = cuda.device()
     with device.use():
@@ -89,7 +102,8 @@ def detection(
         cube = _cube(device, points)
         if cube is None:
             raise ValueError(not_finite(options.function, x, y, z, point_id))
-        return detect(GpuCloud(device, points, cube), cube, options, label=label)
+        cloud = GpuCloud(device, points, cube)
+        return detect(cloud, cube, options, label=label, explain=explain)
 
 
 def _cube(device: Any, points: list[Any]) -> Cube | None:
@@ -324,16 +338,16 @@ class GpuCloud:
         plane = np.searchsorted(rasters.starts[:, 0], firsts, side="right") - 1
         return (covered, extents, parent, firsts), plane, sizes
 
-    def paint(self, rasters: Any, parts: Any, numbers: Any, n: int) -> Any:
-        """Label the pixels with the surfaces of their parts, and count the pixels of surfaces."""
+    def paint(self, rasters: Any, parts: Any, numbers: Any) -> Any:
+        """Label the pixels with the surfaces of their parts."""
         covered, extents, parent, firsts = parts
-        halves, labels, surfaces = self._zeros(n), *(self.xp.empty_like(parent) for _ in range(2))
+        labels, surfaces = (self.xp.empty_like(parent) for _ in range(2))
         size, n_parts = covered.size, len(firsts)
         lists = self.device.upload([firsts, numbers])
         self._cells("name_parts", n_parts, *lists, surfaces, n_parts)
         self._cells("paint", size, covered, parent, surfaces, labels, size)
-        self._cells("edges", size, labels, extents, len(extents), halves, size)
-        return labels, self.download(halves) / 2
+        self._cells("edges", size, labels, extents, len(extents), size)
+        return labels
 
     def settle(self, near: Any, rasters: Any, planes: Any, surfaces: Any, *, label: bool) -> Any:
         """Assign points to surfaces, and sum up the points of surfaces: see `assign.settle`."""

@@ -1124,15 +1124,14 @@ extern "C" __global__ void planes_connect(const flag_t* covered, const int* rast
     }
 }
 
-// Adds 1 or 2 to the row of each lane, nothing if it is -1; most lanes have the same row.
-__device__ void add_pixels(i64* table, int row, int value) {
+// Adds 1 to the row of each lane, nothing if it is -1; most lanes have the same row.
+__device__ void add_pixels(i64* table, int row) {
     const u32 any = __ballot_sync(ALL, row >= 0);
     if (any == 0) return;
     const int first = __ffs(any) - 1, most = __shfl_sync(ALL, row, first);
     const u32 same = __ballot_sync(ALL, row == most);
-    const u32 twice = __ballot_sync(ALL, row == most && value == 2);
-    if (threadIdx.x % 32 == first) add(table + row, __popc(same) + __popc(twice));
-    else if (row >= 0 && row != most) add(table + row, value);
+    if (threadIdx.x % 32 == first) add(table + row, __popc(same));
+    else if (row >= 0 && row != most) add(table + row, 1);
 }
 
 // planes_measure: the first pixel of each pixel's part; at first pixels also the size of the part.
@@ -1143,7 +1142,7 @@ extern "C" __global__ void planes_measure(const flag_t* covered, int* parent, i6
             root = root_of(parent, (int)k);
             if (root != k) parent[k] = root;
         }
-        add_pixels(sizes, root, 1);
+        add_pixels(sizes, root);
     }
 }
 
@@ -1170,22 +1169,18 @@ extern "C" __global__ void planes_paint(const flag_t* covered, const int* parts,
     FOR_EACH(k, n) labels[k] = covered[k] ? surfaces[parts[k]] : 0;
 }
 
-// planes_edges: flags edge pixels; counts 1 for these and 2 for other pixels of a surface.
-extern "C" __global__ void planes_edges(int* labels, const int* rasters, i64 n_rasters, i64* halves,
-                                        i64 n) {
-    FOR_POINTS(at, n) {
-        const int k = (int)at, own = k < n ? labels[k] : 0;
-        bool edge = false;
-        if (own != 0) {
-            const Pixel pixel(k, rasters, (int)n_rasters);
-            edge = pixel.row == 0 || pixel.row == pixel.rows - 1 || pixel.column == 0 ||
-                   pixel.column == pixel.columns - 1;
-            for (int i = -1; i <= 1 && !edge; ++i)
-                for (int j = -1; j <= 1; ++j)
-                    edge = edge || (__ldcg(labels + k + i * pixel.columns + j) & (EDGE - 1)) != own;
-            if (edge) labels[k] = own | EDGE;
-        }
-        add_pixels(halves, own - 1, edge ? 1 : 2);
+// planes_edges: flags edge pixels.
+extern "C" __global__ void planes_edges(int* labels, const int* rasters, i64 n_rasters, i64 n) {
+    FOR_EACH(at, n) {
+        const int k = (int)at, own = labels[k];
+        if (own == 0) continue;
+        const Pixel pixel(k, rasters, (int)n_rasters);
+        bool edge = pixel.row == 0 || pixel.row == pixel.rows - 1 || pixel.column == 0 ||
+                    pixel.column == pixel.columns - 1;
+        for (int i = -1; i <= 1 && !edge; ++i)
+            for (int j = -1; j <= 1; ++j)
+                edge = edge || (__ldcg(labels + k + i * pixel.columns + j) & (EDGE - 1)) != own;
+        if (edge) labels[k] = own | EDGE;
     }
 }
 

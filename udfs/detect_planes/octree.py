@@ -54,6 +54,9 @@ PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
 """Stairs: minimum cosine between their normals, their minimum number, their minimum share of the
 exact nodes."""
 
+AREA, SHARE = 0.75, 0.25
+"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
+
 MIN_S_MS = 6
 """Lower bound of s_ms if it is not given."""
 
@@ -184,6 +187,10 @@ class PlanarNodes:
     def __len__(self) -> int:
         return int(self.level.size)
 
+    def weights(self, size: int) -> Any:
+        """Give the weight with which each node votes in a cloud of `size` points: float64[n]."""
+        return AREA * 2.0**-self.level + SHARE * self.count / size
+
     def join(self, kept: Any, more: "PlanarNodes | None" = None) -> "PlanarNodes":
         """Give the nodes that are kept, followed by more."""
         if more is None and kept.all():
@@ -234,12 +241,11 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = cloud.download(cloud.xp.concatenate(batches))
     rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     cloud.forget()
-    found = PlanarNodes(
+    return PlanarNodes(
         *_columns(rows), np.full(len(rows), limits.s_ms),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
     )  # fmt: skip
-    return found.join(~stairs(found))
 
 
 def _columns(rows: Any) -> list[Any]:
@@ -375,6 +381,12 @@ def stairs(nodes: PlanarNodes) -> Any:
     depths = np.sort(nodes.mean[exact][parallel] @ axis)
     several = np.count_nonzero(np.diff(depths) > 4 * EXACT) >= DEPTHS
     return exact & (several and counts[parallel].sum() > MAJORITY * counts.sum())
+
+
+def faces_down(normals: Any) -> Any:
+    """Tell which normals, float64[n, 3], have a largest component that is negative: bool[n]."""
+    largest = np.abs(normals).argmax(1)[:, None]
+    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
 def weighted_median(values: Any, weights: Any) -> float:

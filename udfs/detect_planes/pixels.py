@@ -183,14 +183,6 @@ def mark_edges(own, columns, labels, start, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_pixels(labels, counts):
-    """Count the pixels of each surface, edge pixels as half: float64[surfaces + 1]."""
-    for label in labels:
-        if label != 0:
-            counts[label & (EDGE - 1)] += 0.5 if label & EDGE else 1.0
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def sort_by_cell(cells, of_plane, starts, items):
     """List the planes of each cell.
 

@@ -9,9 +9,19 @@ from spatialq.runtime import progress
 from . import groups
 from .accumulator import BEYOND, RADIUS, ball
 from .cells import BITS
+from .explanation import Explanation
 from .groups import EXPLAINED, FREE
 from .nodes import LAYERS
-from .octree import MIN_S_MS, Cube, PlanarNodes, planar_nodes, two_layers, weighted_median
+from .octree import (
+    MIN_S_MS,
+    Cube,
+    PlanarNodes,
+    faces_down,
+    planar_nodes,
+    stairs,
+    two_layers,
+    weighted_median,
+)
 from .surfaces import near_planes
 
 if TYPE_CHECKING:
@@ -35,9 +45,6 @@ LAST_ROUND = 0.05
 SUPPORT = 3
 """Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
 
-AREA, SHARE = 0.75, 0.25
-"""Weights of the side and of the points of a node: w_a and w_d in the paper."""
-
 RHO_STEPS = 100, 1000
 """Minimum and maximum number of steps of rho, without rho_num."""
 
@@ -48,7 +55,9 @@ ROOT = float(1 << (BITS - 1))
 """Half the side of the root cube, in steps."""
 
 
-def search(cloud: Any, cube: Cube, options: "Options") -> tuple[PlanarNodes, Any, Any]:
+def search(
+    cloud: Any, cube: Cube, options: "Options", explanation: Explanation
+) -> tuple[PlanarNodes, Any, Any]:
     """Find the planes of a cloud.
 
     Returns
@@ -62,9 +71,9 @@ def search(cloud: Any, cube: Cube, options: "Options") -> tuple[PlanarNodes, Any
     """
     progress.stage("nodes", 0.3)
     nodes = planar_nodes(cloud, options, 0, cloud.size)
-    single = nodes.parts < LAYERS
+    single = (nodes.parts < LAYERS) & ~stairs(nodes)
     noise = weighted_median(nodes.values[single, 0], nodes.count[single])
-    nodes = _sound(cloud, nodes, noise, options)
+    nodes = _sound(cloud, nodes, noise, options, explanation)
     progress.stage("planes", 0.4)
     owner, planes = _group(cloud, nodes, _none(nodes), np.empty((0, 5)), cube, options)
     rest, wide = cloud, 0
@@ -76,7 +85,9 @@ def search(cloud: Any, cube: Cube, options: "Options") -> tuple[PlanarNodes, Any
             break
         if turn == MAX_SEARCHES:
             wide = 1
-        more = _sound(rest, planar_nodes(rest, options, wide, cloud.size), noise, options)
+        more = planar_nodes(rest, options, wide, cloud.size)
+        more = _sound(rest, more, noise, options, explanation)
+        explanation.leave(nodes, owner)
         kept = owner >= 0
         nodes, owner = nodes.join(kept, more), np.concatenate([owner[kept], _none(more)])
         owner, planes = _group(cloud, nodes, owner, planes, cube, options)
@@ -84,7 +95,7 @@ def search(cloud: Any, cube: Cube, options: "Options") -> tuple[PlanarNodes, Any
             break
         # walls close together are found one after the other; what is left then may be rough
         wide = 0 if np.any(owner[np.count_nonzero(kept) :] >= 0) else 1
-    planes[_faces_down(planes), :4] *= -1
+    planes[faces_down(planes[:, :3]), :4] *= -1
     planes += 0.0  # no -0
     return nodes, owner, in_steps(nodes, planes, cube, options)
 
@@ -93,19 +104,16 @@ def _none(nodes: PlanarNodes) -> Any:
     return np.full(len(nodes), FREE, np.int32)
 
 
-def _sound(cloud: Any, nodes: PlanarNodes, noise: float, options: "Options") -> PlanarNodes:
-    """Replace the nodes that are thicker than noise explains by their layers, if they have two."""
+def _sound(
+    cloud: Any, nodes: PlanarNodes, noise: float, options: "Options", explanation: Explanation
+) -> PlanarNodes:
+    """Leave out stairs, and nodes that are thicker than noise explains but for their layers."""
+    nodes = explanation.keep(nodes, ~stairs(nodes), "stair")
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
-    thick = (nodes.values[:, 0] > limit) | (nodes.parts == LAYERS)
-    if not thick.any():
-        return nodes
-    layers = two_layers(cloud, nodes, thick, options)
-    return nodes.join(~thick, layers.join(layers.values[:, 0] <= limit))
-
-
-def weights_of(nodes: PlanarNodes, size: int) -> Any:
-    """Give the weights with which nodes vote; `size` is the number of points of the cloud."""
-    return AREA * 2.0**-nodes.level + SHARE * nodes.count / size
+    single, thin = nodes.parts < LAYERS, nodes.values[:, 0] <= limit
+    layers = two_layers(cloud, nodes, ~(single & thin), options)
+    kept = explanation.keep(nodes.join(single), thin[single], "thick")
+    return kept.join(np.ones(len(kept), np.bool_), layers.join(layers.values[:, 0] <= limit))
 
 
 def _group(
@@ -136,7 +144,7 @@ def _group(
         rho_num = high if noise == 0 else int(min(max(farthest / (NOISES * noise), low), high))
     rho_step = (farthest or 1.0) / rho_num
     shape = len(around.directions), rho_num + BEYOND + RADIUS
-    weights = weights_of(nodes, cloud.size)
+    weights = nodes.weights(cloud.size)
     # a node that contains more than its plane is thick and gets a lower weight
     precisions = nodes.count / (variances + 0.5 * noise * noise + 1 / ROOT**2)
     shares = nodes.count / (options.min_points or SUPPORT * nodes.min_points)
@@ -184,13 +192,6 @@ def _by_size(nodes: PlanarNodes, owner: Any, planes: Any) -> tuple[Any, Any]:
     ranks = np.full(len(planes) + 2, FREE, np.int32)
     ranks[order], ranks[EXPLAINED] = np.arange(order.size), EXPLAINED
     return ranks[owner], np.ascontiguousarray(planes[order])
-
-
-def _faces_down(planes: Any) -> Any:
-    """Tell which normals must be reversed, so that their largest component is positive."""
-    normals = planes[:, :3]
-    largest = np.abs(normals).argmax(1)[:, None]
-    return np.take_along_axis(normals, largest, 1)[:, 0] < 0
 
 
 def in_steps(nodes: PlanarNodes, planes: Any, cube: Cube, options: "Options") -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .assign import EDGE
+from .boundary import Rings
 from .cells import BITS, GRID
 from .pixels import find_blocks, near_cells, sort_by_cell
 
@@ -64,11 +65,11 @@ class Rasters:
         """First pixel, rows and columns of each raster: int64[planes, 3]."""
         return np.column_stack([self.starts[:, 0], self.shapes])
 
-    def place(self, plane: int, at: Any) -> Any:
-        """Convert positions in a raster, float64[n, 2], to steps: float64[n, 3]."""
-        frame, longer = self.frames[plane], self.starts[plane, 2]
-        u, v = (at * (longer / frame[8]) + frame[6:8]).T
-        return u[:, None] * frame[:3] + v[:, None] * frame[3:6]
+    def place(self, plane: Any, at: Any) -> Any:
+        """Convert positions in the rasters of planes, float64[n, 2], to steps: float64[n, 3]."""
+        frame = self.frames[plane]
+        u, v = (at / frame[:, 8:] + frame[:, 6:8]).T
+        return u[:, None] * frame[:, :3] + v[:, None] * frame[:, 3:6]
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,18 @@ class Surfaces:
 
     plane: "NDArray[np.int64]"
     """int64[surfaces]: plane of each surface."""
-    pixels: "NDArray[np.float64]"
-    """float64[surfaces]: number of pixels; edge pixels count half."""
+    parts: "NDArray[np.int64]"
+    """int64[parts]: surface of each connected part, in the order of the parts' first pixels."""
     labels: Any
     """int32[pixels], on the device of the cloud: see `assign.nearest`; surfaces count from 1."""
 
-    def weigh(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any, weights: Any) -> Any:
-        """Sum the weights of the nodes whose centres are on each surface: float64[surfaces]."""
+    def outlines(self, cloud: Any, rasters: Rasters) -> Rings:
+        """Trace the outlines of the surfaces."""
+        covered = cloud.download(self.labels != 0).view(np.uint8)
+        return Rings.traced(covered, rasters.extents(), self.parts)
+
+    def beneath(self, cloud: Any, rasters: Rasters, nodes: Any, owner: Any) -> Any:
+        """Give the surface at the mean of each node, from 1 on, or 0: int32[nodes]."""
         mine = np.flatnonzero(owner >= 0)
         plane, frame = owner[mine], rasters.frames[owner[mine]]
         at = (nodes.mean[mine] + 1) * float(1 << (BITS - 1))
@@ -91,8 +97,9 @@ class Surfaces:
         v = ((frame[:, 3:6] * at).sum(1) - frame[:, 7]) * frame[:, 8]
         starts = rasters.starts[plane]
         pixel = starts[:, 0] + v.astype(np.int64) * starts[:, 1] + u.astype(np.int64)
-        label = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
-        return np.bincount(label, weights[mine], len(self.plane) + 1)[1:]
+        surface = np.zeros(owner.size, np.int32)
+        surface[mine] = cloud.download(self.labels[cloud.xp.asarray(pixel)]) & (EDGE - 1)
+        return surface
 
 
 def lay_surfaces(
@@ -123,8 +130,7 @@ def lay_surfaces(
         planes, number = np.unique(plane[large], return_inverse=True)
     numbers = np.zeros(plane.size, np.int32)
     numbers[large] = number + 1
-    labels, pixels = cloud.paint(rasters, parts, numbers, planes.size)
-    return Surfaces(planes, pixels, labels)
+    return Surfaces(planes, number, cloud.paint(rasters, parts, numbers))
 
 
 def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
