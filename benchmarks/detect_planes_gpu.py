@@ -13,22 +13,25 @@ import cupy as cp
 import measure
 import numpy as np
 from rooms import room
-from spatialq.udfs.detect_planes import detection, gpu
+from spatialq.udfs.detect_planes import detection, gpu, search
 
 SIZES = [1_000_000, 20_000_000, 100_000_000]
 PART = 10_000_000  # points of a room that are made at once
 LINE = 0.001  # radians between the lines of the scanner
 STAGES = {
     "bounds": (gpu, "_cube"),
-    "octree": (detection, "planar_nodes"),
+    "search": (detection, "search"),
+    "octree": (search, "planar_nodes"),
+    "layers": (search, "two_layers"),
     "votes and peaks": (gpu.GpuCloud, "peaks"),
-    "refit": (detection, "group"),
+    "refit": (search.groups, "group"),
     "points of no plane": (gpu.GpuCloud, "rest"),
-    "cells near planes": (detection, "near_planes"),
+    "cells near planes": (search, "near_planes"),
     "rasters": (detection, "lay_rasters"),
     "cover": (gpu.GpuCloud, "cover"),
     "surfaces": (detection, "lay_surfaces"),
     "assignment": (gpu.GpuCloud, "settle"),
+    "columns": (detection, "_columns"),
 }
 
 

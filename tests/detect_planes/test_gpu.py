@@ -1,7 +1,10 @@
 """`detect_planes` on the GPU gives the bits of the CPU; without one its source runs on the host."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from spatialq.udfs.detect_planes.cells import MOMENTS
 from spatialq.udfs.detect_planes.cpu import CpuCloud
 from spatialq.udfs.detect_planes.gpu import GpuCloud
 from spatialq.udfs.detect_planes.octree import Cube
@@ -73,3 +76,25 @@ def test_surfaces_are_as_on_the_cpu(device, share, split):
     np.testing.assert_array_equal(found.parts, expected.parts)
     np.testing.assert_array_equal(device.download(found.labels), expected.labels)
     assert expected.plane.size == 0 if share == 0 else expected.plane.size > 0
+
+
+@pytest.mark.parametrize("n_first", [1, 24])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+def test_summaries_are_as_on_the_cpu(device, n_first, share):
+    levels = range(3, 6)
+    size = n_first * (1 + 8 + 64)
+    rng = np.random.default_rng(5)
+    moments = np.zeros((size, MOMENTS))
+    moments[:, 0] = rng.choice([0, 0, 1, 5, 6, 7, 1000, 70_000], size)
+    moments[[0, n_first, 9 * n_first], 0] = 2  # each level has points
+    values = np.sort(rng.choice([0.0, 1e-14, 3e-9, 2e-8, 1e-3], (size, 3)), axis=1)
+    planar = np.where(rng.random(size) < share, rng.integers(1, 10, size), 0).astype(np.uint8)
+    arrays = {"moments": moments, "values": values, "planar": planar}
+    grid = SimpleNamespace(levels=levels, n_first=n_first, size=size, **arrays)
+    there = {name: device.upload_small(each) for name, each in arrays.items()}
+    cube, points = Cube((0.0, 0.0, 0.0), 1.0), [np.zeros(1)] * 3
+    gpu = GpuCloud(cuda.device(), [device.upload_small(each) for each in points], cube)
+    with workers(1) as pool:
+        expected = CpuCloud(pool, points, cube).summarize(grid)
+    assert gpu.summarize(SimpleNamespace(**vars(grid) | there)) == expected
+    assert share == 0 or sum(each.planar_points for each in expected) > 0

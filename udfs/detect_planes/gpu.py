@@ -27,6 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
+MANY_THREADS = 1024  # of a single block
 FEW = 1000  # rows of a list that are downloaded with its length
 
 
@@ -160,7 +161,7 @@ class GpuCloud:
         return self.device.download(array)
 
     def _zeros(self, *shape: int) -> Any:
-        return self.device.filled(0, 8 * int(np.prod(shape))).view(np.int64).reshape(shape)
+        return self.xp.zeros(shape, np.int64)
 
     def _launch(self, loop: str, *arguments: Any) -> None:
         """Launch a loop over points."""
@@ -182,7 +183,7 @@ class GpuCloud:
             n_cells = 1 << 3 * GRID
             at, points = self._zeros(n_cells), self.xp.empty(self.size, np.int64)
             self._launch("count", *self._where(), at)
-            self.device.launch(SOURCE, "planes_offsets", (1,), THREADS, at, n_cells)
+            self.device.launch(SOURCE, "planes_offsets", (1,), MANY_THREADS, at, n_cells)
             self._launch("sort", *self._where(), at, points)
             size = self.device.upload_small(np.array([self.size], np.uint64))
             self.all = _Listed(points, 0, size)
@@ -224,19 +225,21 @@ class GpuCloud:
 
     def summarize(self, grid: Any) -> list[Summary]:
         """Summarize the cells of each level of a grid, see `octree.Cloud`."""
-        n = len(grid.levels)
-        found = self.xp.empty((2, n, 2))
-        medians, weights = found[0], found[1].view(np.int64)
-        self.device.launch(
-            SOURCE, "planes_summarize", (2 * n,), THREADS, grid.moments, grid.values, grid.planar,
-            grid.n_first, float(MIN_S_MS), EXACT**2, medians, weights,
+        n = 2 * len(grid.levels)
+        sizes, pairs = self._zeros(n), self.xp.empty((2, grid.size, 2), np.uint64)
+        self._cells(
+            "list_cells", grid.size, grid.moments, grid.values, grid.planar, grid.n_first,
+            float(MIN_S_MS), EXACT**2, pairs, sizes, grid.size,
         )  # fmt: skip
-        medians, weights = self.download(found)
-        points = weights.view(np.int64)[:, 1]
+        found = self.xp.empty((2, n))
+        lists = pairs, sizes, grid.n_first, grid.size, found[0], found[1]
+        self.device.launch(SOURCE, "planes_medians", (n,), THREADS, *lists)
+        found = self.download(found).reshape(2, -1, 2)
+        medians, points = found[0].tolist(), found[1].view(np.int64)[:, 1].tolist()
         return [
             Summary(level, occupancy, float(n_planar), ratio)
             for level, n_planar, (occupancy, ratio) in zip(
-                grid.levels, points, medians.tolist(), strict=True
+                grid.levels, points, medians, strict=True
             )
         ]
 
@@ -313,7 +316,7 @@ class GpuCloud:
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""
         sums = self._zeros(len(planes), assign.SUMS)
-        covered = self.device.filled(0, rasters.n_pixels)
+        covered = self.xp.zeros(rasters.n_pixels, np.uint8)
         there = self.device.upload([planes, rasters.frames, rasters.starts])
         self._launch("cover", *self._where(), *self._near(near), *there, covered, sums, len(planes))
         return covered, self.download(sums)

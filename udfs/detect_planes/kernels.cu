@@ -256,9 +256,9 @@ extern "C" __global__ void planes_count(const double* x, const double* y, const 
 }
 
 // planes_offsets: position of each cell's first point, from the numbers of points.
-// block    all cells; n is a multiple of the number of threads
+// block    1024 threads for all cells; n is a multiple of that
 extern "C" __global__ void planes_offsets(u64* counts, i64 n) {
-    __shared__ u64 sums[WARPS * 32];
+    __shared__ u64 sums[1024];
     const i64 share = n / blockDim.x, first = share * threadIdx.x;
     u64 own = 0;
     for (i64 k = first; k < first + share; ++k) own += counts[k];
@@ -396,17 +396,32 @@ __device__ int near_cell(int a, int b, int c, int grid) {
 extern "C" __global__ void planes_add_sides(const i64* points, const u64* size, i64 grid,
                                             const int* node_of, const double* planes,
                                             const i64* corners, i64* table) {
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
     const i64 n = (i64)*size;
-    FOR_EACH(k, n) {
-        const Steps at(points[k]);
-        const i64 node = node_of[near_cell(at.a, at.b, at.c, (int)grid)];
-        if (node < 0) continue;
-        const double* p = planes + 5 * node;
-        const double d = off_plane(at.a, at.b, at.c, p);
-        if (magnitude(d) <= p[4])
-            add_to_node(at.a, at.b, at.c, corners + 4 * node,
-                        table + MOMENTS * (2 * node + (d > 0.0)));
+    const int lane = threadIdx.x % 32;
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    const auto write = [=](int row, int sum, i64 total) {
+        add(table + (i64)row * MOMENTS + sum, total);
+    };
+    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
+    words[4 * lane] = 1;
+    FOR_POINTS(k, n) {
+        rows[lane] = -1;
+        const Steps at(k < n ? points[k] : 0);
+        const i64 node = k < n ? node_of[near_cell(at.a, at.b, at.c, (int)grid)] : NONE;
+        if (node >= 0) {
+            const double *p = planes + 5 * node, d = off_plane(at.a, at.b, at.c, p);
+            const i64* corner = corners + 4 * node;
+            if (magnitude(d) <= p[4]) rows[lane] = (int)(2 * node + (d > 0.0));
+            words[4 * lane + 1] = (int)((at.a - corner[0]) >> corner[3]);
+            words[4 * lane + 2] = (int)((at.b - corner[1]) >> corner[3]);
+            words[4 * lane + 3] = (int)((at.c - corner[2]) >> corner[3]);
+        }
+        __syncwarp();
+        moments.take(rows, words, write);
+        __syncwarp();
     }
+    moments.finish(write);
 }
 
 // ---- cells and nodes                                                               (nodes.py)
@@ -524,47 +539,63 @@ __device__ double from_ordered(u64 bits) {  // inverts ordered()
     return __longlong_as_double((i64)(bits >> 63 ? bits ^ 1ull << 63 : ~bits));
 }
 
-// planes_summarize: weighted medians over the cells of each level, see GpuCloud.summarize.
-// block    one median of one level, digit by digit: the weight of each value of a digit is summed
-// writes   medians[levels][2], weights[levels][2]: sums of all weights
-extern "C" __global__ void planes_summarize(const double* moments, const double* values,
-                                            const flag_t* planar, i64 n_first, double s_ms,
-                                            double thinnest, double* medians, i64* weights) {
-    __shared__ u64 sums[16][WARPS * 32], totals[16];
-    const int level = blockIdx.x / 2, lane = threadIdx.x % 32;
-    const bool of_planar = blockIdx.x % 2 == 1;
-    i64 first = 0, size = n_first;
-    for (int above = 0; above < level; ++above) first += size, size *= 8;
-    u64 prefix = 0, below = 0, total = 0;
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        for (int digit = 0; digit < 16; ++digit) sums[digit][threadIdx.x] = 0;
-        for (i64 k = first + threadIdx.x; k < first + size; k += blockDim.x) {
-            const double n = moments[MOMENTS * k], *l = values + 3 * k;
-            const bool is_planar = planar[k] > 0 && planar[k] < LAYERS;
-            if (!(n > 0.0) || (of_planar && (n < s_ms || !is_planar))) continue;
-            const u64 key = ordered(of_planar ? l[0] / greater(l[1], thinnest) : n);
-            if (shift < 60 && (key ^ prefix) >> (shift + 4) != 0) continue;
-            sums[key >> shift & 15][threadIdx.x] += (u64)n;
+// planes_list_cells: what GpuCloud.summarize needs of each cell, as pairs of a value and its weight.
+// writes   pairs[2][cells], those of each level from its first cell on, in any order: points of all
+//          cells; ratios of the lesser variances of planar cells; sizes[levels][2]
+extern "C" __global__ void planes_list_cells(const double* moments, const double* values,
+                                             const flag_t* planar, i64 n_first, double s_ms,
+                                             double thinnest, u64* pairs, u64* sizes, i64 n) {
+    FOR_EACH(k, n) {
+        const double points = moments[MOMENTS * k], *l = values + 3 * k;
+        if (!(points > 0.0)) continue;
+        int level = 0;
+        i64 first = 0;
+        for (i64 size = n_first; k >= first + size; size *= 8, ++level) first += size;
+        const bool is_planar = points >= s_ms && planar[k] > 0 && planar[k] < LAYERS;
+        const double found[2] = {points, l[0] / greater(l[1], thinnest)};
+        for (int what = 0; what < (is_planar ? 2 : 1); ++what) {
+            const u64 at = what * n + first + atomicAdd(&sizes[2 * level + what], 1ull);
+            pairs[2 * at] = ordered(found[what]);
+            pairs[2 * at + 1] = (u64)points;
         }
-        __syncthreads();
-        for (int digit = threadIdx.x / 32; digit < 16; digit += WARPS) {
-            u64 sum = 0;
-            for (int k = lane; k < WARPS * 32; k += 32) sum += sums[digit][k];
-            for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(ALL, sum, by);
-            if (lane == 0) totals[digit] = sum;
-        }
-        __syncthreads();
-        if (shift == 60)
-            for (int digit = 0; digit < 16; ++digit) total += totals[digit];
-        int digit = 0;
-        while (digit < 15 && 2 * (below + totals[digit]) < total) below += totals[digit++];
-        prefix |= (u64)digit << shift;
-        __syncthreads();
     }
-    if (threadIdx.x == 0) {
-        medians[blockIdx.x] = total == 0 ? 0.0 : from_ordered(prefix);
-        weights[blockIdx.x] = (i64)total;
+}
+
+__device__ u64 sum_of_block(u64 value, u64* sums) {
+    for (int by = 16; by > 0; by /= 2) value += __shfl_xor_sync(ALL, value, by);
+    __syncthreads();  // all have read the sums of the previous call
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    u64 total = 0;
+    for (int warp = 0; warp < blockDim.x / 32; ++warp) total += sums[warp];
+    return total;
+}
+
+// planes_medians: the smallest value up to which half of the weights lie, of each list above.
+// block    one list; the bits of the value are found one after the other
+// writes   medians[levels][2]: 0 for an empty list; weights[levels][2]: sums of all weights
+extern "C" __global__ void planes_medians(const u64* pairs, const u64* sizes, i64 n_first, i64 n,
+                                          double* medians, u64* weights) {
+    __shared__ u64 sums[32];
+    i64 first = blockIdx.x % 2 * n;
+    for (int level = 0; level < blockIdx.x / 2; ++level) first += n_first << 3 * level;
+    const u64* own = pairs + 2 * first;
+    const i64 size = (i64)sizes[blockIdx.x];
+    u64 total = 0, below = 0, prefix = 0;
+    for (i64 k = threadIdx.x; k < size; k += blockDim.x) total += own[2 * k + 1];
+    total = sum_of_block(total, sums);
+    for (int bit = 63; bit >= 0; --bit) {
+        u64 zeros = 0;  // weight of the values that begin with the prefix and 0
+        for (i64 k = threadIdx.x; k < size; k += blockDim.x)
+            if (own[2 * k] >> bit == prefix >> bit) zeros += own[2 * k + 1];
+        zeros = sum_of_block(zeros, sums);
+        if (2 * (below + zeros) >= total) continue;
+        below += zeros;
+        prefix |= 1ull << bit;
     }
+    if (threadIdx.x != 0) return;
+    medians[blockIdx.x] = total == 0 ? 0.0 : from_ordered(prefix);
+    weights[blockIdx.x] = total;
 }
 
 // planes_walk: the coarsest planar cell around each of the finest cells.
