@@ -18,6 +18,24 @@ MIN_POINTS = 3
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def centre(t, side, m):
+    """Convert the sums of one cell, see `centre_moments`."""
+    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
+    n, x, y, z = float(t[0]), float(t[1]), float(t[2]), float(t[3])
+    m[0] = n
+    m[1] = x + h * n
+    m[2] = y + h * n
+    m[3] = z + h * n
+    hh = h * h * n
+    m[4] = (float(t[4]) + (h + h) * x) + hh
+    m[5] = ((float(t[5]) + h * x) + h * y) + hh
+    m[6] = ((float(t[6]) + h * x) + h * z) + hh
+    m[7] = (float(t[7]) + (h + h) * y) + hh
+    m[8] = ((float(t[8]) + h * y) + h * z) + hh
+    m[9] = (float(t[9]) + (h + h) * z) + hh
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
     """Convert the sums of cells into moments about their centres.
 
@@ -30,26 +48,12 @@ def centre_moments(table, side, moments, start, stop):
     moments : float64[cells, MOMENTS]
         Out.
     """
-    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
     for k in range(start, stop):
-        t = table[k]
-        m = moments[k]
-        n = float(t[0])
-        m[0] = n
-        if n == 0.0:
-            m[1:] = 0.0
-            continue
-        x, y, z = float(t[1]), float(t[2]), float(t[3])
-        m[1] = x + h * n
-        m[2] = y + h * n
-        m[3] = z + h * n
-        hh = h * h * n
-        m[4] = (float(t[4]) + (h + h) * x) + hh
-        m[5] = ((float(t[5]) + h * x) + h * y) + hh
-        m[6] = ((float(t[6]) + h * x) + h * z) + hh
-        m[7] = (float(t[7]) + (h + h) * y) + hh
-        m[8] = ((float(t[8]) + h * y) + h * z) + hh
-        m[9] = (float(t[9]) + (h + h) * z) + hh
+        if table[k, 0] == 0:
+            for i in range(MOMENTS):
+                moments[k, i] = 0.0
+        else:
+            centre(table[k], side, moments[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -74,7 +78,8 @@ def halve(fine, side, coarse, start, stop):
     d = 0.5 * side
     for k in range(start, stop):
         total = coarse[k]
-        total[:] = 0.0
+        for i in range(MOMENTS):
+            total[i] = 0.0
         for part in range(8):
             m = fine[8 * k + part]
             if m[0] > 0.0:
@@ -230,20 +235,19 @@ def without(levels, outliers, moments, start, stop):
     moments : float64[nodes, MOMENTS]
         In and out: about the nodes' centres, in steps.
     """
-    row, centred = np.empty((1, MOMENTS), np.int64), np.empty((1, MOMENTS))
+    centred = np.empty(MOMENTS)
     for k in range(start, stop):
         if outliers[k, 0] == 0 or moments[k, 0] - outliers[k, 0] < MIN_POINTS:
             continue
         level = np.int64(levels[k])
         shift = GRID - level if level < GRID else 0
-        row[0] = outliers[k]
-        centre_moments(row, 1 << (BITS - level - shift), centred, 0, 1)
+        centre(outliers[k], 1 << (BITS - level - shift), centred)
         unit = float(1 << shift)
-        moments[k, 0] -= centred[0, 0]
+        moments[k, 0] -= centred[0]
         for i in range(1, 4):
-            moments[k, i] -= centred[0, i] * unit
+            moments[k, i] -= centred[i] * unit
         for i in range(4, MOMENTS):
-            moments[k, i] -= centred[0, i] * (unit * unit)
+            moments[k, i] -= centred[i] * (unit * unit)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -278,6 +282,7 @@ def describe(levels, codes, moments, centres, rows, start, stop):
         row[10] = (m[8] / n - y * z) / unit
         row[11] = (m[9] / n - z * z) / unit
         eigen(row[6], row[7], row[8], row[9], row[10], row[11], values, vectors)
-        row[12:15] = values
         for i in range(3):
-            row[15 + 3 * i : 18 + 3 * i] = vectors[i]
+            row[12 + i] = values[i]
+            for j in range(3):
+                row[15 + 3 * i + j] = vectors[i, j]
