@@ -187,7 +187,8 @@ def mark_edges(own, columns, labels, start, stop):
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_pixels(labels, counts):
     """Count the pixels of each surface, edge pixels as half: float64[surfaces + 1]."""
-    for label in labels:
+    for k in range(labels.size):
+        label = labels[k]
         if label != 0:
             counts[label & (EDGE - 1)] += 0.5 if label & EDGE else 1.0
 
@@ -205,8 +206,8 @@ def sort_by_cell(cells, of_plane, starts, items):
     items : int32[n]
         Out.
     """
-    for cell in cells:
-        starts[cell + 1] += 1
+    for k in range(cells.size):
+        starts[cells[k] + 1] += 1
     for cell in range(starts.size - 1):
         starts[cell + 1] += starts[cell]
     for k in range(cells.size):
