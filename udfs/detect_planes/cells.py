@@ -102,7 +102,7 @@ def add_points(x, y, z, low_x, low_y, low_z, scale, start, stop, table):
         )  # fmt: skip
         cells_of(a, b, c, last - first, cell)
         for k in range(last - first):
-            add_moments(table, cell[k], a[k] & mask, b[k] & mask, c[k] & mask)
+            add_moments(table, np.int64(cell[k]), a[k] & mask, b[k] & mask, c[k] & mask)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -147,7 +147,7 @@ def sift_point(a, b, c, node, planes, corners, outliers):
         s = corners[node, 3]
         add_moments(
             outliers,
-            node,
+            np.int64(node),
             (a - corners[node, 0]) >> s,
             (b - corners[node, 1]) >> s,
             (c - corners[node, 2]) >> s,

@@ -25,6 +25,7 @@ POINTS_PER_THREAD = 50_000
 CELLS_PER_THREAD = 500
 CELLS_PER_CALL = 1 << 17  # of which each may be an eigenvalue problem
 VOTERS_PER_CALL = 1 << 9  # each votes in many cells of the accumulator
+CELLS_PER_VOTER = 128  # of an accumulator that are cleared and added up while a node votes
 ROWS_PER_CALL = 1 << 11  # of the accumulator
 
 
@@ -247,9 +248,9 @@ class CpuCloud:
         shape: tuple[int, int], kernel: str, unit: float,
     ) -> Any:  # fmt: skip
         """Vote, smooth, and find the peaks: positions in the accumulator, and their votes."""
-        arrays = [
-            np.zeros(shape, np.int64) for _ in range(self._copies(len(nodes), CELLS_PER_THREAD))
-        ]
+        # to clear and to add up an accumulator takes as long as many votes
+        worth = max(shape[0] * shape[1] // CELLS_PER_VOTER, CELLS_PER_THREAD)
+        arrays = [np.zeros(shape, np.int64) for _ in range(self._copies(len(nodes), worth))]
 
         def vote(part: tuple[int, int], array: Any) -> None:
             if kernel == "tangent":
@@ -263,7 +264,7 @@ class CpuCloud:
                     around.rows, around.step, rho_step, unit, shape[1], array, *part,
                 )  # fmt: skip
 
-        parts = self.threads.spans(len(nodes), CELLS_PER_THREAD, VOTERS_PER_CALL)
+        parts = self.threads.spans(len(nodes), worth, VOTERS_PER_CALL)
         self.threads.map_into(arrays, vote, parts)
         total = _sum(arrays)
         smoothed, is_peak = np.empty_like(total), np.empty(shape, np.bool_)

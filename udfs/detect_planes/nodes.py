@@ -29,6 +29,24 @@ THICKER times max_thickness."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def centre(t, side, m):
+    """Convert the sums of one cell, see `centre_moments`."""
+    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
+    n, x, y, z = float(t[0]), float(t[1]), float(t[2]), float(t[3])
+    m[0] = n
+    m[1] = x + h * n
+    m[2] = y + h * n
+    m[3] = z + h * n
+    hh = h * h * n
+    m[4] = (float(t[4]) + (h + h) * x) + hh
+    m[5] = ((float(t[5]) + h * x) + h * y) + hh
+    m[6] = ((float(t[6]) + h * x) + h * z) + hh
+    m[7] = (float(t[7]) + (h + h) * y) + hh
+    m[8] = ((float(t[8]) + h * y) + h * z) + hh
+    m[9] = (float(t[9]) + (h + h) * z) + hh
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def centre_moments(table, side, moments, start, stop):
     """Convert the sums of cells into moments about their centres.
 
@@ -42,30 +60,11 @@ def centre_moments(table, side, moments, start, stop):
         Out.
     """
     for k in range(start, stop):
-        centre(table[k], side, moments[k])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def centre(t, side, m):
-    """Convert the sums of one cell as `centre_moments` does."""
-    h = 0.5 - 0.5 * side  # centre of a step relative to the centre of the cell
-    n = float(t[0])
-    m[0] = n
-    if n == 0.0:
-        for i in range(1, MOMENTS):
-            m[i] = 0.0
-        return
-    x, y, z = float(t[1]), float(t[2]), float(t[3])
-    m[1] = x + h * n
-    m[2] = y + h * n
-    m[3] = z + h * n
-    hh = h * h * n
-    m[4] = (float(t[4]) + (h + h) * x) + hh
-    m[5] = ((float(t[5]) + h * x) + h * y) + hh
-    m[6] = ((float(t[6]) + h * x) + h * z) + hh
-    m[7] = (float(t[7]) + (h + h) * y) + hh
-    m[8] = ((float(t[8]) + h * y) + h * z) + hh
-    m[9] = (float(t[9]) + (h + h) * z) + hh
+        if table[k, 0] == 0:
+            for i in range(MOMENTS):
+                moments[k, i] = 0.0
+        else:
+            centre(table[k], side, moments[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -100,7 +99,8 @@ def halve(moments, fine, coarse, side, start, stop):
     d = 0.5 * side
     for k in range(start, stop):
         total = moments[coarse + k]
-        total[:] = 0.0
+        for i in range(MOMENTS):
+            total[i] = 0.0
         for part in range(8):
             m = moments[fine + 8 * k + part]
             if m[0] > 0.0:

@@ -38,7 +38,7 @@ def find_blocks(level, code, grid, first, plain):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def near_cells(owner, first, wide, planes, grid, stamp):
+def near_cells(owner, first, wide, planes, grid, stamp, cells, of_plane):
     """List the cells around the nodes of planes that the planes cross, each once.
 
     Parameters
@@ -48,10 +48,16 @@ def near_cells(owner, first, wide, planes, grid, stamp):
         Cells of a node; as many cells around them are searched.
     stamp : int32[8^grid]
         Scratch, filled with -1.
+    cells, of_plane : int64[size], int32[size]
+        Out: the first `size` pairs of a cell and its plane.
+
+    Returns
+    -------
+    int
+        Number of pairs, which may be more than `size`.
     """
     cell = float(1 << (BITS - grid))
-    size = 1024
-    cells, of_plane, n = np.empty(size, np.int64), np.empty(size, np.int32), 0
+    n = 0
     for k in range(owner.size):
         p = owner[k]
         nx, ny, nz = planes[p, 0], planes[p, 1], planes[p, 2]
@@ -65,14 +71,10 @@ def near_cells(owner, first, wide, planes, grid, stamp):
                     if stamp[c] == p or abs(d - planes[p, 3]) > reach:
                         continue
                     stamp[c] = p
-                    if n == size:
-                        size *= 2
-                        more, more_of = np.empty(size, np.int64), np.empty(size, np.int32)
-                        more[:n], more_of[:n] = cells, of_plane
-                        cells, of_plane = more, more_of
-                    cells[n], of_plane[n] = c, p
+                    if n < cells.size:
+                        cells[n], of_plane[n] = c, p
                     n += 1
-    return cells[:n], of_plane[:n]
+    return n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -195,8 +197,8 @@ def sort_by_cell(cells, of_plane, starts, items):
     items : int32[n]
         Out.
     """
-    for cell in cells:
-        starts[cell + 1] += 1
+    for k in range(cells.size):
+        starts[cells[k] + 1] += 1
     for cell in range(starts.size - 1):
         starts[cell + 1] += starts[cell]
     for k in range(cells.size):

@@ -25,6 +25,9 @@ SPARSE = 0.1
 MAX_PIXELS = 1 << 19
 """Approximate number of pixels of all rasters together."""
 
+PAIRS = 1 << 16
+"""Pairs of a cell and a plane near it for which there is space at first."""
+
 MAX_GRID = 6
 """Maximum level of the cells in which planes are looked up."""
 
@@ -152,9 +155,14 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     first, plain = np.empty((order.size, 3), np.int64), np.zeros(n_cells, np.uint8)
     level = nodes.level[order].astype(np.int64)
     find_blocks(level, nodes.code[order], grid, first, plain)
-    stamp = np.full(n_cells, -1, np.int32)
     wide = 1 << np.maximum(grid - level, 0)
-    cells, of_plane = near_cells(owner[order], first, wide, planes, grid, stamp)
+    n, size = PAIRS, 0
+    while n > size:  # the second time they fit
+        size = n
+        cells, of_plane = np.empty(size, np.int64), np.empty(size, np.int32)
+        stamp = np.full(n_cells, -1, np.int32)
+        n = near_cells(owner[order], first, wide, planes, grid, stamp, cells, of_plane)
+    cells, of_plane = cells[:n], of_plane[:n]
     cell_starts, items = np.zeros(n_cells + 1, np.int32), np.empty(cells.size, np.int32)
     sort_by_cell(cells, of_plane, cell_starts, items)
     return Near(grid, cell_starts, items, cells, of_plane, plain)
