@@ -315,13 +315,15 @@ def join(max_angle, tilts, reaches, weights, means, covariances, normals, owner,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unite(
-    max_angle, min_offset, counts, weights, means, covariances, variances, normals, sides, owner,
-    planes,
+    order, sizes, max_angle, min_offset, counts, weights, means, covariances, variances, normals,
+    sides, owner, planes,
 ):  # fmt: skip
     """Merge planes of one surface: halves of a wall, and slices of a slightly bent one.
 
     Parameters
     ----------
+    order, sizes : int64[planes], float64[planes]
+        The planes with the least weight first, and their weights, which are added up.
     counts : float64[nodes]
         Points.
     variances : float64[nodes]
@@ -333,11 +335,9 @@ def unite(
     """
     n_planes = planes.shape[0]
     own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
-    plane, sizes = np.empty(5), np.zeros(n_planes)
-    for k in range(owner.size):
-        if owner[k] >= 0:
-            sizes[owner[k]] += weights[k]
-    for q in np.argsort(sizes):
+    plane = np.empty(5)
+    for rank in range(n_planes):
+        q = order[rank]
         n = listed(owner, q, own)
         for p in range(n_planes):
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)

@@ -33,6 +33,7 @@ typedef unsigned char flag_t;
 #define PART_POINTS 6.0
 #define ROUNDING 4.0
 #define SPLIT 4.0
+#define LAYER_NODES 4.0
 #define LAYERS 9
 #define THICKER 4.0
 
@@ -616,12 +617,14 @@ extern "C" __global__ void planes_walk(const double* moments, const flag_t* plan
                 break;
             }
             if (s_level <= level && level <= deepest && planar[cell]) {
-                if ((k & ((1ll << down) - 1)) == 0) {
+                const bool may_have_layers = planar[cell] == LAYERS;
+                const bool is_node = !may_have_layers || moments[MOMENTS * cell] >= LAYER_NODES * s_ms;
+                if (is_node && (k & ((1ll << down) - 1)) == 0) {
                     const u64 number = atomicAdd(&counts[0], 1ull);
                     at[number] = cell;
                     numbers[cell] = (int)number;
                 }
-                if (planar[cell] != LAYERS) {
+                if (!may_have_layers) {
                     own = (int)cell;
                     break;
                 }

@@ -23,6 +23,9 @@ SPLIT = 4.0
 """A planar cell contains several surfaces if its variance across is more than this multiple of that
 of its parts: half the cell is less than half as thick."""
 
+LAYER_NODES = 4.0
+"""A cell that may have layers must have the points of this many minimal nodes."""
+
 LAYERS, THICKER = 9, 4.0
 """Mark of a cell that may have two layers: it has several surfaces, or its thickness is less than
 THICKER times max_thickness."""
@@ -227,8 +230,10 @@ def walk(
                 own = NONE
                 break
             if s_level <= level <= deepest and planar[cell] != 0:
-                is_node[cell] = True
-                if planar[cell] != LAYERS:
+                may_have_layers = planar[cell] == LAYERS
+                if not may_have_layers or moments[cell, 0] >= LAYER_NODES * s_ms:
+                    is_node[cell] = True
+                if not may_have_layers:
                     own = cell
                     break
             before += n_first << 3 * (level - first)

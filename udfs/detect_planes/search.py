@@ -39,6 +39,9 @@ ROUGH = 3.0
 MAX_SEARCHES = 5
 """Maximum number of repeated searches in the points that no plane explains."""
 
+LEFT = 0.98
+"""The last search follows if the planes that were found left this share of the points."""
+
 LAST_ROUND = 0.05
 """Nodes vote again unless the last round added less than this share of all planes."""
 
@@ -80,10 +83,10 @@ def search(
     for turn in range(1, MAX_SEARCHES + 1):
         progress.stage("points without a plane", 0.4 + 0.3 * turn / MAX_SEARCHES)
         steps = in_steps(nodes, planes, cube, options)
-        rest = rest.rest(near_planes(nodes, owner, steps), steps)
+        before, rest = rest.size, rest.rest(near_planes(nodes, owner, steps), steps)
         if rest.size < MIN_S_MS * MIN_NODES:
             break
-        if turn == MAX_SEARCHES:
+        if turn == MAX_SEARCHES or rest.size > LEFT * before:
             wide = 1
         more = planar_nodes(rest, options, wide, cloud.size)
         more = _sound(rest, more, noise, options, explanation)
@@ -171,8 +174,10 @@ def _group(
         planes = planes[:n]
         if n - before <= LAST_ROUND * n:
             break
+    mine = owner >= 0
+    sizes = np.bincount(owner[mine], precisions[mine], len(planes))
     groups.unite(
-        around.step, min_offset, nodes.count, precisions, means, nodes.covariance, variances,
+        np.argsort(sizes, kind="stable"), sizes, around.step, min_offset, nodes.count, precisions, means, nodes.covariance, variances,
         normals, 2.0 ** (1 - nodes.level), owner, planes,
     )  # fmt: skip
     return _by_size(nodes, owner, planes)
