@@ -27,7 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
-MANY_THREADS = 1024  # of a single block
+MANY_THREADS = 1024  # of a block that works alone on something
 FEW = 1000  # rows of a list that are downloaded with its length
 
 
@@ -233,7 +233,7 @@ class GpuCloud:
         )  # fmt: skip
         found = self.xp.empty((2, n))
         lists = pairs, sizes, grid.n_first, grid.size, found[0], found[1]
-        self.device.launch(SOURCE, "planes_medians", (n,), THREADS, *lists)
+        self.device.launch(SOURCE, "planes_medians", (n,), MANY_THREADS, *lists)
         found = self.download(found).reshape(2, -1, 2)
         medians, points = found[0].tolist(), found[1].view(np.int64)[:, 1].tolist()
         return [
