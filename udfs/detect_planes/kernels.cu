@@ -669,8 +669,14 @@ struct Located {
             cell -= size;
             size <<= 3;
         }
-        const int finer = 3 * (level - (int)base), down = BITS - level;
+        const int finer = 3 * (level - (int)base);
         code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        find_corner();
+    }
+    __device__ Located(i64 level, i64 code) : level((int)level), code(code) { find_corner(); }
+
+    __device__ void find_corner() {
+        const int down = BITS - level;
         for (int axis = 0; axis < 3; ++axis) {
             corner[axis] = 0;
             for (int bit = 0; bit < level; ++bit)
@@ -703,33 +709,58 @@ extern "C" __global__ void planes_place(const i64* at, i64 n_first, i64 first, i
     }
 }
 
+// Moments about the centre of a node of the sums of points, which are offsets from its corner.
+__device__ void about_centre(const Located& cell, const i64* sums, double* m) {
+    centre(sums, 1ll << (BITS - cell.level - cell.shift()), m);
+    const double step = (double)(1ll << cell.shift());
+    for (int i = 1; i < 4; ++i) m[i] *= step;
+    for (int i = 4; i < MOMENTS; ++i) m[i] *= step * step;
+}
+
+__device__ void describe_moments(const Located& cell, int parts, const double* m, double* row) {
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    double mean[3], covariance[6];
+    covariance_of(m, mean, covariance);
+    row[0] = (double)cell.level;
+    row[1] = (double)cell.code;
+    row[2] = (double)parts;
+    row[3] = m[0];
+    for (int axis = 0; axis < 3; ++axis)
+        row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
+    for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
+    eigen(covariance, row + 13, row + 16);
+}
+
 // planes_describe: nodes without their outliers.
 extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first, i64 base,
                                            const i64* open_cells, const double* moments,
                                            const flag_t* planar, const i64* outliers, double* rows,
                                            i64 n) {
-    const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
         const Located cell(at[k], n_first, first, base, open_cells);
-        const i64* apart = outliers + MOMENTS * k;
-        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 25 * k;
+        const i64* outside = outliers + MOMENTS * k;
+        double m[MOMENTS], apart[MOMENTS];
         for (int i = 0; i < MOMENTS; ++i) m[i] = moments[MOMENTS * at[k] + i];
-        if (apart[0] > 0 && m[0] - apart[0] >= MIN_POINTS) {
-            centre(apart, 1ll << (BITS - cell.level - cell.shift()), centred);
-            const double step = (double)(1ll << cell.shift());
-            m[0] -= centred[0];
-            for (int i = 1; i < 4; ++i) m[i] -= centred[i] * step;
-            for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (step * step);
+        if (outside[0] > 0 && m[0] - outside[0] >= MIN_POINTS) {
+            about_centre(cell, outside, apart);
+            for (int i = 0; i < MOMENTS; ++i) m[i] -= apart[i];
         }
-        covariance_of(m, mean, covariance);
-        row[0] = (double)cell.level;
-        row[1] = (double)cell.code;
-        row[2] = (double)planar[at[k]];
-        row[3] = m[0];
-        for (int axis = 0; axis < 3; ++axis)
-            row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
-        for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, row + 13, row + 16);
+        describe_moments(cell, planar[at[k]], m, rows + 25 * k);
+    }
+}
+
+// planes_describe_sums: parts of nodes, by the sums of their points.
+extern "C" __global__ void planes_describe_sums(const i64* levels, const i64* codes,
+                                                const i64* sums, double* rows, i64 n) {
+    FOR_EACH(k, n) {
+        double m[MOMENTS], *row = rows + 25 * k;
+        if (sums[MOMENTS * k] < MIN_POINTS) {
+            row[3] = (double)sums[MOMENTS * k];
+            continue;
+        }
+        const Located cell(levels[k], codes[k]);
+        about_centre(cell, sums + MOMENTS * k, m);
+        describe_moments(cell, 1, m, row);
     }
 }
 
