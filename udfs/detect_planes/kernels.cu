@@ -1000,19 +1000,21 @@ extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 g
 // Position of a point: in steps, and in the raster of the nearest plane with a surface there.
 struct Place {
     double x, y, z, distance, u, v;
-    int cell, plane;
+    int plane, first;  // the nearest plane, and the first one in the list within its maximum distance
     i64 pixel;
 
     // labels: 0 if there is no surface; without labels every pixel is on a surface
-    __device__ void find(int first, int last, const int* items, const double* planes,
+    __device__ void find(int begin, int end, const int* items, const double* planes,
                          const double* rasters, const i64* starts, const int* labels) {
         double best = INFINITE;
-        plane = -1;
-        for (int i = first; i < last; ++i) {
+        plane = first = -1;
+        for (int i = begin; i < end; ++i) {
             const int other = items[i];
             const double* p = planes + 5 * other;
             const double d = ((p[0] * x + p[1] * y) + p[2] * z) - p[3], off = magnitude(d);
-            if (!(off <= p[4] && off < best)) continue;
+            if (!(off <= p[4])) continue;
+            if (first < 0) first = other;
+            if (!(off < best)) continue;
             const double* r = rasters + 9 * other;
             const double across = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8];
             const double up = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8];
@@ -1024,14 +1026,6 @@ struct Place {
             distance = d;
             u = across;
             v = up;
-        }
-    }
-
-    // The first plane within its maximum distance; the nearest one exists.
-    __device__ int first_of(int first, const int* items, const double* planes) const {
-        for (int i = first;; ++i) {
-            const double* p = planes + 5 * items[i];
-            if (magnitude(((p[0] * x + p[1] * y) + p[2] * z) - p[3]) <= p[4]) return items[i];
         }
     }
 
@@ -1050,7 +1044,7 @@ __device__ Place place_of(double x, double y, double z, double low_x, double low
     place.y = (y - low_y) * scale;
     place.z = (z - low_z) * scale;
     const int a = step_of(x, low_x, scale), b = step_of(y, low_y, scale);
-    const int cell = place.cell = near_cell(a, b, step_of(z, low_z, scale), grid);
+    const int cell = near_cell(a, b, step_of(z, low_z, scale), grid);
     place.find(cell_starts[cell], cell_starts[cell + 1], items, planes, rasters, starts, labels);
     return place;
 }
@@ -1063,11 +1057,10 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
                                         i64 grid, const int* cell_starts, const int* items,
                                         const double* planes, const double* rasters,
                                         const i64* starts, flag_t* covered, i64* sums, i64 n_rows) {
-    __shared__ int all_rows[WARPS][32], all_firsts[WARPS][32], all_words[WARPS][32 * 2];
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 2];
     __shared__ u32 table[ROWS * 4 * 2];  // points, first ones, distances, squares
     const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
-    int *rows = all_rows[threadIdx.x / 32], *firsts = all_firsts[threadIdx.x / 32];
-    int* words = all_words[threadIdx.x / 32];
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
     for (int k = threadIdx.x; k < here * 8; k += blockDim.x) table[k] = 0;
     __syncthreads();
     u32* own = table;
@@ -1076,12 +1069,11 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
         else add(sums + SUMS * (i64)row + column + (column & 2), total);
     };
     const auto write = [=](int row, int sum, i64 total) { put(row, sum + (sum > 0), total); };
-    const auto write_first = [=](int row, int, i64 total) { put(row, 1, total); };
     Gathered<3, 2> gathered(0x110, 0x100);  // points, distances, squares
-    Gathered<1, 2> first(0x0, 0x0);
     words[2 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = firsts[lane] = -1;
+        int first = -1;
+        rows[lane] = -1;
         if (k < n) {
             const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
                                          low_z, scale, (int)grid, cell_starts, items, planes,
@@ -1089,17 +1081,17 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
             if (place.plane >= 0) {
                 if (!covered[place.pixel]) covered[place.pixel] = 1;
                 rows[lane] = place.plane;
-                firsts[lane] = place.first_of(cell_starts[place.cell], items, planes);
+                first = place.first;
                 words[2 * lane + 1] = place.parts(planes);
             }
         }
+        const Peers same(first);
+        if (first >= 0 && same.before() == 0) put(first, 1, same.size());
         __syncwarp();
         gathered.take(rows, words, write);
-        first.take(firsts, words, write_first);
         __syncwarp();
     }
     gathered.finish(write);
-    first.finish(write_first);
     __syncthreads();
     for (int k = threadIdx.x; k < here * 4; k += blockDim.x) {
         const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];
