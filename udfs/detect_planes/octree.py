@@ -36,6 +36,10 @@ SEEN, KEPT = 0.15, 0.5
 """Instead of narrow cells those of the level above are taken, if the planar ones among them contain
 SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
 
+AS_THICK, GROWN = 1.4, 36.0
+"""Wider cells may be this many times as thick, as a ratio of variances, as those that are due, and
+have this many times their variance: the noise of depth cameras grows with the distance."""
+
 LAYER_GRID = 6
 """Thick nodes down to this level may be divided into layers."""
 
@@ -394,6 +398,34 @@ def weighted_median(values: Any, weights: Any) -> float:
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
+def _wider(cells: dict[int, Summary], due: int, size: int, narrow: float) -> int:
+    """Choose a level of wider cells if those that are due are narrow for the noise of their points.
+
+    Narrow cells have imprecise normals, or are too thick. Noise is what makes cells relatively
+    thicker, the narrower they are; surfaces of many details make them thinner.
+
+    Parameters
+    ----------
+    cells : dict
+        Levels of the first grid.
+    narrow : float
+        See NARROW.
+    """
+    finer, level = cells.get(due + 1), due
+    if finer is not None and finer.ratio < cells[due].ratio:
+        return due
+    while level - 1 in cells and cells[level].ratio >= narrow:
+        wider = cells[level - 1]
+        enough = max(SEEN * size, KEPT * cells[level].planar_points)
+        growth = wider.ratio / cells[due].ratio
+        if wider.planar_points < enough or growth > AS_THICK:
+            break
+        if growth * 4.0 ** (due - wider.level) > GROWN:
+            break
+        level -= 1
+    return level
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -420,16 +452,13 @@ class _Limits:
             limit, last = max(OCCUPANCIES[wide], size / SHARES[wide]), cells[grid.levels[-1]]
             narrow = NARROW * options.max_thickness
             level = next((each for each in cells if cells[each].occupancy <= limit), None)
-            if level is None and last.ratio >= narrow and last.planar_points >= SEEN * size:
-                level = last.level
+            above = cells.get(last.level - 1, last)
+            as_thick = last.ratio >= above.ratio > 0.0
+            if level is None and as_thick and last.ratio >= narrow:
+                level = last.level if last.planar_points >= SEEN * size else None
             if level is None:
                 return self
-            # cells that are narrow for their noise have imprecise normals, or are too thick
-            while level > grid.levels[0] and cells[level].ratio >= narrow:
-                enough = max(SEEN * size, KEPT * cells[level].planar_points)
-                if cells[level - 1].planar_points < enough:
-                    break
-                level -= 1
+            level = _wider(cells, level, size, narrow)
         if not self.by_occupancy:
             return replace(self, s_level=level)
         rich = cells[level].occupancy > OCCUPANCIES[wide]
