@@ -118,6 +118,10 @@ CASES = {
     "a pipe": (pipe(N), {}),
     "a strip": (points(*random(N, width=1000.0, depth=0.5, height=0.01)), {}),
     "a tower": (points(*random(N, width=0.02, depth=2.0, height=500.0)), {}),
+    "a building": (of(rooms.building(3 * N)), {}),
+    "stray points": (
+        [*of(ROOM), (10**9, 4e3, -3e7, 90.0), (10**9 + 1, 4e3, 3e3, 9.0)], {"split": True},
+    ),
     "an outlier": ([*of(ROOM), (10**9, 4000.0, -3000.0, 90.0)], {}),
     "coordinates that tie": (
         points(*(np.round(16 * values) / 16 for values in (ROOM.x, ROOM.y, ROOM.z))), {},

@@ -314,6 +314,21 @@ def assert_alike(found, expected, *, scale=1.0, rtol=1e-9):
         )
 
 
+@pytest.mark.parametrize("distance", [10.0, 1e3, 1e7])
+@pytest.mark.parametrize("scene", ["room", "building"])
+def test_a_stray_point_does_not_matter(scene, distance):
+    points = points_of(rooms.SCENES[scene](50_000))
+    far = points.mean(axis=0) + distance * np.ptp(points, axis=0)
+    planes, again = run(*points.T), run(*np.vstack([points, far]).T)
+    for name, values in planes.items():
+        np.testing.assert_array_equal(again[name], values, err_msg=name)
+    own = run(*points.T, function="plane_points")
+    again = run(*np.vstack([far, points]).T, function="plane_points")
+    assert again["plane_id"].tolist() == [0, *own["plane_id"].tolist()]
+    np.testing.assert_array_equal(again["distance"][1:], own["distance"])
+    assert np.isnan(again["distance"][0])
+
+
 @pytest.mark.parametrize("case", ["a room", "a room, UTM", "roofs", "two tables, split"])
 def test_the_order_of_the_points_does_not_matter(case):
     points, options = CASES[case]

@@ -136,6 +136,11 @@ class CpuCloud:
         self.parts = threads.spans(self.size, POINTS_PER_THREAD)
         self.copies = self._copies(self.size, POINTS_PER_THREAD)
         self.kept: Any = None
+        self.first: Any = None  # moments of the first grid
+
+    def of(self, points: "list[NDArray[np.float64]]", cube: Cube) -> "CpuCloud":
+        """Make a cloud of some of the points."""
+        return CpuCloud(self.threads, [read_only(values) for values in points], cube)
 
     def _copies(self, size: int, worth: int) -> int:
         """Count the threads that are worth a table of their own for so many items."""
@@ -146,6 +151,8 @@ class CpuCloud:
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
+        if self.kept is None and self.first is not None:
+            return self.first
         tables = self._tables(n_cells * MOMENTS)
 
         def add(part: tuple[int, int], table: "NDArray[np.int64]") -> None:
@@ -155,7 +162,10 @@ class CpuCloud:
                 cells.add_open(*self.kept, *part, level, table)
 
         self.threads.map_into(tables, add, self.parts)
-        return _sum(tables).reshape(n_cells, MOMENTS)
+        table = _sum(tables).reshape(n_cells, MOMENTS)
+        if self.kept is None:
+            self.first = table
+        return table
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up outliers, and list the points of open cells, see `octree.Cloud`."""

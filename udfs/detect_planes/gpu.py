@@ -153,8 +153,13 @@ class GpuCloud:
         self.device, self.xp, self.points, self.cube = device, device.xp, points, cube
         self.size = points[0].size if listed is None else listed.points.size
         self.all, self.kept = listed, listed
+        self.first: Any = None  # moments of the first grid
         self.near: Any = None
         self.near_lists: Any = None
+
+    def of(self, points: list[Any], cube: Cube) -> "GpuCloud":
+        """Make a cloud of some of the points."""
+        return GpuCloud(self.device, points, cube)
 
     def download(self, array: Any) -> Any:
         """Copy to main memory."""
@@ -196,8 +201,12 @@ class GpuCloud:
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
+        if level == GRID and self.first is not None:
+            return self.first
         table = self._zeros(n_cells, MOMENTS)
         self._launch("add", *self._open(), level, table)
+        if level == GRID:
+            self.first = table
         return table
 
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:

@@ -1,0 +1,79 @@
+"""Stray points, such as echoes of birds: few points that are far from all others.
+
+They would make the root cube so large that the octree ends before its cells are small enough. So
+the cube is laid around the other points only, and stray points belong to no plane.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .cells import GRID
+from .octree import Cube
+
+FEW, SHARE = 10, 1e-5
+"""Points, and share of all points, that may be stray on each side of the others: fewer than the
+points of three nodes, which a plane needs."""
+
+NARROW = 8
+"""Stray points are left out if the others fit into as many cells of the first grid along each axis:
+the octree then needs two levels less."""
+
+
+def without_strays(cloud: Any, cube: Cube) -> tuple[Any, Cube, Any]:
+    """Leave out stray points.
+
+    Returns
+    -------
+    cloud, cube
+        Of the other points.
+    inside : bool[n] or None
+        Which points are in the new cloud, on the device of the cloud; None for all.
+    """
+    xp, inside = cloud.xp, None
+    while (box := _crowd(cloud)) is not None:
+        cell = cube.side / (1 << GRID)
+        here = xp.ones(cloud.size, np.bool_)
+        for values, low, (first, last) in zip(cloud.points, cube.low, box.tolist(), strict=True):
+            # a cell more on each side: nothing is cut off at the border of a cell
+            here &= (values >= low + (first - 1) * cell) & (values < low + (last + 2) * cell)
+        points = [values[here] for values in cloud.points]
+        ends = [(float(values.min()), float(values.max())) for values in points]
+        cube = Cube.around(*zip(*ends, strict=True))
+        if inside is None:
+            inside = here
+        else:
+            inside[inside] = here
+        cloud = cloud.of(points, cube)
+        if not cube.side > 0:
+            break
+    return cloud, cube, inside
+
+
+def _crowd(cloud: Any) -> Any:
+    """Find the first and last cell of the first grid with most points: int64[3, 2].
+
+    None if these cells are many, so that the grid is as it should be.
+    """
+    few = max(FEW, int(SHARE * cloud.size))
+    if cloud.size < 10 * few:
+        return None
+    moments = cloud.moments(1 << 3 * GRID, GRID)
+    counts = cloud.download(cloud.xp.ascontiguousarray(moments[:, 0]))
+    box = np.empty((3, 2), np.int64)
+    for axis, cells in enumerate(_axes()):
+        along = np.bincount(cells, counts, 1 << GRID).cumsum()
+        box[axis] = np.searchsorted(along, [few, along[-1] - few - 1], side="right")
+    widths = box[:, 1] - box[:, 0] + 1
+    return box if widths.max() <= NARROW else None
+
+
+@cache
+def _axes() -> Any:
+    """Position of each cell of the first grid along x, y and z: int64[3, cells]."""
+    code, axes = np.arange(1 << 3 * GRID), np.zeros((3, 1 << 3 * GRID), np.int64)
+    for bit in range(GRID):
+        for axis in range(3):
+            axes[axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
+    return axes
