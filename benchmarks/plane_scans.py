@@ -15,10 +15,10 @@ coverage   share of the points of each large plane for which that holds
 planes     how many planes there are
 on planes  share of the points that have a plane; for patches also of those in the oriented boxes of
            patches themselves, which are as thick as Open3D makes them
-slanted    planes with 1 % of the points or more that cut through a surface or through two: their
-           direction is off that of the 40 neighbours of their points by more than 15 degrees in the
-           median, or they have a quarter of the points of each of two large planes that are more
-           than 10 degrees apart
+slanted    planes with 1 % of the points or more that cut through a surface or through two: where
+           the 150 neighbours of their points are less than a fifth as thick as wide, the direction
+           of these is off by more than 15 degrees in the median, or the planes have a quarter of
+           the points of each of two large planes that are more than 10 degrees apart
 
 Open3D has 6 times the noise as distance, and as patches those of one plane merged, on one point a
 voxel where there are more than 100,000; RANSAC looks for 30 planes. `detect_planes` chooses its own
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from plane_quality import DATA, SPARSE, ask_open3d, detect_planes_alone, one_each, scans
+from plane_quality import DATA, FLAT, SPARSE, ask_open3d, detect_planes_alone, one_each, scans
 from rooms import turn
 from scipy.ndimage import label as connected
 from scipy.spatial import cKDTree
@@ -42,7 +42,7 @@ from scipy.spatial import cKDTree
 CHOSEN_ON = {
     "3dtk_scan000", "caixa", "indoor", "pcl_capture0001", "pcl_room_scan1", "redkitchen_000",
 }  # fmt: skip
-NEIGHBOURS = 40
+NEIGHBOURS, WIDE = 40, 150
 SAMPLE = 20_000
 FINE, COARSE = 3.0, 6.0  # times the noise
 SHARE = 0.04  # of the points, of a large plane
@@ -52,6 +52,7 @@ UNITED = 5.0  # degrees between slices of one sheet
 SAME = 3.0  # degrees between a plane at both scales
 FOUND, NEAR = 5.0, 3.0  # degrees, and times the distance of the points of the large plane
 SLANT, APART = 15.0, 10.0  # degrees
+FEW = 5  # flat neighbourhoods that tell a slant
 LIMIT = 30  # planes that RANSAC looks for
 
 
@@ -70,12 +71,13 @@ class Large(NamedTuple):
     points: np.ndarray
 
 
-def neighbourhoods(points, at):
-    """Normals of the points around some of them, and their thickness."""
-    around = points[cKDTree(points).query(points[at], NEIGHBOURS)[1]]
+def neighbourhoods(points, at, size):
+    """Normals of what is around some of the points, its thickness, and that by its width."""
+    around = points[cKDTree(points).query(points[at], size)[1]]
     around -= around.mean(axis=1, keepdims=True)
-    values, vectors = np.linalg.eigh(np.einsum("nki,nkj->nij", around, around) / NEIGHBOURS)
-    return vectors[:, :, 0], np.sqrt(np.maximum(values[:, 0], 0.0))
+    values, vectors = np.linalg.eigh(np.einsum("nki,nkj->nij", around, around) / size)
+    thickness, width, _ = np.sqrt(np.maximum(values, 0.0)).T
+    return vectors[:, :, 0], thickness, thickness / np.maximum(width, 1e-300)
 
 
 def fit(points):
@@ -147,7 +149,7 @@ class Yardstick:
     def __init__(self, points):
         rng = np.random.default_rng(1)
         at = rng.choice(len(points), min(1500, len(points)), replace=False)
-        noise = np.median(neighbourhoods(points, at)[1])
+        noise = np.median(neighbourhoods(points, at, NEIGHBOURS)[1])
         self.noise = noise or 1e-6 * np.ptp(points, axis=0).max()
         self.distance = COARSE * self.noise
         fine = sheets(points, FINE * self.noise, rng)
@@ -160,8 +162,9 @@ class Yardstick:
                 for each in fine
             )
         ]
-        self.at = rng.choice(len(points), min(SAMPLE, len(points)), replace=False)
-        self.normals = neighbourhoods(points, self.at)[0]
+        at = rng.choice(len(points), min(SAMPLE, len(points)), replace=False)
+        normals, _, flatness = neighbourhoods(points, at, WIDE)
+        self.flat, self.normals = at[flatness < FLAT], normals[flatness < FLAT]
 
     def coverage(self, planes, label, kept):
         """Share of the points of each large plane that its planes have, of the points kept."""
@@ -179,8 +182,8 @@ class Yardstick:
                for each in self.large]  # fmt: skip
         slanted = 0
         for k in np.flatnonzero(counts >= 0.01 * label.size):
-            of_plane = self.normals[label[self.at] == k]
-            cosine = np.median(np.abs(of_plane @ planes[k, :3])) if len(of_plane) else 1.0
+            of_plane = self.normals[label[self.flat] == k]
+            cosine = np.median(np.abs(of_plane @ planes[k, :3])) if len(of_plane) >= FEW else 1.0
             cut = [
                 each.normal for each, share in zip(self.large, has, strict=True) if share[k] > 0.25
             ]
