@@ -17,8 +17,9 @@ on planes  share of the points that have a plane; for patches also of those in t
            patches themselves, which are as thick as Open3D makes them
 slanted    planes with 1 % of the points or more that cut through a surface or through two: where
            the 150 neighbours of their points are less than a fifth as thick as wide, the direction
-           of these is off by more than 15 degrees in the median, or the planes have a quarter of
-           the points of each of two large planes that are more than 10 degrees apart
+           of these is off by more than 15 degrees in the median, and that is so at a fifth of their
+           points or more (elsewhere the direction is that of the noise or of layers of depth); or
+           they have a quarter of the points of each of two large planes more than 10 degrees apart
 
 Open3D has 6 times the noise as distance, and as patches those of one plane merged, on one point a
 voxel where there are more than 100,000; RANSAC looks for 30 planes. `detect_planes` chooses its own
@@ -52,7 +53,7 @@ UNITED = 5.0  # degrees between slices of one sheet
 SAME = 3.0  # degrees between a plane at both scales
 FOUND, NEAR = 5.0, 3.0  # degrees, and times the distance of the points of the large plane
 SLANT, APART = 15.0, 10.0  # degrees
-FEW = 5  # flat neighbourhoods that tell a slant
+TOLD = 1 / 5  # of a plane's points, in flat neighbourhoods that tell a slant
 LIMIT = 30  # planes that RANSAC looks for
 
 
@@ -164,7 +165,7 @@ class Yardstick:
         ]
         at = rng.choice(len(points), min(SAMPLE, len(points)), replace=False)
         normals, _, flatness = neighbourhoods(points, at, WIDE)
-        self.flat, self.normals = at[flatness < FLAT], normals[flatness < FLAT]
+        self.at, self.normals, self.flat = at, normals, flatness < FLAT
 
     def coverage(self, planes, label, kept):
         """Share of the points of each large plane that its planes have, of the points kept."""
@@ -182,13 +183,17 @@ class Yardstick:
                for each in self.large]  # fmt: skip
         slanted = 0
         for k in np.flatnonzero(counts >= 0.01 * label.size):
-            of_plane = self.normals[label[self.flat] == k]
-            cosine = np.median(np.abs(of_plane @ planes[k, :3])) if len(of_plane) >= FEW else 1.0
+            on = label[self.at] == k
+            told = on & self.flat
+            off = False
+            if np.sum(told) > TOLD * np.sum(on):
+                cosine = np.median(np.abs(self.normals[told] @ planes[k, :3]))
+                off = cosine < np.cos(np.radians(SLANT))
             cut = [
                 each.normal for each, share in zip(self.large, has, strict=True) if share[k] > 0.25
             ]
             crossed = any(not parallel(u, v, APART) for u in cut for v in cut)
-            slanted += bool(cosine < np.cos(np.radians(SLANT)) or crossed)
+            slanted += bool(off or crossed)
         return slanted
 
 
