@@ -22,6 +22,6 @@ def test_numbers(name, value):
 
 
 def test_none_is_left_out():
-    of_the_device = {"ALL", "INFINITE", "NOT_A_NUMBER", "PI", "WARPS", "TILE", "QUEUE", "ROWS"}
-    of_the_device |= {"MOMENT_FIRSTS", "MOMENT_SECONDS"}
+    of_the_device = {"ALL", "INFINITE", "NOT_A_NUMBER", "PI", "WARPS", "TILE", "BATCH", "QUEUE"}
+    of_the_device |= {"ROWS", "MOMENT_FIRSTS", "MOMENT_SECONDS"}
     assert {name for name, _ in SHARED} == set(DEFINED) - of_the_device

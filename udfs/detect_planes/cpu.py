@@ -14,7 +14,7 @@ from .accumulator import RADIUS
 from .boundary import sides
 from .cells import MOMENTS, OPEN
 from .detection import Detection, detect
-from .octree import EXACT, MIN_S_MS, Cube, Summary, weighted_median
+from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary, weighted_median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -189,8 +189,10 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
-    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
-        """Sum up the points on either side of nodes, see `octree.Cloud`."""
+    def sides(
+        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
+    ) -> Any:
+        """Describe the points on either side of nodes, see `octree.Cloud`."""
         tables = self._tables(2 * planes.shape[0] * MOMENTS)
         self.threads.map_into(
             tables,
@@ -199,7 +201,9 @@ class CpuCloud:
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )
-        return _sum(tables).reshape(-1, 2, MOMENTS)
+        sums, rows = _sum(tables).reshape(-1, MOMENTS), np.empty((levels.size, sum(WIDTHS)))
+        self.each("describe_sums", levels.size, levels, codes, sums, rows)
+        return rows
 
     def forget(self) -> None:
         """Free the points of open cells."""

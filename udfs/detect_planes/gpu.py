@@ -15,7 +15,7 @@ from .accumulator import RADIUS, ball
 from .boundary import sides
 from .cells import GRID, MOMENTS
 from .detection import Detection, detect
-from .octree import EXACT, MIN_S_MS, Cube, Summary
+from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ THREADS = 256
 POINTS_PER_BLOCK = 2048  # at least
 BLOCKS = 8  # per multiprocessor
 WARP = 32
-MANY_THREADS = 1024  # of a single block
+MANY_THREADS = 1024  # of a block that works alone on something
 FEW = 1000  # rows of a list that are downloaded with its length
 
 
@@ -221,12 +221,16 @@ class GpuCloud:
         self.kept = left
         return outliers
 
-    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
-        """Sum up the points on either side of nodes, see `octree.Cloud`."""
-        table, listed = self._zeros(planes.shape[0], 2, MOMENTS), self._sorted()
-        lists = self.device.upload([node_of, planes, corners])
+    def sides(
+        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
+    ) -> Any:
+        """Describe the points on either side of nodes, see `octree.Cloud`."""
+        n, listed = levels.size, self._sorted()
+        table, rows = self._zeros(n, MOMENTS), self.xp.empty((n, sum(WIDTHS)))
+        *lists, levels, codes = self.device.upload([node_of, planes, corners, levels, codes])
         self._launch("add_sides", listed.points, listed.size, grid, *lists, table)
-        return self.download(table)
+        self._cells("describe_sums", n, levels, codes, table, rows, n)
+        return self.download(rows)
 
     def forget(self) -> None:
         """Free the points of open cells."""
@@ -242,7 +246,7 @@ class GpuCloud:
         )  # fmt: skip
         found = self.xp.empty((2, n))
         lists = pairs, sizes, grid.n_first, grid.size, found[0], found[1]
-        self.device.launch(SOURCE, "planes_medians", (n,), THREADS, *lists)
+        self.device.launch(SOURCE, "planes_medians", (n,), MANY_THREADS, *lists)
         found = self.download(found).reshape(2, -1, 2)
         medians, points = found[0].tolist(), found[1].view(np.int64)[:, 1].tolist()
         return [

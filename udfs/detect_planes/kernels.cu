@@ -56,7 +56,8 @@ typedef unsigned char flag_t;
 
 #define WARPS 8   // warps per block in loops over points
 #define TILE 256  // consecutive points per warp
-#define QUEUE 64  // points that a warp buffers in order to write 32 at once
+#define BATCH 128  // points that a warp buffers in order to write them at once
+#define QUEUE (BATCH + 32)
 #define ROWS 384  // rows of a table that a block keeps in shared memory
 
 // Grid-stride loop over k in [0, n).
@@ -123,7 +124,7 @@ typedef Gathered<MOMENTS, 4> Moments;
 #define MOMENT_FIRSTS 0x3221110000ull
 #define MOMENT_SECONDS 0x3323213210ull
 
-// Points that a warp keeps; they are written to a list 32 at a time, in no defined order.
+// Points that a warp keeps; they are written to a list BATCH at a time, in no defined order.
 struct Kept {
     i64 value[QUEUE];
     int tag[QUEUE];
@@ -145,7 +146,7 @@ struct Queue {
             kept->tag[at] = tag;
         }
         count += __popc(all);
-        if (count >= 32) flush(32, write);
+        if (count >= BATCH) flush(BATCH, write);
     }
 
     template <typename Write>
@@ -154,9 +155,11 @@ struct Queue {
         const int lane = threadIdx.x % 32;
         u64 first = lane == 0 && n > 0 ? atomicAdd(size, (u64)n) : 0;
         first = __shfl_sync(ALL, first, 0);
-        const int at = (head + lane) % QUEUE;
-        if (lane < n) write(first + lane, kept->value[at], kept->tag[at]);
-        head += n;
+        for (int i = lane; i < n; i += 32) {
+            const int at = (head + i) % QUEUE;
+            write(first + i, kept->value[at], kept->tag[at]);
+        }
+        head = (head + n) % QUEUE;
         count -= n;
         __syncwarp();
     }
@@ -226,6 +229,12 @@ struct Steps {
             code |= ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (c >> at & 1)) << 3 * bit;
         }
         return code;
+    }
+    // Offsets from the corner of a node, for Moments: words[1] to words[3].
+    __device__ void into(int* words, const i64* corner) const {
+        words[1] = (int)((a - corner[0]) >> corner[3]);
+        words[2] = (int)((b - corner[1]) >> corner[3]);
+        words[3] = (int)((c - corner[2]) >> corner[3]);
     }
     // slots: null in the first grid
     __device__ int cell(const int* slots, i64 k, int shift) const {
@@ -337,21 +346,6 @@ extern "C" __global__ void planes_add(const i64* points, const int* slots, const
 }
 
 // Adds a point to the moments of a node in a row of a table.
-__device__ void add_to_node(int a, int b, int c, const i64* corner, i64* row) {
-    const i64 x = (a - corner[0]) >> corner[3], y = (b - corner[1]) >> corner[3];
-    const i64 z = (c - corner[2]) >> corner[3];
-    add(row, 1);
-    add(row + 1, x);
-    add(row + 2, y);
-    add(row + 3, z);
-    add(row + 4, x * x);
-    add(row + 5, x * y);
-    add(row + 6, x * z);
-    add(row + 7, y * y);
-    add(row + 8, y * z);
-    add(row + 9, z * z);
-}
-
 __device__ double off_plane(int a, int b, int c, const double* p) {
     return p[0] * a + p[1] * b + p[2] * c - p[3];
 }
@@ -362,13 +356,20 @@ extern "C" __global__ void planes_sift(const i64* points, const int* slots, cons
                                        const i64* corners, i64* outliers, const int* ranks,
                                        i64* points_left, int* slots_left, u64* size_left) {
     __shared__ Kept kept[WARPS];
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 4];
     Queue queue(&kept[threadIdx.x / 32], size_left);
     const auto write = [=](u64 at, i64 point, int slot) {
         points_left[at] = point;
         slots_left[at] = slot;
     };
     const i64 n = (i64)*size;
-    const int shift = (int)(BITS - level);
+    const int lane = threadIdx.x % 32, shift = (int)(BITS - level);
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
+    const auto sum_up = [=](int row, int sum, i64 total) {
+        add(outliers + (i64)row * MOMENTS + sum, total);
+    };
+    Moments moments(MOMENT_FIRSTS, MOMENT_SECONDS);
+    words[4 * lane] = 1;
     FOR_POINTS(k, n) {
         int node = NONE, cell = 0;
         const i64 point = k < n ? points[k] : 0;
@@ -377,14 +378,22 @@ extern "C" __global__ void planes_sift(const i64* points, const int* slots, cons
             cell = at.cell(slots, k, shift);
             node = state[cell];
         }
+        bool outside = false;
         if (node >= 0) {
             const double* p = planes + 5 * (i64)node;
-            if (magnitude(off_plane(at.a, at.b, at.c, p)) > p[4])
-                add_to_node(at.a, at.b, at.c, corners + 4 * (i64)node, outliers + MOMENTS * (i64)node);
+            outside = magnitude(off_plane(at.a, at.b, at.c, p)) > p[4];
+        }
+        if (__any_sync(ALL, outside)) {
+            rows[lane] = outside ? node : -1;
+            if (outside) at.into(words + 4 * lane, corners + 4 * (i64)node);
+            __syncwarp();
+            moments.take(rows, words, sum_up);
+            __syncwarp();
         }
         const bool open = node == OPEN;
         queue.push(open, point, open ? ranks[cell] : 0, write);
     }
+    moments.finish(sum_up);
     queue.flush(queue.count, write);
 }
 
@@ -412,11 +421,8 @@ extern "C" __global__ void planes_add_sides(const i64* points, const u64* size, 
         const i64 node = k < n ? node_of[near_cell(at.a, at.b, at.c, (int)grid)] : NONE;
         if (node >= 0) {
             const double *p = planes + 5 * node, d = off_plane(at.a, at.b, at.c, p);
-            const i64* corner = corners + 4 * node;
             if (magnitude(d) <= p[4]) rows[lane] = (int)(2 * node + (d > 0.0));
-            words[4 * lane + 1] = (int)((at.a - corner[0]) >> corner[3]);
-            words[4 * lane + 2] = (int)((at.b - corner[1]) >> corner[3]);
-            words[4 * lane + 3] = (int)((at.c - corner[2]) >> corner[3]);
+            at.into(words + 4 * lane, corners + 4 * node);
         }
         __syncwarp();
         moments.take(rows, words, write);
@@ -562,37 +568,40 @@ extern "C" __global__ void planes_list_cells(const double* moments, const double
     }
 }
 
-__device__ u64 sum_of_block(u64 value, u64* sums) {
-    for (int by = 16; by > 0; by /= 2) value += __shfl_xor_sync(ALL, value, by);
-    __syncthreads();  // all have read the sums of the previous call
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    u64 total = 0;
-    for (int warp = 0; warp < blockDim.x / 32; ++warp) total += sums[warp];
-    return total;
-}
-
 // planes_medians: the smallest value up to which half of the weights lie, of each list above.
-// block    one list; the bits of the value are found one after the other
+// block    one list; the digits of the value are found one after the other
 // writes   medians[levels][2]: 0 for an empty list; weights[levels][2]: sums of all weights
 extern "C" __global__ void planes_medians(const u64* pairs, const u64* sizes, i64 n_first, i64 n,
                                           double* medians, u64* weights) {
-    __shared__ u64 sums[32];
+    __shared__ u32 sums[16][32][2];  // per digit, and lane of a warp, so that lanes add at once
+    __shared__ u64 totals[16];
+    u32* all = &sums[0][0][0];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     i64 first = blockIdx.x % 2 * n;
     for (int level = 0; level < blockIdx.x / 2; ++level) first += n_first << 3 * level;
     const u64* own = pairs + 2 * first;
     const i64 size = (i64)sizes[blockIdx.x];
     u64 total = 0, below = 0, prefix = 0;
-    for (i64 k = threadIdx.x; k < size; k += blockDim.x) total += own[2 * k + 1];
-    total = sum_of_block(total, sums);
-    for (int bit = 63; bit >= 0; --bit) {
-        u64 zeros = 0;  // weight of the values that begin with the prefix and 0
-        for (i64 k = threadIdx.x; k < size; k += blockDim.x)
-            if (own[2 * k] >> bit == prefix >> bit) zeros += own[2 * k + 1];
-        zeros = sum_of_block(zeros, sums);
-        if (2 * (below + zeros) >= total) continue;
-        below += zeros;
-        prefix |= 1ull << bit;
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        for (int k = threadIdx.x; k < 16 * 32 * 2; k += blockDim.x) all[k] = 0;
+        __syncthreads();
+        for (i64 k = threadIdx.x; k < size; k += blockDim.x) {
+            const u64 value = own[2 * k];
+            if (shift == 60 || (value ^ prefix) >> (shift + 4) == 0)
+                add_halves(sums[value >> shift & 15][lane], (i64)own[2 * k + 1]);
+        }
+        __syncthreads();
+        for (int digit = warp; digit < 16; digit += blockDim.x / 32) {
+            u64 sum = (u64)sums[digit][lane][1] << 32 | sums[digit][lane][0];
+            for (int by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(ALL, sum, by);
+            if (lane == 0) totals[digit] = sum;
+        }
+        __syncthreads();
+        if (shift == 60)
+            for (int digit = 0; digit < 16; ++digit) total += totals[digit];
+        int digit = 0;
+        while (digit < 15 && 2 * (below + totals[digit]) < total) below += totals[digit++];
+        prefix |= (u64)digit << shift;
     }
     if (threadIdx.x != 0) return;
     medians[blockIdx.x] = total == 0 ? 0.0 : from_ordered(prefix);
@@ -660,8 +669,14 @@ struct Located {
             cell -= size;
             size <<= 3;
         }
-        const int finer = 3 * (level - (int)base), down = BITS - level;
+        const int finer = 3 * (level - (int)base);
         code = open_cells[cell >> finer] << finer | (cell & ((1ll << finer) - 1));
+        find_corner();
+    }
+    __device__ Located(i64 level, i64 code) : level((int)level), code(code) { find_corner(); }
+
+    __device__ void find_corner() {
+        const int down = BITS - level;
         for (int axis = 0; axis < 3; ++axis) {
             corner[axis] = 0;
             for (int bit = 0; bit < level; ++bit)
@@ -694,33 +709,58 @@ extern "C" __global__ void planes_place(const i64* at, i64 n_first, i64 first, i
     }
 }
 
+// Moments about the centre of a node of the sums of points, which are offsets from its corner.
+__device__ void about_centre(const Located& cell, const i64* sums, double* m) {
+    centre(sums, 1ll << (BITS - cell.level - cell.shift()), m);
+    const double step = (double)(1ll << cell.shift());
+    for (int i = 1; i < 4; ++i) m[i] *= step;
+    for (int i = 4; i < MOMENTS; ++i) m[i] *= step * step;
+}
+
+__device__ void describe_moments(const Located& cell, int parts, const double* m, double* row) {
+    const double half = (double)(1 << (BITS - 1)), unit = half * half;
+    double mean[3], covariance[6];
+    covariance_of(m, mean, covariance);
+    row[0] = (double)cell.level;
+    row[1] = (double)cell.code;
+    row[2] = (double)parts;
+    row[3] = m[0];
+    for (int axis = 0; axis < 3; ++axis)
+        row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
+    for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
+    eigen(covariance, row + 13, row + 16);
+}
+
 // planes_describe: nodes without their outliers.
 extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first, i64 base,
                                            const i64* open_cells, const double* moments,
                                            const flag_t* planar, const i64* outliers, double* rows,
                                            i64 n) {
-    const double half = (double)(1 << (BITS - 1)), unit = half * half;
     FOR_EACH(k, n) {
         const Located cell(at[k], n_first, first, base, open_cells);
-        const i64* apart = outliers + MOMENTS * k;
-        double m[MOMENTS], centred[MOMENTS], mean[3], covariance[6], *row = rows + 25 * k;
+        const i64* outside = outliers + MOMENTS * k;
+        double m[MOMENTS], apart[MOMENTS];
         for (int i = 0; i < MOMENTS; ++i) m[i] = moments[MOMENTS * at[k] + i];
-        if (apart[0] > 0 && m[0] - apart[0] >= MIN_POINTS) {
-            centre(apart, 1ll << (BITS - cell.level - cell.shift()), centred);
-            const double step = (double)(1ll << cell.shift());
-            m[0] -= centred[0];
-            for (int i = 1; i < 4; ++i) m[i] -= centred[i] * step;
-            for (int i = 4; i < MOMENTS; ++i) m[i] -= centred[i] * (step * step);
+        if (outside[0] > 0 && m[0] - outside[0] >= MIN_POINTS) {
+            about_centre(cell, outside, apart);
+            for (int i = 0; i < MOMENTS; ++i) m[i] -= apart[i];
         }
-        covariance_of(m, mean, covariance);
-        row[0] = (double)cell.level;
-        row[1] = (double)cell.code;
-        row[2] = (double)planar[at[k]];
-        row[3] = m[0];
-        for (int axis = 0; axis < 3; ++axis)
-            row[4 + axis] = ((mean[axis] + cell.centre(axis)) - half) / half;
-        for (int i = 0; i < 6; ++i) row[7 + i] = covariance[i] = covariance[i] / unit;
-        eigen(covariance, row + 13, row + 16);
+        describe_moments(cell, planar[at[k]], m, rows + 25 * k);
+    }
+}
+
+// planes_describe_sums: parts of nodes, by the sums of their points.
+extern "C" __global__ void planes_describe_sums(const i64* levels, const i64* codes,
+                                                const i64* sums, double* rows, i64 n) {
+    FOR_EACH(k, n) {
+        double m[MOMENTS], *row = rows + 25 * k;
+        if (sums[MOMENTS * k] < MIN_POINTS) {
+            row[3] = (double)sums[MOMENTS * k];
+            continue;
+        }
+        const Located cell(levels[k], codes[k]);
+        about_centre(cell, sums + MOMENTS * k, m);
+        describe_moments(cell, 1, m, row);
     }
 }
 
@@ -960,19 +1000,21 @@ extern "C" __global__ void planes_rest(const i64* points, const u64* size, i64 g
 // Position of a point: in steps, and in the raster of the nearest plane with a surface there.
 struct Place {
     double x, y, z, distance, u, v;
-    int cell, plane;
+    int plane, first;  // the nearest plane, and the first one in the list within its maximum distance
     i64 pixel;
 
     // labels: 0 if there is no surface; without labels every pixel is on a surface
-    __device__ void find(int first, int last, const int* items, const double* planes,
+    __device__ void find(int begin, int end, const int* items, const double* planes,
                          const double* rasters, const i64* starts, const int* labels) {
         double best = INFINITE;
-        plane = -1;
-        for (int i = first; i < last; ++i) {
+        plane = first = -1;
+        for (int i = begin; i < end; ++i) {
             const int other = items[i];
             const double* p = planes + 5 * other;
             const double d = ((p[0] * x + p[1] * y) + p[2] * z) - p[3], off = magnitude(d);
-            if (!(off <= p[4] && off < best)) continue;
+            if (!(off <= p[4])) continue;
+            if (first < 0) first = other;
+            if (!(off < best)) continue;
             const double* r = rasters + 9 * other;
             const double across = (((r[0] * x + r[1] * y) + r[2] * z) - r[6]) * r[8];
             const double up = (((r[3] * x + r[4] * y) + r[5] * z) - r[7]) * r[8];
@@ -984,14 +1026,6 @@ struct Place {
             distance = d;
             u = across;
             v = up;
-        }
-    }
-
-    // The first plane within its maximum distance; the nearest one exists.
-    __device__ int first_of(int first, const int* items, const double* planes) const {
-        for (int i = first;; ++i) {
-            const double* p = planes + 5 * items[i];
-            if (magnitude(((p[0] * x + p[1] * y) + p[2] * z) - p[3]) <= p[4]) return items[i];
         }
     }
 
@@ -1010,7 +1044,7 @@ __device__ Place place_of(double x, double y, double z, double low_x, double low
     place.y = (y - low_y) * scale;
     place.z = (z - low_z) * scale;
     const int a = step_of(x, low_x, scale), b = step_of(y, low_y, scale);
-    const int cell = place.cell = near_cell(a, b, step_of(z, low_z, scale), grid);
+    const int cell = near_cell(a, b, step_of(z, low_z, scale), grid);
     place.find(cell_starts[cell], cell_starts[cell + 1], items, planes, rasters, starts, labels);
     return place;
 }
@@ -1023,11 +1057,10 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
                                         i64 grid, const int* cell_starts, const int* items,
                                         const double* planes, const double* rasters,
                                         const i64* starts, flag_t* covered, i64* sums, i64 n_rows) {
-    __shared__ int all_rows[WARPS][32], all_firsts[WARPS][32], all_words[WARPS][32 * 2];
+    __shared__ int all_rows[WARPS][32], all_words[WARPS][32 * 2];
     __shared__ u32 table[ROWS * 4 * 2];  // points, first ones, distances, squares
     const int lane = threadIdx.x % 32, here = n_rows < ROWS ? (int)n_rows : ROWS;
-    int *rows = all_rows[threadIdx.x / 32], *firsts = all_firsts[threadIdx.x / 32];
-    int* words = all_words[threadIdx.x / 32];
+    int *rows = all_rows[threadIdx.x / 32], *words = all_words[threadIdx.x / 32];
     for (int k = threadIdx.x; k < here * 8; k += blockDim.x) table[k] = 0;
     __syncthreads();
     u32* own = table;
@@ -1036,12 +1069,11 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
         else add(sums + SUMS * (i64)row + column + (column & 2), total);
     };
     const auto write = [=](int row, int sum, i64 total) { put(row, sum + (sum > 0), total); };
-    const auto write_first = [=](int row, int, i64 total) { put(row, 1, total); };
     Gathered<3, 2> gathered(0x110, 0x100);  // points, distances, squares
-    Gathered<1, 2> first(0x0, 0x0);
     words[2 * lane] = 1;
     FOR_POINTS(k, n) {
-        rows[lane] = firsts[lane] = -1;
+        int first = -1;
+        rows[lane] = -1;
         if (k < n) {
             const Place place = place_of(__ldcs(x + k), __ldcs(y + k), __ldcs(z + k), low_x, low_y,
                                          low_z, scale, (int)grid, cell_starts, items, planes,
@@ -1049,17 +1081,17 @@ extern "C" __global__ void planes_cover(const double* x, const double* y, const 
             if (place.plane >= 0) {
                 if (!covered[place.pixel]) covered[place.pixel] = 1;
                 rows[lane] = place.plane;
-                firsts[lane] = place.first_of(cell_starts[place.cell], items, planes);
+                first = place.first;
                 words[2 * lane + 1] = place.parts(planes);
             }
         }
+        const Peers same(first);
+        if (first >= 0 && same.before() == 0) put(first, 1, same.size());
         __syncwarp();
         gathered.take(rows, words, write);
-        first.take(firsts, words, write_first);
         __syncwarp();
     }
     gathered.finish(write);
-    first.finish(write_first);
     __syncthreads();
     for (int k = threadIdx.x; k < here * 4; k += blockDim.x) {
         const u64 total = (u64)table[2 * k + 1] << 32 | table[2 * k];

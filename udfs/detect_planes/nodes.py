@@ -327,10 +327,23 @@ def describe(at, n_first, first, base, open_cells, moments, planar, outliers, ro
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe_sums(levels, codes, sums, rows):
-    """Describe nodes by the sums of their points, which are those of outliers in `describe`."""
+def describe_sums(levels, codes, sums, rows, start, stop):
+    """Describe parts of nodes by the sums of their points.
+
+    Parameters
+    ----------
+    levels, codes : int64[parts]
+        Of their nodes.
+    sums : int64[parts, MOMENTS]
+        As those of outliers in `describe`.
+    rows : float64[parts, 25]
+        Out: see `describe_moments`; with fewer than MIN_POINTS only the number of points.
+    """
     m = np.empty(MOMENTS)
-    for k in range(sums.shape[0]):
+    for k in range(start, stop):
+        if sums[k, 0] < MIN_POINTS:
+            rows[k, 3] = sums[k, 0]
+            continue
         about_centre(sums[k], levels[k], m)
         describe_moments(levels[k], codes[k], 1, m, rows[k])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .cells import BITS, FINER, GRID, MOMENTS, NONE
-from .nodes import MIN_POINTS, SIDE_SHARE, describe_sums
+from .nodes import MIN_POINTS, SIDE_SHARE
 
 if TYPE_CHECKING:
     from . import Options
@@ -35,6 +35,10 @@ max_thickness: they are about 40 times as wide as their noise."""
 SEEN, KEPT = 0.15, 0.5
 """Instead of narrow cells those of the level above are taken, if the planar ones among them contain
 SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
+
+AS_THICK, GROWN = 1.4, 36.0
+"""Wider cells may be this many times as thick, as a ratio of variances, as those that are due, and
+have this many times their variance: the noise of depth cameras grows with the distance."""
 
 LAYER_GRID = 6
 """Thick nodes down to this level may be divided into layers."""
@@ -104,8 +108,16 @@ class Cloud(Protocol):
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
 
-    def sides(self, grid: int, node_of: Any, planes: Any, corners: Any) -> Any:
-        """Sum up the points on either side of nodes: int64[nodes, 2, MOMENTS], in main memory."""
+    def sides(
+        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
+    ) -> Any:
+        """Describe the points on either side of nodes, see `cells.add_sides`.
+
+        Returns
+        -------
+        float64[2 * nodes, 25]
+            See `nodes.describe_sums`; in main memory.
+        """
 
     def forget(self) -> None:
         """Free the points of open cells."""
@@ -195,7 +207,8 @@ class PlanarNodes:
         """Give the nodes that are kept, followed by more."""
         if more is None and kept.all():
             return self
-        columns = {name: getattr(self, name)[kept] for name in COLUMNS}
+        at = np.flatnonzero(kept)  # rows are taken faster by their numbers
+        columns = {name: getattr(self, name).take(at, axis=0) for name in COLUMNS}
         if more is not None:
             columns = {
                 name: np.concatenate([values, getattr(more, name)])
@@ -242,20 +255,21 @@ def planar_nodes(cloud: Cloud, options: "Options", wide: int, n_points: int) -> 
     rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     cloud.forget()
     return PlanarNodes(
-        *_columns(rows), np.full(len(rows), limits.s_ms),
+        **_columns(rows, np.full(len(rows), limits.s_ms)),
         centroid=total[1:4] / total[0] / (1 << (BITS - 1)),
         s_level=MAX_LEVEL if limits.s_level is None else limits.s_level,
-    )  # fmt: skip
+    )
 
 
-def _columns(rows: Any) -> list[Any]:
-    """Split the rows of `nodes.describe_moments` into the columns of PlanarNodes."""
+def _columns(rows: Any, min_points: Any) -> dict[str, Any]:
+    """Make the columns of PlanarNodes of the rows of `nodes.describe_moments`."""
     columns = np.split(rows, np.cumsum(WIDTHS)[:-1], axis=1)
     level, code, parts, count, *others, vectors = map(np.ascontiguousarray, columns)
-    return [
+    values = (
         level.ravel().astype(np.int32), code.ravel().astype(np.int64), parts.ravel(),
-        count.ravel(), *others, vectors.reshape(-1, 3, 3),
-    ]  # fmt: skip
+        count.ravel(), *others, vectors.reshape(-1, 3, 3), min_points,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options") -> PlanarNodes:
@@ -273,28 +287,29 @@ def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options")
         One node per layer.
     """
     at = np.flatnonzero(thick & (nodes.level <= LAYER_GRID))
+    if at.size == 0:
+        return nodes.join(np.zeros(len(nodes), np.bool_))
     level, code, normals = nodes.level[at], nodes.code[at], nodes.vectors[at, 0]
     corners = _corners(level, code)
-    node_of = np.full((1 << LAYER_GRID,) * 3, NONE, np.int32)
-    for k, (x, y, z) in enumerate((corners[:, :3] >> (BITS - LAYER_GRID)).tolist()):
-        wide = 1 << (LAYER_GRID - int(level[k]))
-        node_of[x : x + wide, y : y + wide, z : z + wide] = k
+    node_of = np.full(1 << 3 * LAYER_GRID, NONE, np.int32)
+    x, y, z = (corners[:, :3] >> (BITS - LAYER_GRID)).T
+    first = (x << LAYER_GRID | y) << LAYER_GRID | z
+    for each in np.unique(level).tolist():  # within coarse nodes there may be finer ones
+        mine, wide = np.flatnonzero(level == each), np.arange(1 << (LAYER_GRID - each))
+        inside = (wide[:, None, None] << LAYER_GRID | wide[:, None]) << LAYER_GRID | wide
+        node_of[first[mine, None] + inside.ravel()] = mine[:, None]
     middles = (nodes.mean[at] + 1.0) * float(1 << (BITS - 1)) - 0.5
     limits = float(1 << BITS) / SIDE_SHARE * 0.5**level
     planes = np.column_stack([normals, (normals * middles).sum(1), limits])
-    sums = cloud.sides(LAYER_GRID, node_of.ravel(), planes, corners)
-    s_ms = nodes.min_points[at]
-    both = np.flatnonzero((sums[:, :, 0] >= np.maximum(s_ms, 1.0)[:, None]).all(1))
-    rows = np.empty((2 * both.size, sum(WIDTHS)))
-    describe_sums(
-        np.repeat(level[both].astype(np.int64), 2), np.repeat(code[both], 2),
-        sums[both].reshape(-1, MOMENTS), rows,
+    s_ms = np.repeat(nodes.min_points[at], 2)
+    rows = cloud.sides(
+        LAYER_GRID, node_of, planes, corners, np.repeat(level.astype(np.int64), 2),
+        np.repeat(code, 2),
     )  # fmt: skip
-    layers = replace(
-        nodes, **dict(zip(COLUMNS, [*_columns(rows), np.repeat(s_ms[both], 2)], strict=True))
-    )
+    both = np.repeat((rows[:, 3] >= s_ms).reshape(-1, 2).all(1), 2)
+    layers = replace(nodes, **_columns(rows[both], s_ms[both]))
     lengths, normals = layers.values, layers.vectors[:, 0]
-    thin = lengths[:, 0] * LAYERED <= np.repeat(nodes.values[at[both], 0], 2)
+    thin = lengths[:, 0] * LAYERED <= np.repeat(nodes.values[at, 0], 2)[both]
     thin &= lengths[:, 0] < options.max_thickness * lengths[:, 1]
     thin &= lengths[:, 1] > options.min_isotropy * lengths[:, 2]
     cosines = (normals[::2] * normals[1::2]).sum(1)
@@ -396,6 +411,34 @@ def weighted_median(values: Any, weights: Any) -> float:
     return float(values[order[np.searchsorted(upto, upto[-1] / 2)]]) if upto.size else 0.0
 
 
+def _wider(cells: dict[int, Summary], due: int, size: int, narrow: float) -> int:
+    """Choose a level of wider cells if those that are due are narrow for the noise of their points.
+
+    Narrow cells have imprecise normals, or are too thick. Noise is what makes cells relatively
+    thicker, the narrower they are; surfaces of many details make them thinner.
+
+    Parameters
+    ----------
+    cells : dict
+        Levels of the first grid.
+    narrow : float
+        See NARROW.
+    """
+    finer, level = cells.get(due + 1), due
+    if finer is not None and finer.ratio < cells[due].ratio:
+        return due
+    while level - 1 in cells and cells[level].ratio >= narrow:
+        wider = cells[level - 1]
+        enough = max(SEEN * size, KEPT * cells[level].planar_points)
+        growth = wider.ratio / cells[due].ratio
+        if wider.planar_points < enough or growth > AS_THICK:
+            break
+        if growth * 4.0 ** (due - wider.level) > GROWN:
+            break
+        level -= 1
+    return level
+
+
 @dataclass(frozen=True)
 class _Limits:
     """The conditions for nodes; s_level is None until a level with thin enough cells was found."""
@@ -422,16 +465,13 @@ class _Limits:
             limit, last = max(OCCUPANCIES[wide], size / SHARES[wide]), cells[grid.levels[-1]]
             narrow = NARROW * options.max_thickness
             level = next((each for each in cells if cells[each].occupancy <= limit), None)
-            if level is None and last.ratio >= narrow and last.planar_points >= SEEN * size:
-                level = last.level
+            above = cells.get(last.level - 1, last)
+            as_thick = last.ratio >= above.ratio > 0.0
+            if level is None and as_thick and last.ratio >= narrow:
+                level = last.level if last.planar_points >= SEEN * size else None
             if level is None:
                 return self
-            # cells that are narrow for their noise have imprecise normals, or are too thick
-            while level > grid.levels[0] and cells[level].ratio >= narrow:
-                enough = max(SEEN * size, KEPT * cells[level].planar_points)
-                if cells[level - 1].planar_points < enough:
-                    break
-                level -= 1
+            level = _wider(cells, level, size, narrow)
         if not self.by_occupancy:
             return replace(self, s_level=level)
         rich = cells[level].occupancy > OCCUPANCIES[wide]

@@ -67,10 +67,12 @@ def near_cells(owner, first, wide, planes, grid, stamp, cells, of_plane):
             for j in range(max(first[k, 1] - w, 0), min(first[k, 1] + 2 * w - 1, last) + 1):
                 for h in range(max(first[k, 2] - w, 0), min(first[k, 2] + 2 * w - 1, last) + 1):
                     c = (i << grid | j) << grid | h
-                    d = nx * (i + 0.5) * cell + ny * (j + 0.5) * cell + nz * (h + 0.5) * cell
-                    if stamp[c] == p or abs(d - planes[p, 3]) > reach:
+                    if stamp[c] == p:
                         continue
                     stamp[c] = p
+                    d = nx * (i + 0.5) * cell + ny * (j + 0.5) * cell + nz * (h + 0.5) * cell
+                    if abs(d - planes[p, 3]) > reach:
+                        continue
                     if n < cells.size:
                         cells[n], of_plane[n] = c, p
                     n += 1

@@ -150,7 +150,7 @@ def near_planes(nodes: Any, owner: Any, planes: Any) -> Near:
     """
     grid = min(max(nodes.s_level, GRID), MAX_GRID)
     mine = np.flatnonzero(owner >= 0)
-    order = mine[np.argsort(owner[mine], kind="stable")]
+    order = mine[_by_plane(owner[mine], len(planes))]
     n_cells = 1 << 3 * grid
     first, plain = np.empty((order.size, 3), np.int64), np.zeros(n_cells, np.uint8)
     level = nodes.level[order].astype(np.int64)
@@ -214,7 +214,13 @@ def _pixel_sides(nodes: Any, owner: Any, n_planes: int) -> Any:
     spacing = np.sqrt(areas / nodes.count[mine]) * float(1 << (BITS - 1))
     finest = (1 << (BITS - nodes.level[mine])) / FINE
     side = np.maximum(PIXEL * spacing, finest)
-    order = np.lexsort((side, owner[mine]))
+    order = np.argsort(side)
+    order = order[_by_plane(owner[mine[order]], n_planes)]
     sizes = np.bincount(owner[mine], minlength=n_planes)
     rank = np.ceil((1 - SPARSE) * (sizes - 1)).astype(np.int64)
     return side[order[np.cumsum(sizes) - sizes + rank]]
+
+
+def _by_plane(owner: Any, n_planes: int) -> Any:
+    """Order nodes by their planes; those of a plane stay in order."""
+    return np.argsort(owner.astype(np.min_scalar_type(n_planes)), kind="stable")  # radix sort
