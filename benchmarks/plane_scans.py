@@ -22,7 +22,7 @@ slanted    planes with 1 % of the points or more that cut through a surface or t
            they have a quarter of the points of each of two large planes more than 10 degrees apart
 
 Open3D has 6 times the noise as distance, and as patches those of one plane merged, on one point a
-voxel where there are more than 100,000; RANSAC looks for 30 planes. `detect_planes` chooses its own
+voxel where there are more than 100,000; RANSAC looks for 12 planes. `detect_planes` chooses its own
 distance. A * marks the scans on which its constants were chosen.
 
 --moves: `detect_planes` on each scan turned, in other units, elsewhere, thinned to a tenth and with
@@ -54,7 +54,7 @@ SAME = 3.0  # degrees between a plane at both scales
 FOUND, NEAR = 5.0, 3.0  # degrees, and times the distance of the points of the large plane
 SLANT, APART = 15.0, 10.0  # degrees
 TOLD = 1 / 5  # of a plane's points, in flat neighbourhoods that tell a slant
-LIMIT = 30  # planes that RANSAC looks for
+LIMIT = 12  # planes that RANSAC looks for
 
 
 def parallel(u, v, degrees):
