@@ -12,7 +12,7 @@ from spatialq.runtime.threads import Workers, workers
 from . import assign, cells, nodes, pixels, votes
 from .accumulator import RADIUS
 from .boundary import sides
-from .cells import MOMENTS, OPEN
+from .cells import MOMENTS, NONE, OPEN
 from .detection import Detection, detect
 from .octree import EXACT, MIN_S_MS, WIDTHS, Cube, Summary, weighted_median
 
@@ -189,11 +189,11 @@ class CpuCloud:
         self.parts = [(start, end) for (start, _), end in zip(self.parts, ends, strict=True)]
         return _sum(tables).reshape(-1, MOMENTS)
 
-    def sides(
-        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
-    ) -> Any:
+    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
         """Describe the points on either side of nodes, see `octree.Cloud`."""
-        tables = self._tables(2 * planes.shape[0] * MOMENTS)
+        n, node_of = levels.size, np.full(1 << 3 * grid, NONE, np.int32)
+        nodes.fill_cells(levels, corners, grid, node_of, 0, n)
+        tables = self._tables(2 * n * MOMENTS)
         self.threads.map_into(
             tables,
             lambda part, table: cells.add_sides(
@@ -201,8 +201,8 @@ class CpuCloud:
             ),
             self.threads.spans(self.size, POINTS_PER_THREAD),
         )
-        sums, rows = _sum(tables).reshape(-1, MOMENTS), np.empty((levels.size, sum(WIDTHS)))
-        self.each("describe_sums", levels.size, levels, codes, sums, rows)
+        sums, rows = _sum(tables).reshape(-1, MOMENTS), np.empty((2 * n, sum(WIDTHS)))
+        self.each("describe_sums", 2 * n, levels, codes, sums, rows)
         return rows
 
     def forget(self) -> None:

@@ -12,24 +12,34 @@ from .boundary import Rings
 from .cells import BITS
 from .explanation import Explanation
 from .octree import Cube, PlanarNodes
-from .search import SUPPORT, search, without
+from .search import NOISES, SUPPORT, search, without
 from .strays import without_strays
 from .surfaces import lay_rasters, lay_surfaces, near_planes
 
 if TYPE_CHECKING:
     from . import Options
 
-SPREAD, WIDEST = 0.4, 2.0
-FEW, LOOSE = 500, 0.45
 NEW = 0.5
-"""At least this share of the points of a plane must be near no larger plane."""
+"""At least this share of the points of a plane must be near no larger plane: a plane that cuts
+through surfaces has hardly any points of its own, the second face of a wall has nearly all."""
+
+SPREAD, WIDEST = 0.4, 2.0
+"""Where the root mean square distance of the points of a plane is more than SPREAD of the maximum
+distance, the plane is bent, or its noise differs from place to place. The maximum distance then
+becomes NOISES times the distance of these points, but at most WIDEST times what it was, so that the
+plane does not take the points beside it. Noise like that of the nodes gives 1/3 here; points that
+are spread evenly give 0.58."""
+
+FEW, LOOSE = 500, 0.45
+"""A plane with fewer points is dropped if their root mean square distance is at least LOOSE of the
+maximum distance: halfway between noise and an even spread, they do not gather about the plane.
+Planes with more points are large enough to be bent instead."""
 
 
 COLUMNS = (
     "plane_id", "nx", "ny", "nz", "d", "votes", "point_count", "cx", "cy", "cz", "rmse", "area",
     "orientation", "boundary",
 )  # fmt: skip
-
 
 KINDS = {"plane_id": np.int64, "point_count": np.int64, "orientation": np.int8, "boundary": object}
 """Types of the columns that are not float64."""
@@ -72,26 +82,22 @@ def _detect(cloud: Any, cube: Cube, options: "Options", *, label: bool, explain:
         return _nothing(cloud, explanation.columns(cube), label=label)
     nodes, owner, planes = search(cloud, cube, options, explanation)
     progress.stage("extents of planes", 0.8)
-    widened = options.max_distance is not None
+    widest = WIDEST if options.max_distance is None else 1.0
     while len(planes) > 0:
         near = near_planes(nodes, owner, planes)
         rasters = lay_rasters(nodes, owner, planes, near)
         covered, sums = cloud.cover(near, rasters, planes)
-        own = sums[:, 1] >= NEW * sums[:, 0]
         spread = np.sqrt(sums[:, 5] / np.maximum(sums[:, 0], 1)) / assign.NEAR
+        own = sums[:, 1] >= NEW * sums[:, 0]
         if options.max_distance is None:
             own &= (sums[:, 0] >= FEW) | (spread < LOOSE)
-        if not widened:
-            wide = np.where(own & (spread > SPREAD), np.minimum(3.0 * spread, WIDEST), 1.0)
-            planes[:, 4] *= wide
-            widened = True
-            owner, planes = without(owner, planes, own)
-            if np.any(wide > 1.0) or not own.all():
-                continue
-        if own.all():
+        wider = np.where(spread > SPREAD, np.minimum(NOISES * spread, widest), 1.0)
+        if own.all() and np.all(wider == 1.0):
             break
-        # the others cut through surfaces: their points are those of larger planes
+        # the others cut through surfaces: their points are those of larger planes, or clutter
+        planes[:, 4] *= wider
         owner, planes = without(owner, planes, own)
+        widest = 1.0  # twice would be the distance of other surfaces
     if len(planes) == 0:
         explanation.leave(nodes, owner)
         return _nothing(cloud, explanation.columns(cube), label=label)

@@ -221,15 +221,16 @@ class GpuCloud:
         self.kept = left
         return outliers
 
-    def sides(
-        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
-    ) -> Any:
+    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
         """Describe the points on either side of nodes, see `octree.Cloud`."""
         n, listed = levels.size, self._sorted()
-        table, rows = self._zeros(n, MOMENTS), self.xp.empty((n, sum(WIDTHS)))
-        *lists, levels, codes = self.device.upload([node_of, planes, corners, levels, codes])
-        self._launch("add_sides", listed.points, listed.size, grid, *lists, table)
-        self._cells("describe_sums", n, levels, codes, table, rows, n)
+        table, rows = self._zeros(2 * n, MOMENTS), self.xp.empty((2 * n, sum(WIDTHS)))
+        node_of = self.device.filled(0xFF, 4 << 3 * grid).view(np.int32)  # NONE
+        levels, codes, planes, corners = self.device.upload([levels, codes, planes, corners])
+        self._cells("fill_cells", n, levels, corners, grid, node_of, n)
+        lists = listed.points, listed.size, grid, node_of, planes, corners
+        self._launch("add_sides", *lists, table)
+        self._cells("describe_sums", 2 * n, levels, codes, table, rows, 2 * n)
         return self.download(rows)
 
     def forget(self) -> None:

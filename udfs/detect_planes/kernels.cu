@@ -749,6 +749,22 @@ extern "C" __global__ void planes_describe(const i64* at, i64 n_first, i64 first
     }
 }
 
+// planes_fill_cells: the finest node of each cell; finer nodes have higher numbers.
+extern "C" __global__ void planes_fill_cells(const i64* levels, const i64* corners, i64 grid,
+                                             int* node_of, i64 n) {
+    const int shift = (int)(BITS - grid);
+    FOR_EACH(k, n) {
+        const int wide = 1 << (grid - levels[k]);
+        const i64* corner = corners + 4 * k;
+        const int a = (int)(corner[0] >> shift), b = (int)(corner[1] >> shift);
+        const int c = (int)(corner[2] >> shift);
+        for (int i = a; i < a + wide; ++i)
+            for (int j = b; j < b + wide; ++j)
+                for (int h = c; h < c + wide; ++h)
+                    atomicMax(&node_of[(i << grid | j) << grid | h], (int)k);
+    }
+}
+
 // planes_describe_sums: parts of nodes, by the sums of their points.
 extern "C" __global__ void planes_describe_sums(const i64* levels, const i64* codes,
                                                 const i64* sums, double* rows, i64 n) {
@@ -758,7 +774,7 @@ extern "C" __global__ void planes_describe_sums(const i64* levels, const i64* co
             row[3] = (double)sums[MOMENTS * k];
             continue;
         }
-        const Located cell(levels[k], codes[k]);
+        const Located cell(levels[k / 2], codes[k / 2]);
         about_centre(cell, sums + MOMENTS * k, m);
         describe_moments(cell, 1, m, row);
     }

@@ -327,16 +327,40 @@ def describe(at, n_first, first, base, open_cells, moments, planar, outliers, ro
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def fill_cells(levels, corners, grid, node_of, start, stop):
+    """Write the number of each node into its cells.
+
+    Parameters
+    ----------
+    levels : int64[nodes], ascending
+        Up to `grid`: coarser nodes first, within which there may be finer ones.
+    corners : int64[nodes, 4]
+        See `place`.
+    grid : int
+        Level of the cells, which are numbered x before y before z.
+    node_of : int32[8^grid]
+        In: NONE; out: the finest node.
+    """
+    shift = BITS - grid
+    for k in range(start, stop):
+        wide = 1 << (grid - levels[k])
+        a, b, c = corners[k, 0] >> shift, corners[k, 1] >> shift, corners[k, 2] >> shift
+        for i in range(a, a + wide):
+            for j in range(b, b + wide):
+                for h in range(c, c + wide):
+                    node_of[(i << grid | j) << grid | h] = k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def describe_sums(levels, codes, sums, rows, start, stop):
     """Describe parts of nodes by the sums of their points.
 
     Parameters
     ----------
-    levels, codes : int64[parts]
-        Of their nodes.
-    sums : int64[parts, MOMENTS]
-        As those of outliers in `describe`.
-    rows : float64[parts, 25]
+    levels, codes : int64[nodes]
+    sums : int64[2 * nodes, MOMENTS]
+        As those of outliers in `describe`; each node has two parts.
+    rows : float64[2 * nodes, 25]
         Out: see `describe_moments`; with fewer than MIN_POINTS only the number of points.
     """
     m = np.empty(MOMENTS)
@@ -344,8 +368,9 @@ def describe_sums(levels, codes, sums, rows, start, stop):
         if sums[k, 0] < MIN_POINTS:
             rows[k, 3] = sums[k, 0]
             continue
-        about_centre(sums[k], levels[k], m)
-        describe_moments(levels[k], codes[k], 1, m, rows[k])
+        level, code = levels[k >> 1], codes[k >> 1]
+        about_centre(sums[k], level, m)
+        describe_moments(level, code, 1, m, rows[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

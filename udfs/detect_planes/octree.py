@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .cells import BITS, FINER, GRID, MOMENTS, NONE
+from .cells import BITS, FINER, GRID, MOMENTS
 from .nodes import MIN_POINTS, SIDE_SHARE
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ class Cloud(Protocol):
     def sift(self, level: int, state: Any, ranks: Any, planes: Any, corners: Any) -> Any:
         """Sum up the outliers of nodes, int64[nodes, MOMENTS]; list the points of open cells."""
 
-    def sides(
-        self, grid: int, node_of: Any, planes: Any, corners: Any, levels: Any, codes: Any
-    ) -> Any:
+    def sides(self, grid: int, levels: Any, codes: Any, planes: Any, corners: Any) -> Any:
         """Describe the points on either side of nodes, see `cells.add_sides`.
 
         Returns
@@ -289,23 +287,12 @@ def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options")
     at = np.flatnonzero(thick & (nodes.level <= LAYER_GRID))
     if at.size == 0:
         return nodes.join(np.zeros(len(nodes), np.bool_))
-    level, code, normals = nodes.level[at], nodes.code[at], nodes.vectors[at, 0]
-    corners = _corners(level, code)
-    node_of = np.full(1 << 3 * LAYER_GRID, NONE, np.int32)
-    x, y, z = (corners[:, :3] >> (BITS - LAYER_GRID)).T
-    first = (x << LAYER_GRID | y) << LAYER_GRID | z
-    for each in np.unique(level).tolist():  # within coarse nodes there may be finer ones
-        mine, wide = np.flatnonzero(level == each), np.arange(1 << (LAYER_GRID - each))
-        inside = (wide[:, None, None] << LAYER_GRID | wide[:, None]) << LAYER_GRID | wide
-        node_of[first[mine, None] + inside.ravel()] = mine[:, None]
+    level, code, normals = nodes.level[at].astype(np.int64), nodes.code[at], nodes.vectors[at, 0]
     middles = (nodes.mean[at] + 1.0) * float(1 << (BITS - 1)) - 0.5
     limits = float(1 << BITS) / SIDE_SHARE * 0.5**level
     planes = np.column_stack([normals, (normals * middles).sum(1), limits])
     s_ms = np.repeat(nodes.min_points[at], 2)
-    rows = cloud.sides(
-        LAYER_GRID, node_of, planes, corners, np.repeat(level.astype(np.int64), 2),
-        np.repeat(code, 2),
-    )  # fmt: skip
+    rows = cloud.sides(LAYER_GRID, level, code, planes, _corners(level, code))
     both = np.repeat((rows[:, 3] >= s_ms).reshape(-1, 2).all(1), 2)
     layers = replace(nodes, **_columns(rows[both], s_ms[both]))
     lengths, normals = layers.values, layers.vectors[:, 0]
