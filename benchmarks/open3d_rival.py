@@ -3,7 +3,8 @@
 python benchmarks/open3d_rival.py METHOD IN.npz OUT.npz
 
 IN: x, y, z, distance (of the farthest point of a plane), limit (planes that RANSAC looks for).
-OUT: planes (nx, ny, nz, d a row), label (row of a point's plane, or -1), seconds.
+OUT: planes (nx, ny, nz, d a row), label (row of a point's plane, or -1), boxed (whether a point is
+in the oriented box of a patch, or an inlier of RANSAC), seconds.
 Methods, all on coordinates relative to the mean, in which Open3D loses no digits:
 
 patches         detect_planar_patches (60, 75, 0.75, knn 30), normals of 30 neighbours
@@ -53,16 +54,17 @@ def voxels(cloud):
 
 
 def assigned(points, found, distance):
-    """Row of the nearest patch whose box has the point within it, or -1."""
+    """Row of the nearest patch whose box has the point within it, or -1; whether any has it."""
     label = np.full(len(points), -1, np.int32)
     nearest = np.full(len(points), distance)
+    boxed = np.zeros(len(points), bool)
     for k, each in enumerate(found):
-        local = (points - each.center) @ each.R
-        inside = np.all(np.abs(local[:, :2]) <= MARGIN * each.extent[:2] / 2, axis=1)
-        off = np.abs(local[:, 2])
-        better = inside & (off < nearest)
-        label[better], nearest[better] = k, off[better]
-    return label
+        local = np.abs((points - each.center) @ each.R)
+        boxed |= np.all(local <= each.extent / 2, axis=1)
+        inside = np.all(local[:, :2] <= MARGIN * each.extent[:2] / 2, axis=1)
+        better = inside & (local[:, 2] < nearest)
+        label[better], nearest[better] = k, local[better, 2]
+    return label, boxed
 
 
 def ransac(cloud, distance, limit):
@@ -90,6 +92,7 @@ def main():
     if method == "ransac":
         planes, label = ransac(cloud, distance, limit)
         seconds = time.perf_counter() - start
+        boxed = label >= 0
     else:
         if method == "patches-voxel":
             cloud = voxels(cloud)
@@ -98,10 +101,10 @@ def main():
         found = patches(cloud, 100 if method == "patches-100" else 30)
         seconds = time.perf_counter() - start
         planes = [[*each.R[:, 2], each.R[:, 2] @ each.center] for each in found]
-        label = assigned(points, found, distance)
+        label, boxed = assigned(points, found, distance)
     planes = np.array(planes).reshape(-1, 4)
     planes[:, 3] += planes[:, :3] @ middle
-    np.savez(target, planes=planes, label=label, seconds=seconds)
+    np.savez(target, planes=planes, label=label, boxed=boxed, seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """How well `detect_planes` finds planes: generated rooms with truth, real scans without.
 
-python benchmarks/plane_quality.py [--open3d PYTHON] [--points N] [--only NAME ...] [--data FOLDER]
-                                   [--golden FOLDER] [--methods NAME ...] [--distance METRES]
-                                   [--json FILE]
+python benchmarks/plane_quality.py [--open3d PYTHON] [--points N] [--seed N] [--only NAME ...]
+                                   [--data FOLDER] [--golden FOLDER] [--methods NAME ...]
+                                   [--distance METRES] [--json FILE]
 
 Rivals run in the same run, in the Python given by --open3d (open3d_rival.py says which and how);
 without it they are left out. Every method has the same points and the same distance within which
@@ -39,6 +39,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,7 @@ SEARCH_RADIUS = 2.5  # cells
 FLAT = 1 / 5
 AGREE = 15.0
 GROWN_ANGLE, GROWN_SHARE = 10.0, 0.01
+MOVED = ["room", "box", "roofs", "partitions"]
 KINECT = 525.0, 319.5, 239.5, 0.001  # focal length, middle in pixels; metres of a step of depth
 
 
@@ -81,26 +83,35 @@ def detect_planes_alone(cloud, _distance, limit):
     return detect_planes(cloud, None, limit)
 
 
+def ask_open3d(python, method, cloud, distance, limit):
+    """What open3d_rival.py writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "in.npz"), Path(folder, "out.npz")
+        np.savez(source, **dict(zip("xyz", cloud, strict=True)), distance=distance, limit=limit)
+        subprocess.run([python, RIVAL, method, source, target], check=True)
+        with np.load(target) as out:
+            return dict(out)
+
+
 def rival(python, method):
     def run(cloud, distance, limit):
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "in.npz"), Path(folder, "out.npz")
-            np.savez(source, **dict(zip("xyz", cloud, strict=True)), distance=distance, limit=limit)
-            subprocess.run([python, RIVAL, method, source, target], check=True)
-            with np.load(target) as out:
-                planes, label, seconds = out["planes"], out["label"], float(out["seconds"])
-        if method == "ransac":
-            return planes, label, seconds
-        # patches of one plane are one, as they are of `detect_planes` without split
-        kept = np.flatnonzero(np.bincount(label[label >= 0], minlength=len(planes)))
-        points = np.column_stack(cloud)
-        fits = [(points[label == k].mean(axis=0), planes[k, :3]) for k in kept]
-        plane_of = np.full(len(planes) + 1, -1)
-        plane_of[kept] = one_plane_each(fits, distance)
-        _, first = np.unique(plane_of[kept], return_index=True)
-        return planes[kept[first]], plane_of[label], seconds
+        out = ask_open3d(python, method, cloud, distance, limit)
+        planes, label, seconds = out["planes"], out["label"], float(out["seconds"])
+        if method != "ransac":
+            planes, label = one_each(planes, label, np.column_stack(cloud), distance)
+        return planes, label, seconds
 
     return run
+
+
+def one_each(planes, label, points, distance):
+    """Patches of one plane as one, as they are of `detect_planes` without split."""
+    kept = np.flatnonzero(np.bincount(label[label >= 0], minlength=len(planes)))
+    fits = [(points[label == k].mean(axis=0), planes[k, :3]) for k in kept]
+    plane_of = np.full(len(planes) + 1, -1)
+    plane_of[kept] = one_plane_each(fits, distance)
+    _, first = np.unique(plane_of[kept], return_index=True)
+    return planes[kept[first]], plane_of[label]
 
 
 def methods(python):
@@ -301,16 +312,35 @@ class Scan:
 # Clouds.
 
 
-def scenes(n, golden):
+def scenes(n, seed, golden):
     """Name and scene; each is made when it is asked for."""
     for name, make in SCENES.items():
-        yield name, lambda make=make: make(n)
-    yield "room, turned", lambda: SCENES["room"](n).moved(turn=turn(7))
-    yield "room, UTM", lambda: SCENES["room"](n).moved(shift=(5e5, 5.8e6, 100), turn=turn(8))
-    yield "room, feet", lambda: SCENES["room"](n).moved(scale=1 / 0.3048)
-    yield "room, mm", lambda: SCENES["room"](n).moved(scale=1000)
+        yield name, lambda make=make: make(n, seed=seed)
+    for name in MOVED:
+        for move, moved in moves(seed).items():
+            yield (
+                f"{name}, {move}",
+                lambda name=name, moved=moved: moved(SCENES[name](n, seed=seed)),
+            )
     if golden.exists():
         yield "room of the reference", lambda: of_the_reference(golden)
+
+
+def moves(seed):
+    """What must not change the planes that are found."""
+    return {
+        "turned": lambda scene: scene.moved(turn=turn(seed)),
+        "UTM": lambda scene: scene.moved(shift=(5e5, 5.8e6, 100), turn=turn(seed + 1)),
+        "feet": lambda scene: scene.moved(scale=1 / 0.3048),
+        "mm": lambda scene: scene.moved(scale=1000),
+        "a tenth": thinned,
+    }
+
+
+def thinned(scene):
+    """Every tenth point: they are in random order."""
+    every = {name: getattr(scene, name)[::10].copy() for name in ("x", "y", "z", "plane", "patch")}
+    return replace(scene, **every)
 
 
 def of_the_reference(folder):
@@ -351,6 +381,7 @@ def main():
     )
     parser.add_argument("--open3d", default=sys.executable, help="a Python that has Open3D")
     parser.add_argument("--points", type=int, default=100_000, help="of the generated scenes")
+    parser.add_argument("--seed", type=int, default=1, help="of the generated scenes")
     parser.add_argument("--only", nargs="+", help="clouds of these names")
     parser.add_argument("--data", type=Path, default=DATA / "data" / "indoor")
     parser.add_argument("--golden", type=Path, default=DATA / "golden" / "planes")
@@ -375,7 +406,7 @@ def main():
     def asked(name):
         return not arguments.only or name in arguments.only
 
-    for name, make in scenes(arguments.points, arguments.golden):
+    for name, make in scenes(arguments.points, arguments.seed, arguments.golden):
         if asked(name):
             scene = make()
             distance = scene.unit * (arguments.distance or max(3 * scene.noise / scene.unit, 0.001))

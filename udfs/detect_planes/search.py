@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from . import Options
 
 NOISES = 3.0
-"""Maximum distance of a point from its plane, in standard deviations, without max_distance: it
-leaves out 0.3 % of Gaussian noise."""
+"""Maximum distance of a point from its plane, in standard deviations, without max_distance: within
+it are 99.7 % of the points of a plane with Gaussian noise."""
 
 MIN_NODES = 3
 """Minimum number of nodes of a plane; a node counts as many times as parts of it were tested. Two
