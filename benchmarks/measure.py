@@ -19,6 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import Size
 from spatialq.runtime import cuda
 from spatialq.runtime.threads import n_threads
 
@@ -210,7 +211,7 @@ def options_of(name, **chosen):
 
 def work_of(name, rows, options):
     """Count the work of a call, as the planner does."""
-    return catalogue()[name].output.work(rows, options)
+    return catalogue()[name].output.work(Size(rows), options)
 
 
 def add_arguments(parser):

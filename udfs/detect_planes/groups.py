@@ -335,7 +335,8 @@ def unite(
     """
     n_planes = planes.shape[0]
     own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
-    plane = np.empty(5)
+    plane, boxes = np.empty(5), np.empty((n_planes, 6))
+    surround(owner, means, sides, boxes)
     for rank in range(n_planes):
         q = order[rank]
         n = listed(owner, q, own)
@@ -349,7 +350,7 @@ def unite(
             cosine = (planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]) + planes[
                 p, 2
             ] * planes[q, 2]
-            if not same and 1.0 - cosine * cosine <= BENT * BENT:
+            if not same and 1.0 - cosine * cosine <= BENT * BENT and meet(boxes[p], boxes[q]):
                 m = listed(owner, p, other)
                 for i in range(n):
                     other[m + i] = own[i]
@@ -361,8 +362,38 @@ def unite(
                 for i in range(n):
                     owner[own[i]] = p
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
+                for i in range(6):
+                    boxes[p, i] = min(boxes[p, i], boxes[q, i])
                 m = listed(owner, p, other)
                 merged(weights, means, covariances, other, m, planes[p])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def surround(owner, means, sides, boxes):
+    """Find boxes around the nodes of planes: nodes beside each other are in boxes that meet.
+
+    Parameters
+    ----------
+    boxes : float64[planes, 6]
+        Out: minimum x, y, z, and maximum x, y, z with the sign reversed.
+    """
+    for p in range(boxes.shape[0]):
+        for i in range(6):
+            boxes[p, i] = np.inf
+    for k in range(owner.size):
+        if owner[k] >= 0:
+            box, reach = boxes[owner[k]], BESIDE * sides[k]
+            for i in range(3):
+                box[i] = min(box[i], means[k, i] - reach)
+                box[3 + i] = min(box[3 + i], -means[k, i] - reach)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def meet(a, b):
+    """Tell whether two boxes of `surround` meet."""
+    x = a[0] <= -b[3] and b[0] <= -a[3]
+    y = a[1] <= -b[4] and b[1] <= -a[4]
+    return x and y and a[2] <= -b[5] and b[2] <= -a[5]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -16,53 +16,63 @@ MAX_LEVEL = 13
 
 OCCUPANCIES = 400, 6400
 """Maximum number of points in the s_level cell of the median point, without a given s_level: for
-normal nodes, and for the wide nodes of the last search."""
+normal nodes, and for the wide nodes of the last search. Planes in a cell of some hundred points
+have normals that are precise to a degree or so; rough ones need many more."""
 
 SHARES = 2500, 150
-"""If this part of all points is more, it is used instead, since nodes cost time, too."""
+"""If this part of all points is more, it is used instead, since nodes cost time, too: a few
+thousand nodes describe a cloud, and a few hundred wide ones."""
 
 BELOW = 3, 2
 """Maximum number of levels of nodes below s_level, without a given s_ms: if the nodes of s_level
-hold no more points than OCCUPANCIES, and if they hold more."""
+hold no more points than OCCUPANCIES, and if they hold more. On a plane, a cell three levels below
+has 1/64 of the points, one two levels below 1/16."""
 
 PARTS = 64, 16
-"""Without a given s_ms it is this part of the points in nodes of s_level, in the same two cases."""
+"""Without a given s_ms it is this part of the points in nodes of s_level, in the same two cases: as
+many as a plane has in the deepest nodes, see BELOW."""
 
 NARROW = 1 / 6
 """Planar cells are narrow if their thickness, as a ratio of variances, is at least NARROW times
-max_thickness: they are about 40 times as wide as their noise."""
+max_thickness: they are about 40 times as wide as their noise. Nodes then remain planar where noise
+is more than twice as large as at the median point."""
 
 SEEN, KEPT = 0.15, 0.5
 """Instead of narrow cells those of the level above are taken, if the planar ones among them contain
-SEEN of the points, and KEPT of the points in planar cells of the narrow level."""
+SEEN of the points, which scans with much clutter have, and KEPT of the points in planar cells of
+the narrow level, so that most surfaces remain."""
 
 AS_THICK, GROWN = 1.4, 36.0
 """Wider cells may be this many times as thick, as a ratio of variances, as those that are due, and
-have this many times their variance: the noise of depth cameras grows with the distance."""
+have this many times their variance: the noise of depth cameras grows with the distance. The ratio
+stays about the same on wavy sheets; it grows where cells contain details. Six times the standard
+deviation is two levels on such a sheet."""
 
 LAYER_GRID = 6
-"""Thick nodes down to this level may be divided into layers."""
+"""Thick nodes down to this level may be divided into layers: they are looked up in a table with one
+entry per cell of this level, of 1 MB."""
 
 LAYERED, PARALLEL_LAYERS = 25.0, np.radians(8.0)
 """A layer has a variance this many times smaller than that of its node; maximum angle between two
-layers."""
+layers. They are about ten standard deviations apart then, so that no point is in the wrong one, and
+each may be off by the 4 degrees within which normals agree."""
 
 ROOM, OFF = 1.043, 0.0137
 """Side of the root cube, and offset of its centre from that of the bounding box, in units of the
-longest side of the box."""
+longest side of the box: a few percent, and such that no simple share of the box is at a border."""
 
 EXACT = 2.0 / (1 << (BITS - 1))
-"""Up to this standard deviation, two steps, a node is exact."""
+"""Up to this standard deviation, two steps, a node is exact: rounding alone makes 0.3 steps."""
 
 PARALLEL, DEPTHS, MAJORITY = 0.9999, 10, 0.9
 """Stairs: minimum cosine between their normals, their minimum number, their minimum share of the
-exact nodes."""
+exact nodes. Exact models have a few depths per direction, and other directions, too."""
 
 AREA, SHARE = 0.75, 0.25
 """Weights of the side and of the points of a node: w_a and w_d in the paper."""
 
 MIN_S_MS = 6
-"""Lower bound of s_ms if it is not given."""
+"""Lower bound of s_ms if it is not given: fewer points are often flat by chance."""
 
 
 @dataclass(frozen=True)

@@ -28,31 +28,40 @@ if TYPE_CHECKING:
     from . import Options
 
 NOISES = 3.0
-"""Maximum distance of a point from its plane, in standard deviations, without max_distance."""
+"""Maximum distance of a point from its plane, in standard deviations, without max_distance: 99.7 % of
+the points of a plane with Gaussian noise."""
 
 MIN_NODES = 3
-"""Minimum number of nodes of a plane; a node counts as many times as parts of it were tested."""
+"""Minimum number of nodes of a plane; a node counts as many times as parts of it were tested. Two
+nodes that agree by chance are frequent, three are rare."""
 
 ROUGH = 3.0
-"""A node may be this many times as thick as the node of the median point."""
+"""A node may be this many times as thick as the node of the median point: the noise of a
+scanner varies with range and colour by about as much, two walls in a node are thicker."""
 
 MAX_SEARCHES = 5
-"""Maximum number of repeated searches in the points that no plane explains."""
+"""Maximum number of repeated searches in the points that no plane explains. Each costs a pass
+over them; the fourth and fifth find hardly anything."""
 
 LEFT = 0.98
-"""The last search follows if the planes that were found left this share of the points."""
+"""The last search follows if the planes that were found left this share of the points: those
+that remain are clutter, or rough."""
 
 LAST_ROUND = 0.05
-"""Nodes vote again unless the last round added less than this share of all planes."""
+"""Nodes vote again unless the last round added no more than this share of all planes: what a
+large peak hides, the next search finds as well."""
 
 SUPPORT = 3
-"""Points that a plane needs without min_points, as a multiple of the points of a minimal node."""
+"""Points that a plane needs without min_points, as a multiple of the points of a minimal node: see
+MIN_NODES."""
 
 RHO_STEPS = 100, 1000
-"""Minimum and maximum number of steps of rho, without rho_num."""
+"""Minimum and maximum number of steps of rho, without rho_num: peaks of walls remain apart,
+and the accumulator has at most ten million bytes."""
 
 MIN_DISTANCE = 2.0
-"""Lower bound of the maximum distance of points from a plane, in steps."""
+"""Lower bound of the maximum distance of points from a plane, in steps: rounding moves a point by
+less than two."""
 
 ROOT = float(1 << (BITS - 1))
 """Half the side of the root cube, in steps."""
