@@ -36,12 +36,12 @@ MIN_NODES = 3
 nodes that agree by chance are frequent, three are rare."""
 
 ROUGH = 3.0
-"""A node may be this many times as thick as the node of the median point: the noise of a
-scanner varies with range and colour by about as much, two walls in a node are thicker."""
+"""A node may be this many times as thick as the node of the median point: noise that
+varies over a scan remains, and most nodes that contain two walls are thicker."""
 
 MAX_SEARCHES = 5
 """Maximum number of repeated searches in the points that no plane explains. Each costs a pass
-over them; the fourth and fifth find hardly anything."""
+over them, and finds walls that are close to those found before: few are close to several."""
 
 LEFT = 0.98
 """The last search follows if the planes that were found left this share of the points: those
@@ -57,7 +57,7 @@ MIN_NODES."""
 
 RHO_STEPS = 100, 1000
 """Minimum and maximum number of steps of rho, without rho_num: peaks of walls remain apart,
-and the accumulator has at most ten million bytes."""
+and the accumulator has some megabytes with the default phi_num."""
 
 MIN_DISTANCE = 2.0
 """Lower bound of the maximum distance of points from a plane, in steps: rounding moves a point by
