@@ -139,6 +139,30 @@ def test_planes_through_the_centroid_are_two(seed):
     assert_all_found(rooms.crossing(40_000, seed=seed).moved(turn=rooms.turn(seed)), spurious=0)
 
 
+def sheet(n, height, *, noise, seed=1):
+    """Points above the unit square at a height that depends on x and y."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.random((2, n))
+    return x, y, height(x, y) + rng.normal(0, noise, n)
+
+
+@pytest.mark.parametrize("move", ["turned", "mm"])
+def test_a_sheet_with_waves_of_three_times_its_noise_is_one_plane(move):
+    """Such as a side of a carton before a depth camera."""
+    turn, scale = MOVES[move].get("turn", np.eye(3)), MOVES[move].get("scale", 1.0)
+    points = sheet(40_000, lambda x, y: 0.01 * np.sin(7 * x) * np.cos(6 * y), noise=0.0033)
+    x, y, z = scale * (turn @ np.array(points))
+    own = run(x, y, z, function="plane_points")["plane_id"]
+    assert (own == 1).mean() > 0.9
+
+
+def test_planes_of_terrain_do_not_grow_over_hills():
+    points = sheet(200_000, lambda x, y: 0.1 * np.sin(7 * x) * np.cos(6 * y), noise=0.0003)
+    found = run(*points)
+    assert found["plane_id"].size > 10
+    assert found["rmse"].max() < 10 * 0.0003
+
+
 def test_two_tables_are_one_plane_or_split_into_two():
     scene = rooms.tables(60_000)
     tables = [

@@ -335,8 +335,13 @@ def unite(
     """
     n_planes = planes.shape[0]
     own, other = np.empty(owner.size, np.int32), np.empty(owner.size, np.int32)
-    plane, boxes = np.empty(5), np.empty((n_planes, 6))
+    plane, boxes, noises = np.empty(5), np.empty((n_planes, 6)), np.zeros(n_planes)
     surround(owner, means, sides, boxes)
+    points = np.zeros(n_planes)
+    for k in range(owner.size):
+        if owner[k] >= 0:
+            points[owner[k]] += counts[k]
+            noises[owner[k]] += counts[k] * variances[k]
     for rank in range(n_planes):
         q = order[rank]
         n = listed(owner, q, own)
@@ -344,9 +349,11 @@ def unite(
             larger = sizes[p] > sizes[q] or (sizes[p] == sizes[q] and p < q)
             if n == 0 or not larger:
                 continue
-            same = is_known(
-                planes[q], own, n, max_angle, min_offset, weights, means, planes[p]
-            )  # fmt: skip
+            # a bent plane is thicker than its noise: taking all planes within that would not end
+            for i in range(4):
+                plane[i] = planes[p, i]
+            plane[4] = min(planes[p, 4], noises[p] / points[p])
+            same = is_known(planes[q], own, n, max_angle, min_offset, weights, means, plane)
             cosine = (planes[p, 0] * planes[q, 0] + planes[p, 1] * planes[q, 1]) + planes[
                 p, 2
             ] * planes[q, 2]
@@ -362,6 +369,7 @@ def unite(
                 for i in range(n):
                     owner[own[i]] = p
                 sizes[p], sizes[q], n = sizes[p] + sizes[q], 0.0, 0
+                points[p], noises[p] = points[p] + points[q], noises[p] + noises[q]
                 for i in range(6):
                     boxes[p, i] = min(boxes[p, i], boxes[q, i])
                 m = listed(owner, p, other)
