@@ -22,7 +22,7 @@ from measure import in_turns, kernel, stages
 from numba import njit
 from rooms import room
 from spatialq.udfs import detect_planes
-from spatialq.udfs.detect_planes import cpu, detection
+from spatialq.udfs.detect_planes import cpu, detection, search
 
 from spatialq.runtime.threads import n_threads, spans
 
@@ -31,16 +31,21 @@ RIVAL = Path(__file__).with_name("open3d_rival.py")
 RIVAL_POINTS = 1_000_000
 STAGES = {
     "bounds": (cpu, "_cube"),
-    "octree": (detection, "planar_nodes"),
+    "octree": (search, "planar_nodes"),
+    "layers": (search, "two_layers"),
     "votes and peaks": (cpu.CpuCloud, "peaks"),
-    "refit": (detection, "group"),
+    "grouping": (search.groups, "group"),
+    "one surface": (search.groups, "unite"),
     "points of no plane": (cpu.CpuCloud, "rest"),
     "rasters": (detection, "lay_rasters"),
     "cover": (cpu.CpuCloud, "cover"),
     "surfaces": (detection, "lay_surfaces"),
     "assignment": (cpu.CpuCloud, "settle"),
 }
-FINDING = ["bounds", "octree", "votes and peaks", "refit", "points of no plane"]
+FINDING = [
+    "bounds", "octree", "layers", "votes and peaks", "grouping", "one surface",
+    "points of no plane",
+]  # fmt: skip
 
 
 @njit(nogil=True)
