@@ -302,7 +302,7 @@ def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options")
     limits = float(1 << BITS) / SIDE_SHARE * 0.5**level
     planes = np.column_stack([normals, (normals * middles).sum(1), limits])
     s_ms = np.repeat(nodes.min_points[at], 2)
-    rows = cloud.sides(LAYER_GRID, level, code, planes, _corners(level, code))
+    rows = cloud.sides(LAYER_GRID, level, code, planes, corners_of(level, code))
     both = np.repeat((rows[:, 3] >= s_ms).reshape(-1, 2).all(1), 2)
     layers = replace(nodes, **_columns(rows[both], s_ms[both]))
     lengths, normals = layers.values, layers.vectors[:, 0]
@@ -314,7 +314,7 @@ def two_layers(cloud: Cloud, nodes: PlanarNodes, thick: Any, options: "Options")
     return layers.join(np.repeat(good, 2))
 
 
-def _corners(level: Any, code: Any) -> Any:
+def corners_of(level: Any, code: Any) -> Any:
     """Give the corners of nodes as `nodes.place` does: int64[nodes, 4]."""
     at = np.zeros((level.size, 4), np.int64)
     for bit in range(MAX_LEVEL):

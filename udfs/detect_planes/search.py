@@ -82,8 +82,8 @@ def search(
         whose nodes have the most points is first.
     """
     progress.stage("nodes", 0.3)
-    nodes = planar_nodes(cloud, options, 0, cloud.size)
-    single = (nodes.parts < LAYERS) & ~stairs(nodes)
+    nodes = _without_stairs(planar_nodes(cloud, options, 0, cloud.size), explanation)
+    single = nodes.parts < LAYERS
     noise = weighted_median(nodes.values[single, 0], nodes.count[single])
     nodes = _sound(cloud, nodes, noise, options, explanation)
     progress.stage("planes", 0.4)
@@ -97,7 +97,7 @@ def search(
             break
         if turn == MAX_SEARCHES or rest.size > LEFT * before:
             wide = 1
-        more = planar_nodes(rest, options, wide, cloud.size)
+        more = _without_stairs(planar_nodes(rest, options, wide, cloud.size), explanation)
         more = _sound(rest, more, noise, options, explanation)
         explanation.leave(nodes, owner)
         kept = owner >= 0
@@ -116,11 +116,14 @@ def _none(nodes: PlanarNodes) -> Any:
     return np.full(len(nodes), FREE, np.int32)
 
 
+def _without_stairs(nodes: PlanarNodes, explanation: Explanation) -> PlanarNodes:
+    return explanation.keep(nodes, ~stairs(nodes), "stair")
+
+
 def _sound(
     cloud: Any, nodes: PlanarNodes, noise: float, options: "Options", explanation: Explanation
 ) -> PlanarNodes:
-    """Leave out stairs, and nodes that are thicker than noise explains but for their layers."""
-    nodes = explanation.keep(nodes, ~stairs(nodes), "stair")
+    """Leave out nodes that are thicker than noise explains, but for their layers."""
     limit = max(ROUGH * ROUGH * noise, (MIN_DISTANCE / ROOT) ** 2)
     single, thin = nodes.parts < LAYERS, nodes.values[:, 0] <= limit
     layers = two_layers(cloud, nodes, ~(single & thin), options)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .cells import GRID
-from .octree import Cube
+from .cells import BITS, GRID
+from .octree import Cube, corners_of
 
 FEW, SHARE = 10, 1e-5
 """Points, and share of all points, that may be stray on each side of the others: fewer than the
@@ -72,8 +72,6 @@ def _crowd(cloud: Any) -> Any:
 @cache
 def _axes() -> Any:
     """Position of each cell of the first grid along x, y and z: int64[3, cells]."""
-    code, axes = np.arange(1 << 3 * GRID), np.zeros((3, 1 << 3 * GRID), np.int64)
-    for bit in range(GRID):
-        for axis in range(3):
-            axes[axis] |= (code >> (3 * bit + 2 - axis) & 1) << bit
-    return axes
+    code = np.arange(1 << 3 * GRID)
+    corners = corners_of(np.full(code.size, GRID), code)
+    return np.ascontiguousarray(corners[:, :3].T >> (BITS - GRID))
