@@ -14,6 +14,10 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: node level parent xmin ymin zmin size spacing is_leaf points count samples
 -- example: SELECT node, count FROM build_lod(points) WHERE NOT is_leaf
@@ -25,6 +29,8 @@ CREATE OR REPLACE MACRO build_lod(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
@@ -36,6 +42,8 @@ FROM query(
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -68,6 +76,8 @@ CREATE OR REPLACE MACRO build_lod_list(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS build_lod_aggregate(
     to_json({
@@ -76,6 +86,8 @@ CREATE OR REPLACE MACRO build_lod_list(
         grid_size: grid_size,
         full_precision: full_precision,
         seed: seed,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,

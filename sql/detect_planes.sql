@@ -28,6 +28,10 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: plane_id nx ny nz d votes point_count cx cy cz rmse area orientation boundary
 -- example: FROM detect_planes('points') WHERE orientation = 'vertical'
@@ -46,6 +50,8 @@ CREATE OR REPLACE MACRO detect_planes(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
@@ -65,6 +71,8 @@ FROM query(
             split: split,
             outline: outline,
             orientation_tolerance: orientation_tolerance,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -95,6 +103,8 @@ CREATE OR REPLACE MACRO detect_planes_list(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS detect_planes_aggregate(
     to_json({
@@ -111,6 +121,8 @@ CREATE OR REPLACE MACRO detect_planes_list(
         split: split,
         outline: outline,
         orientation_tolerance: orientation_tolerance,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,

@@ -1,6 +1,5 @@
 """From a point cloud file to its planes: points with their plane, table, picture."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -8,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import CrsError
+from spatialq.data.frame import Frame
 from spatialq.functions.sql_text import literal
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
-    metres_per_unit,
     open_clouds,
     read_columns,
     without_noise,
@@ -76,7 +74,7 @@ def write_planes(
     FileError
         If the source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected, or heights have another unit than x and y.
+        If the CRS is not projected.
     ValueError
         If an option or the ending of an output is wrong.
     """
@@ -84,6 +82,7 @@ def write_planes(
 
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
+    from spatialq.execution.frames import check
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
@@ -99,13 +98,14 @@ def write_planes(
     if targets.ending_in(*LAS):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     crs = crs_of(COMMAND, [cloud], crs)
-    _require_one_unit(path, crs)
+    frame = Frame(f"'{path}'", crs)
+    check(detect, chosen, frame)
     *xyz, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
     functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
     results, used = call_outputs(
-        functions, {**columns, "point_id": rows}, chosen, device, road="files"
+        functions, {**columns, "point_id": rows}, chosen, device, road="files", frame=frame
     )
     found = results[detect.name]
     if up != "z":
@@ -134,18 +134,6 @@ def write_planes(
         "device": used,
         "outputs": targets.names,
     }
-
-
-def _require_one_unit(path: Path, crs: str | None) -> None:
-    """Reject a CRS that is not projected, or whose heights have another unit than x and y."""
-    unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    # the tolerance makes survey feet and international feet one unit
-    if not math.isclose(unit, height_unit, rel_tol=1e-5):
-        message = (
-            f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
-            f"{height_unit:g} m; convert it to one unit first, or give the right crs"
-        )
-        raise CrsError(message)
 
 
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":

@@ -7,8 +7,9 @@ from .. import detect_planes
 from . import DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
+OF_PLANES = {each.name for each in parameters_of(detect_planes.Options)}
 # how plane and face match comes first
-MATCH = tuple(each.name for each in PARAMETERS[len(parameters_of(detect_planes.Options)) :])
+MATCH = tuple(each.name for each in PARAMETERS if each.name not in OF_PLANES)
 OUTPUT = DECLARATION.outputs[0]
 
 MACROS = (
@@ -24,7 +25,7 @@ MACROS = (
                 rows="Elements",
             ),
             *arguments_of(PARAMETERS, *MATCH),
-            *arguments_of(each for each in PARAMETERS if each.name not in MATCH),
+            *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
             DEVICE,
         ),
         f"""SELECT

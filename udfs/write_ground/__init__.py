@@ -21,6 +21,9 @@ class Options(TerrainOptions, GroundOptions):
     )
 
 
+PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
+"""Without the unit of the coordinates, which follows from the CRS of the file."""
+
 USES = ("classify_ground", "ground_surface")
 
 RESULT = {
@@ -35,7 +38,7 @@ SQL_FUNCTIONS = (
     # a list, since unnesting a bare struct would call the function once for each of its fields
     SqlFunction(
         "write_ground_udf",
-        ("VARCHAR", "VARCHAR[]", parameters_type(parameters_of(Options))),
+        ("VARCHAR", "VARCHAR[]", parameters_type(PARAMETERS)),
         f"{struct_type(RESULT)}[]",
         "spatialq.workflows.ground_sql:write_ground_rows",
     ),

@@ -1,11 +1,9 @@
 """The macro of `write_ground`."""
 
-from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
 
-from . import RESULT, Options
+from . import PARAMETERS, RESULT
 
-PARAMETERS = parameters_of(Options)
 FIRST = ("resolution", "method", "ground_only", "crs", "object_width", "max_distance")
 """Those that were there before `device`: who gives arguments by position counts on it."""
 
