@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.export.atomic import together
 from spatialq.functions.sql_text import literal
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
@@ -30,6 +31,7 @@ ENDINGS = (*LAS, *TABLE, *PICTURE)
 AXES = ("x", "y", "z")
 
 
+@together()
 def write_planes(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path] = (),
