@@ -105,7 +105,8 @@ def _query(
         cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
         table = table_of(function, grid, cells)
         lists = (
-            f"SELECT unnest({function.name}_udf({', '.join(f'list({c})' for c in cells.values())}, "
+            f"SELECT unnest(spatialq_{function.name}_udf("
+            f"{', '.join(f'list({cell})' for cell in cells.values())}, "
             f"{literal(request.text)}), recursive := true) FROM {table.rows} "
             f"HAVING {table.check} IS NULL"
         )
@@ -122,9 +123,10 @@ def _query(
         request = Request.new(options, path=str(source.path), reader=reader)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {function.name}_band({plan}, 0, 0) "
-            f"UNION ALL SELECT i + 1, {function.name}_band({plan}, i + 1, p.valued) FROM band "
-            f"WHERE i + 1 < {count}) "
+            "(WITH RECURSIVE band(i, p) AS ("
+            f"SELECT 0::BIGINT, spatialq_{function.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, spatialq_{function.name}_band({plan}, i + 1, p.valued) "
+            f"FROM band WHERE i + 1 < {count}) "
             "SELECT unnest(p.rows, recursive := true) FROM band)"
         )
         name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""

@@ -78,7 +78,7 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     lists = ", ".join(f"list({expression})" for expression in cloud.columns.values())
     return call_of(
         function, road, request, [cloud, members],
-        f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(members)}, "
+        f"SELECT unnest(spatialq_{function.name}_udf({lists}, {elements.list_of(members)}, "
         f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows} "
         f"HAVING {cloud.check} IS NULL",
     )  # fmt: skip
