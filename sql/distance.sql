@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO distance(
 ) AS TABLE
 SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'distance', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: max_distance,
@@ -92,7 +92,7 @@ CREATE OR REPLACE MACRO nearest(
 ) AS TABLE
 SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'nearest', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: NULL,
@@ -145,7 +145,7 @@ WITH spatialq_points AS NOT MATERIALIZED (
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'point_elements', 'spatialq_points', elements::VARCHAR,
         to_json({
             max_distance: CASE WHEN isfinite(max_distance::DOUBLE) AND max_distance >= 0 THEN max_distance::DOUBLE
@@ -165,7 +165,7 @@ FROM query(
 CREATE OR REPLACE MACRO mesh_distance(
     one,
     other
-) AS distance_of_meshes(
+) AS spatialq_distance_of_meshes(
     one, other,
     {
         max_distance: NULL,

@@ -32,7 +32,7 @@ def of_sets(name: str, **fixed: object) -> str:
     options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 2)
     return f"""SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
@@ -73,7 +73,7 @@ def of_points() -> str:
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'point_elements', 'spatialq_points', elements::VARCHAR,
         to_json({indent(options, 2)})
     )
@@ -166,7 +166,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL "
         "where one of them is NULL. For many pairs of one table use the table macro distance.",
         MESHES,
-        f"distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
+        f"spatialq_distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
         ("SELECT mesh_distance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
         is_table=False,
     ),

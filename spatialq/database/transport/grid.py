@@ -108,7 +108,7 @@ def _query(
         columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())
         given = f"(SELECT {columns} FROM {table.rows} HAVING {table.check} IS NULL) AS given"
         lists = (
-            f"{lookups_of([table])}SELECT unnest({function.name}_udf(given.x, given.y, given.z, "
+            f"{lookups_of([table])}SELECT unnest(spatialq_{function.name}_udf(given.x, given.y, given.z, "
             f"{request_of(request, [table])}), recursive := true) "
             f"FROM {', '.join([given, *names_of([table])])}"
         )
@@ -126,9 +126,10 @@ def _query(
         request = Request.new(options, path=str(source.path), reader=reader, frame=frame)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {function.name}_band({plan}, 0, 0) "
-            f"UNION ALL SELECT i + 1, {function.name}_band({plan}, i + 1, p.valued) FROM band "
-            f"WHERE i + 1 < {count}) "
+            "(WITH RECURSIVE band(i, p) AS ("
+            f"SELECT 0::BIGINT, spatialq_{function.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, spatialq_{function.name}_band({plan}, i + 1, p.valued) "
+            f"FROM band WHERE i + 1 < {count}) "
             "SELECT unnest(p.rows, recursive := true) FROM band)"
         )
         name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""

@@ -141,7 +141,8 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         files = [clouds.stamped(each) for each in found]
         request = Request.new(text, files=files, frame=asdict(frame))
         request.choose(function)
-        lists = f"SELECT unnest({function.name}_files({literal(request.text)}), max_depth := 2)"
+        read = f"spatialq_{function.name}_files({literal(request.text)})"
+        lists = f"SELECT unnest({read}, max_depth := 2)"
         return call_of(function, road, request, [], lists)
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
@@ -154,8 +155,8 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
     )
     names = (f"given.{name}" for name in source.columns)
     lists = (
-        f"{lookups_of([source])}"
-        f"SELECT unnest({function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
+        f"{lookups_of([source])}SELECT unnest("
+        f"spatialq_{function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
         f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
     return call_of(function, road, request, [source], lists)

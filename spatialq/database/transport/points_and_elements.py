@@ -81,7 +81,7 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     names = ", ".join(f"given.{name}" for name in lists)
     return call_of(
         function, road, request, [cloud, members],
-        f"{lookups_of([cloud])}SELECT unnest({function.name}_udf({names}, "
+        f"{lookups_of([cloud])}SELECT unnest(spatialq_{function.name}_udf({names}, "
         f"{elements.list_of(members)}, {request_of(request, [cloud])}), max_depth := 2) "
         f"FROM {', '.join([given, *names_of([cloud])])}",
     )  # fmt: skip

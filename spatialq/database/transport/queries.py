@@ -115,8 +115,8 @@ def call_of(
     # The outer join makes the rows wait for their input: it is not moved, as inner joins are, and
     # neither left out, since for all that the optimiser knows its condition may be false.
     return (
-        f"SELECT r.* EXCLUDE (ready) FROM {function.name}_rows({request.token}) AS r "
-        f"LEFT JOIN ({lookups_of(sources)}SELECT {function.name}_collect(request, part, "
+        f"SELECT r.* EXCLUDE (ready) FROM spatialq_{function.name}_rows({request.token}) AS r "
+        f"LEFT JOIN ({lookups_of(sources)}SELECT spatialq_{function.name}_collect(request, part, "
         f"{', '.join(types)}) AS n FROM ({' UNION ALL '.join(branches)})) AS q ON q.n >= 0 "
         "WHERE r.ready"
     )
