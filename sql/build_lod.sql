@@ -34,7 +34,7 @@ CREATE OR REPLACE MACRO build_lod(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    build_lod_sql(
+    spatialq_build_lod_sql(
         points::VARCHAR,
         to_json({
             strategy: strategy,
@@ -79,7 +79,7 @@ CREATE OR REPLACE MACRO build_lod_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS build_lod_aggregate(
+) AS spatialq_build_lod_aggregate(
     to_json({
         strategy: strategy,
         max_points: max_points,
@@ -96,7 +96,7 @@ CREATE OR REPLACE MACRO build_lod_list(
 
 -- What build_lod_list calls, where the extension that has an aggregate of this name is not loaded.
 -- example: SELECT tile, unnest(build_lod_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO build_lod_aggregate(
+CREATE OR REPLACE MACRO spatialq_build_lod_aggregate(
     request,
     part,
     point_id,
@@ -108,7 +108,7 @@ CREATE OR REPLACE MACRO build_lod_aggregate(
     blue,
     intensity,
     classification
-) AS build_lod_udf(
+) AS spatialq_build_lod_udf(
     list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), list(intensity), list(classification),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

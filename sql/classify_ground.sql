@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO classify_ground(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    classify_ground_sql(
+    spatialq_classify_ground_sql(
         points::VARCHAR,
         to_json({
             window_size: window_size,
@@ -75,7 +75,7 @@ CREATE OR REPLACE MACRO classify_ground_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS classify_ground_aggregate(
+) AS spatialq_classify_ground_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
@@ -95,14 +95,14 @@ CREATE OR REPLACE MACRO classify_ground_list(
 -- What classify_ground_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(classify_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO classify_ground_aggregate(
+CREATE OR REPLACE MACRO spatialq_classify_ground_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS classify_ground_udf(
+) AS spatialq_classify_ground_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -55,7 +55,7 @@ CREATE OR REPLACE MACRO detect_planes(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    detect_planes_sql(
+    spatialq_detect_planes_sql(
         points::VARCHAR,
         to_json({
             kernel: kernel,
@@ -106,7 +106,7 @@ CREATE OR REPLACE MACRO detect_planes_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS detect_planes_aggregate(
+) AS spatialq_detect_planes_aggregate(
     to_json({
         kernel: kernel,
         phi_num: phi_num,
@@ -132,14 +132,14 @@ CREATE OR REPLACE MACRO detect_planes_list(
 -- What detect_planes_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(detect_planes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO detect_planes_aggregate(
+CREATE OR REPLACE MACRO spatialq_detect_planes_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS detect_planes_udf(
+) AS spatialq_detect_planes_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO above(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'above', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'above',
@@ -63,7 +63,7 @@ CREATE OR REPLACE MACRO below(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'below', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'below',
@@ -101,7 +101,7 @@ CREATE OR REPLACE MACRO north_of(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'north_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'north',
@@ -139,7 +139,7 @@ CREATE OR REPLACE MACRO south_of(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'south_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'south',
@@ -177,7 +177,7 @@ CREATE OR REPLACE MACRO east_of(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'east_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'east',
@@ -215,7 +215,7 @@ CREATE OR REPLACE MACRO west_of(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         'west_of', a::VARCHAR, b::VARCHAR,
         to_json({
             direction: 'west',
@@ -247,7 +247,7 @@ CREATE OR REPLACE MACRO mesh_above(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'above',
@@ -278,7 +278,7 @@ CREATE OR REPLACE MACRO mesh_below(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'below',
@@ -309,7 +309,7 @@ CREATE OR REPLACE MACRO mesh_north_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'north',
@@ -340,7 +340,7 @@ CREATE OR REPLACE MACRO mesh_south_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'south',
@@ -371,7 +371,7 @@ CREATE OR REPLACE MACRO mesh_east_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'east',
@@ -402,7 +402,7 @@ CREATE OR REPLACE MACRO mesh_west_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001
-) AS direction_of_meshes(
+) AS spatialq_direction_of_meshes(
     one, other,
     {
         direction: 'west',

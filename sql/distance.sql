@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO distance(
 ) AS TABLE
 SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'distance', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: max_distance,
@@ -92,7 +92,7 @@ CREATE OR REPLACE MACRO nearest(
 ) AS TABLE
 SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'nearest', a::VARCHAR, b::VARCHAR,
         to_json({
             max_distance: NULL,
@@ -110,7 +110,10 @@ QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesc
 -- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
 --     are considered.
 -- max_distance: Only elements that are as near. (metres; >= 0)
--- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: point_id global_id distance: metres
 -- example: SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)
@@ -118,7 +121,8 @@ CREATE OR REPLACE MACRO point_elements(
     points,
     elements,
     max_distance,
-    unit := 1.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 WITH spatialq_points AS NOT MATERIALIZED (
@@ -126,7 +130,7 @@ WITH spatialq_points AS NOT MATERIALIZED (
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
         CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {
-            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+            vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         } ELSE error(
             'point_elements: x, y and z must be finite numbers, got '
@@ -135,14 +139,13 @@ WITH spatialq_points AS NOT MATERIALIZED (
             )
         ) END AS mesh
     FROM query_table(points) AS p, (
-        SELECT CASE WHEN isfinite(unit::DOUBLE) AND unit > 0 THEN unit::DOUBLE
-                ELSE error('point_elements: unit must be > 0 metres, got '
-                    || coalesce(unit::VARCHAR, 'NULL')) END AS metres
+        SELECT spatialq_metres('point_elements', frame, unit::DOUBLE, crs::VARCHAR) AS metres
+        FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'point_elements', 'spatialq_points', elements::VARCHAR,
         to_json({
             max_distance: CASE WHEN isfinite(max_distance::DOUBLE) AND max_distance >= 0 THEN max_distance::DOUBLE
@@ -162,7 +165,7 @@ FROM query(
 CREATE OR REPLACE MACRO mesh_distance(
     one,
     other
-) AS distance_of_meshes(
+) AS spatialq_distance_of_meshes(
     one, other,
     {
         max_distance: NULL,

@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO ground_surface(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    ground_surface_sql(
+    spatialq_ground_surface_sql(
         points::VARCHAR,
         to_json({
             window_size: window_size,
@@ -95,7 +95,7 @@ CREATE OR REPLACE MACRO ground_surface_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS ground_surface_aggregate(
+) AS spatialq_ground_surface_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
@@ -119,14 +119,14 @@ CREATE OR REPLACE MACRO ground_surface_list(
 -- What ground_surface_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(ground_surface_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO ground_surface_aggregate(
+CREATE OR REPLACE MACRO spatialq_ground_surface_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS ground_surface_udf(
+) AS spatialq_ground_surface_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

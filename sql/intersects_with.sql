@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO intersects_with(
 ) AS TABLE
 SELECT p.* EXCLUDE (distance)
 FROM query(
-    intersects_with_sql(
+    spatialq_intersects_with_sql(
         'intersects_with', a::VARCHAR, b::VARCHAR,
         to_json({
             tolerance: tolerance,
@@ -70,7 +70,7 @@ CREATE OR REPLACE MACRO spatial_relations(
 ) AS TABLE
 SELECT p.*
 FROM query(
-    intersects_with_sql(
+    spatialq_intersects_with_sql(
         'spatial_relations', a::VARCHAR, b::VARCHAR,
         to_json({
             tolerance: tolerance,
@@ -235,7 +235,7 @@ CREATE OR REPLACE MACRO mesh_relation(
     one,
     other,
     tolerance := 0.001
-) AS intersects_with_of_meshes(
+) AS spatialq_intersects_with_of_meshes(
     one, other,
     {
         tolerance: tolerance,
@@ -256,7 +256,7 @@ CREATE OR REPLACE MACRO intersects(
     one,
     other,
     tolerance := 0.001
-) AS intersects_with_of_meshes(
+) AS spatialq_intersects_with_of_meshes(
     one, other,
     {
         tolerance: tolerance,

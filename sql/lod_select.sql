@@ -18,7 +18,7 @@ CREATE OR REPLACE MACRO lod_select(lod, camera, pixels := 1.0, max_samples := NU
 -- lod_nodes comes first: so nothing of this query is taken for the table, whatever that is called
 WITH lod_nodes AS NOT MATERIALIZED (FROM query_table(lod)),
 lod_view AS MATERIALIZED (
-    SELECT lod_select_udf(
+    SELECT spatialq_lod_select_udf(
         to_json({camera: camera, pixels: pixels, max_samples: max_samples})
     ) AS v
 ),

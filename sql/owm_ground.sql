@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO owm_ground(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    owm_ground_sql(
+    spatialq_owm_ground_sql(
         points::VARCHAR,
         to_json({
             window_size: window_size,
@@ -67,7 +67,7 @@ CREATE OR REPLACE MACRO owm_ground_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS owm_ground_aggregate(
+) AS spatialq_owm_ground_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
@@ -84,14 +84,14 @@ CREATE OR REPLACE MACRO owm_ground_list(
 
 -- What owm_ground_list calls, where the extension that has an aggregate of this name is not loaded.
 -- example: SELECT tile, unnest(owm_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO owm_ground_aggregate(
+CREATE OR REPLACE MACRO spatialq_owm_ground_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS owm_ground_udf(
+) AS spatialq_owm_ground_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -74,7 +74,7 @@ SELECT
     ) AS "rank",
     m.* EXCLUDE (plane_id)
 FROM query(
-    plane_elements_sql(
+    spatialq_plane_elements_sql(
         points::VARCHAR, elements::VARCHAR,
         to_json({
             kernel: kernel,

@@ -55,7 +55,7 @@ CREATE OR REPLACE MACRO plane_nodes(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    plane_nodes_sql(
+    spatialq_plane_nodes_sql(
         points::VARCHAR,
         to_json({
             kernel: kernel,
@@ -106,7 +106,7 @@ CREATE OR REPLACE MACRO plane_nodes_list(
     unit := NULL,
     crs := NULL,
     device := 'auto'
-) AS plane_nodes_aggregate(
+) AS spatialq_plane_nodes_aggregate(
     to_json({
         kernel: kernel,
         phi_num: phi_num,
@@ -132,14 +132,14 @@ CREATE OR REPLACE MACRO plane_nodes_list(
 -- What plane_nodes_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(plane_nodes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO plane_nodes_aggregate(
+CREATE OR REPLACE MACRO spatialq_plane_nodes_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS plane_nodes_udf(
+) AS spatialq_plane_nodes_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO pops_features(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    pops_features_sql(
+    spatialq_pops_features_sql(
         grid::VARCHAR,
         nodata,
         band,

@@ -48,7 +48,7 @@ CREATE OR REPLACE MACRO pops_patches(
     device := 'auto'
 ) AS TABLE
 FROM query(
-    pops_patches_sql(
+    spatialq_pops_patches_sql(
         grid::VARCHAR,
         nodata,
         band,

@@ -7,4 +7,4 @@
 -- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only cells whose centre is inside.
 -- example: SELECT avg(z) FROM read_grid('dem.tif', bounds := [0, 0, 100, 100])
 CREATE OR REPLACE MACRO read_grid(path, nodata := NULL, band := 1, bounds := NULL) AS TABLE
-FROM query(read_grid_sql(path, nodata, band, bounds));
+FROM query(spatialq_read_grid_sql(path, nodata, band, bounds));

@@ -8,4 +8,4 @@
 -- example: SELECT classification, count(*) FROM read_las('forest.laz') GROUP BY ALL
 -- example: SELECT max(z) FROM read_las('tiles/*.laz', columns := ['z'])
 CREATE OR REPLACE MACRO read_las(path, bounds := NULL, columns := NULL) AS TABLE
-FROM query(read_las_sql(path, bounds, columns));
+FROM query(spatialq_read_las_sql(path, bounds, columns));

@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO write_ground(
     extrapolate := false
 ) AS TABLE
 SELECT unnest(
-    write_ground_udf(
+    spatialq_write_ground_udf(
         path,
         outputs,
         {

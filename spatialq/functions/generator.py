@@ -91,7 +91,7 @@ def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
             *arguments_of(function.parameters),
             DEVICE,
         ),
-        f"FROM query(\n    {function.name}_sql(\n        points::VARCHAR,\n"
+        f"FROM query(\n    spatialq_{function.name}_sql(\n        points::VARCHAR,\n"
         f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),
@@ -121,7 +121,7 @@ def _of_groups(function: Function, attributes: Mapping[str, str]) -> Macro:
         f"{function.name} as an aggregate, to run tile by tile with GROUP BY: a list of structs, "
         f"the rows of {function.name}. All parameters are those of {function.name}.",
         (*arguments, *map(_undocumented, (*arguments_of(function.parameters), DEVICE))),
-        f"{function.name}{AGGREGATE}(\n    to_json({indent(struct(function.parameters))})"
+        f"spatialq_{function.name}{AGGREGATE}(\n    to_json({indent(struct(function.parameters))})"
         f"::VARCHAR,\n    0::UTINYINT,\n    {casts}\n)",
         (_group_by(function),),
         is_table=False,
@@ -134,11 +134,11 @@ def _aggregate(function: Function, attributes: Mapping[str, str]) -> Macro:
     arguments = (Argument(name, "") for name in ("request", "part", *names))
     lists = ", ".join(f"list({name})" for name in names)
     return Macro(
-        f"{function.name}{AGGREGATE}",
+        f"spatialq_{function.name}{AGGREGATE}",
         f"What {function.name}_list calls, where the extension that has an aggregate of this name "
         "is not loaded.",
         tuple(arguments),
-        f"{function.name}_udf(\n    {lists},\n    {_one_request(function)}\n)",
+        f"spatialq_{function.name}_udf(\n    {lists},\n    {_one_request(function)}\n)",
         (_group_by(function),),
         is_table=False,
     )
@@ -162,7 +162,7 @@ def _of_grid(function: Function) -> Macro:
         function.name,
         function.output.summary,
         (GRID, *arguments_of(function.parameters), *OF_FILES, DEVICE),
-        f"FROM query(\n    {function.name}_sql(\n        grid::VARCHAR,\n        nodata,\n"
+        f"FROM query(\n    spatialq_{function.name}_sql(\n        grid::VARCHAR,\n        nodata,\n"
         f"        band,\n        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),
@@ -182,7 +182,9 @@ def sql_files() -> dict[str, str]:
     owners = {}
     for folder in folders():
         for macro in macros_of(folder):
-            base = macro.name.removesuffix("_list").removesuffix(AGGREGATE)
+            base = (
+                macro.name.removeprefix("spatialq_").removesuffix(AGGREGATE).removesuffix("_list")
+            )
             file = base if base in catalogue() and catalogue()[base].folder == folder else folder
             files.setdefault(file, []).append(macro)
             owners[file] = folder

@@ -35,7 +35,7 @@ def _of_sets(direction: str) -> Macro:
         f"The pairs of which b lies {WORDS[direction]} a.",
         (*SETS, *CHOSEN, DEVICE),
         f"""FROM query(
-    direction_sql(
+    spatialq_direction_sql(
         '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
@@ -53,7 +53,7 @@ def _of_meshes(direction: str) -> Macro:
         f"Whether the second of two meshes lies {WORDS[direction]} the first; NULL where one of "
         "them is NULL.",
         (*MESHES, *CHOSEN),
-        f"direction_of_meshes(\n    one, other,\n    {options}\n).found",
+        f"spatialq_direction_of_meshes(\n    one, other,\n    {options}\n).found",
         (f"SELECT {name}(s.mesh, w.mesh) FROM slabs AS s, walls AS w",),
         is_table=False,
     )

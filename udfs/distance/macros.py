@@ -1,6 +1,6 @@
 """The macros of distances: compositions of the one kernel."""
 
-from spatialq.functions.declaration import parameters_of
+from spatialq.functions.declaration import CoordinateParameters, parameters_of
 from spatialq.functions.element_macros import FIRST, MESHES, RELATED, TWO_SETS, WITHOUT_RELATED
 from spatialq.functions.macros import (
     DEVICE,
@@ -32,7 +32,7 @@ def of_sets(name: str, **fixed: object) -> str:
     options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 2)
     return f"""SELECT p.*
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
@@ -53,13 +53,12 @@ def of_points() -> str:
     GlobalId is a number.
     """
     options = struct(PARAMETERS, (), max_distance=Sql(metres("max_distance", ">=")))
-    scale = metres("unit", ">")
     return f"""WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
         CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {{
-            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+            vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         }} ELSE error(
             'point_elements: x, y and z must be finite numbers, got '
@@ -68,12 +67,13 @@ def of_points() -> str:
             )
         ) END AS mesh
     FROM query_table(points) AS p, (
-        SELECT {indent(scale, 2)} AS metres
+        SELECT spatialq_metres('point_elements', frame, unit::DOUBLE, crs::VARCHAR) AS metres
+        FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
-    distance_sql(
+    spatialq_distance_sql(
         'point_elements', 'spatialq_points', elements::VARCHAR,
         to_json({indent(options, 2)})
     )
@@ -154,13 +154,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
             Argument(
                 "max_distance", "Only elements that are as near. (metres; >= 0)", kind="number"
             ),
-            Argument(
-                "unit",
-                "Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. "
-                "(metres; > 0)",
-                "1.0",
-                "number",
-            ),
+            *arguments_of(parameters_of(CoordinateParameters)),
             DEVICE,
         ),
         of_points(),
@@ -172,7 +166,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL "
         "where one of them is NULL. For many pairs of one table use the table macro distance.",
         MESHES,
-        f"distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
+        f"spatialq_distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
         ("SELECT mesh_distance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
         is_table=False,
     ),

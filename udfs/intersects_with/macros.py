@@ -17,7 +17,7 @@ def of_sets(name: str, columns: str, **fixed: object) -> str:
     options = indent(struct(PARAMETERS, OWN, **fixed), 2)
     return f"""SELECT {columns}
 FROM query(
-    intersects_with_sql(
+    spatialq_intersects_with_sql(
         '{name}', a::VARCHAR, b::VARCHAR,
         to_json({options})
     )
@@ -28,7 +28,7 @@ FROM query(
 def of_meshes(field: str, **fixed: object) -> str:
     """Write the expression that asks the kernel about two meshes."""
     options = indent(struct(PARAMETERS, ("tolerance",), **fixed, device="cpu"))
-    return f"intersects_with_of_meshes(\n    one, other,\n    {options}\n).{field}"
+    return f"spatialq_intersects_with_of_meshes(\n    one, other,\n    {options}\n).{field}"
 
 
 def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro:

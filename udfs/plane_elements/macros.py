@@ -36,7 +36,7 @@ MACROS = (
     ) AS "rank",
     m.* EXCLUDE (plane_id)
 FROM query(
-    plane_elements_sql(
+    spatialq_plane_elements_sql(
         points::VARCHAR, elements::VARCHAR,
         to_json({indent(struct(PARAMETERS), 2)})
     )

@@ -37,7 +37,7 @@ RESULT = {
 SQL_FUNCTIONS = (
     # a list, since unnesting a bare struct would call the function once for each of its fields
     SqlFunction(
-        "write_ground_udf",
+        "spatialq_write_ground_udf",
         ("VARCHAR", "VARCHAR[]", parameters_type(PARAMETERS)),
         f"{struct_type(RESULT)}[]",
         "spatialq.workflows.ground_sql:write_ground_rows",

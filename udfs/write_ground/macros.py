@@ -23,7 +23,7 @@ MACROS = (
             *arguments_of(each for each in PARAMETERS if each.name not in FIRST),
         ),
         f"""SELECT unnest(
-    write_ground_udf(
+    spatialq_write_ground_udf(
         path,
         outputs,
         {indent(struct(PARAMETERS), 2)}

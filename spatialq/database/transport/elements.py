@@ -139,7 +139,7 @@ def _query(
     second = "NULL" if b is None else "b.elements"
     given = (f"{list_of(each)} AS {'ab'[each.part]}" for each in sources)
     lists = (
-        f"{lookups_of(sources)}SELECT unnest({function.name}_udf(a.elements, {second}, "
+        f"{lookups_of(sources)}SELECT unnest(spatialq_{function.name}_udf(a.elements, {second}, "
         f"{request_of(request, sources)}), max_depth := 2) "
         f"FROM {', '.join([*given, *names_of(sources)])}"
     )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
 
 Road = Literal["native", "lists"]
@@ -47,6 +48,11 @@ class Request:
         known = {"options": self.options, "token": self.token, "source": self.source}
         return json.dumps(known)
 
+    @property
+    def frame(self) -> Frame:
+        """What is known of the coordinates; nothing of those of a group."""
+        return Frame(**self.source.get("frame", {"subject": "the points"}))
+
     def choose(self, function: Function) -> tuple[Any, str]:
         """Make the parameters of the call, and the requested device.
 
@@ -72,6 +78,16 @@ class Request:
                     raise ValueError(message)
                 named[each.name] = stated[0]
         return function.choose(named), self.options["device"]
+
+
+def with_frame(texts: Any, frames: Any) -> pa.Array:
+    """Put what is known of the coordinates into requests."""
+    found = []
+    for text, frame in zip(texts.to_pylist(), frames.to_pylist(), strict=True):
+        request = json.loads(text)
+        request["source"]["frame"] = json.loads(frame)
+        found.append(json.dumps(request))
+    return pa.array(found, pa.string())
 
 
 def with_stated(texts: Any, stated: Any) -> pa.Array:
