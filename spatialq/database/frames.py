@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from spatialq.data.frame import Frame
+from spatialq.database import instances
 from spatialq.database.pins import NAME, Lookup
 from spatialq.errors import CrsError, CrsWarning, SpatialqError
 from spatialq.execution.frames import units_of
@@ -117,6 +118,47 @@ def lookup(table: str, part: int = 0) -> Lookup:
     name = f'"spatialq frame {part}"'
     asked = f"FROM spatialq_frame_of({literal(table)})"
     return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
+
+
+def frame_sql(names: Any, numbers: Any) -> pa.Array:
+    """Write the queries for the frames of tables, with the numbers of their instances."""
+    calls = zip(names.to_pylist(), numbers.to_pylist(), strict=True)
+    return pa.array([_frame_sql(*arguments) for arguments in calls], pa.string())
+
+
+def _frame_sql(name: str | None, number: int) -> str:
+    # Only the text of the query tells what a name of its own is. DuckDB's function for it is
+    # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
+    # out where the database has a table or view of the name.
+    text = "NULL" if name and _is_there(name, number) else "current_query()"
+    return f"""
+        SELECT spatialq_frame(
+            {literal(name)}, {text}, [current_database(), current_schema()], tables, views
+        ) AS frame
+        FROM (
+            SELECT list([database_name, schema_name, table_name, comment]) AS tables
+            FROM duckdb_tables() WHERE comment IS NOT NULL
+        ), (
+            SELECT list([database_name, schema_name, view_name, comment, sql]) AS views
+            FROM duckdb_views() WHERE NOT internal
+        )"""
+
+
+def _is_there(name: str, number: int) -> bool:
+    """Whether a database of an instance has a table or view of a name, in whatever schema."""
+    sought = parts_of(name)[-1]
+    with instances.cursor(number) as cursor:
+        there = cursor.execute(
+            "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) UNION ALL "
+            "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) LIMIT 1",
+            [sought],
+        ).fetchall()
+    return bool(there)
+
+
+def parts_of(name: str) -> list[str]:
+    """Give the parts of the name of a table: database, schema and table, or the last of them."""
+    return [quoted.replace('""', '"') or plain for quoted, plain in NAME.findall(name)]
 
 
 def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -> pa.Array:
@@ -276,7 +318,7 @@ class Lineage:
                 yield from self._calls(value, inner, seen)
 
     def _of_axes(self, name: str, scope: Scope) -> Frame:
-        path = [other.replace('""', '"') or plain for other, plain in NAME.findall(name)]
+        path = parts_of(name)
         by_axis = {axis: self._of_table(path, axis, scope, ()) for axis in AXES}
         origins = [origin for found in by_axis.values() for origin in sorted(found, key=repr)]
         known = [(each.subject, each.crs) for each in origins if each.crs is not None]
@@ -413,8 +455,7 @@ class Lineage:
             and not isinstance(known.inputs, ElementsInput)
         )
         if table is not None and gives:
-            path = [other.replace('""', '"') or plain for other, plain in NAME.findall(table)]
-            return self._of_table(path, column, scope, seen)
+            return self._of_table(parts_of(table), column, scope, seen)
         return frozenset({Origin(f"function {name}", is_computed=True)})
 
     def _of_expression(
