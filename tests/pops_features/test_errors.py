@@ -8,7 +8,7 @@ import pytest
 import rasterio
 
 import spatialq
-from spatialq.errors import CrsWarning
+from spatialq.errors import CrsWarning, FileWarning
 
 SIZES = "scales := [2, 3], example_scale := 5"
 
@@ -240,7 +240,7 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
         ({"scales": np.ones((2, 2))}, "pops_features: scales must be a list of numbers, got array"),
         (
             {"scale": 3},
-            "pops_features: no option 'scale'; there is crs, example_scale, example_step",
+            "pops_features: no option 'scale'; there is crs, example_scale",
         ),
         ({"z": np.zeros(5)}, "pops_features: z must be numbers [rows, columns], got float64 of "),
         ({"z": np.array([["a"]])}, "pops_features: z must be numbers [rows, columns], got <U1 of "),
