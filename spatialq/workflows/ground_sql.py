@@ -1,5 +1,6 @@
 """`write_ground` in SQL: what `sql/write_ground.sql` calls."""
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
     calls = zip(paths.to_pylist(), outputs.to_pylist(), options.to_pylist(), strict=True)
     rows = []
     for path, targets, chosen in calls:
+        chosen = json.loads(chosen)
         arguments = {"path": path, "outputs": targets, **chosen}
         for name, value in arguments.items():
             is_null = value is None and name not in MAY_BE_NULL
