@@ -33,7 +33,7 @@ FROM query(
             direction: 'above',
             model: model,
             strict: strict,
-            true_north: coalesce(true_north, 0),
+            true_north: coalesce(spatialq_number('above: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
             device: device
         })
@@ -73,7 +73,7 @@ FROM query(
             direction: 'below',
             model: model,
             strict: strict,
-            true_north: coalesce(true_north, 0),
+            true_north: coalesce(spatialq_number('below: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
             device: device
         })

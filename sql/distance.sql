@@ -151,7 +151,10 @@ QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesc
 -- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
 --     are considered.
 -- max_distance: Only elements that are as near. (metres; >= 0)
--- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: point_id global_id distance: metres
 -- example: SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)
@@ -159,15 +162,16 @@ CREATE OR REPLACE MACRO point_elements(
     points,
     elements,
     max_distance,
-    unit := 1.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
-        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {
-            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+        CASE WHEN isfinite(p.x) AND isfinite(p.y) AND isfinite(p.z) THEN {
+            vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         } ELSE error(
             'point_elements: x, y and z must be finite numbers, got '
@@ -175,12 +179,23 @@ WITH spatialq_points AS NOT MATERIALIZED (
                 ', ', {x: p.x, y: p.y, z: p.z}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
             )
         ) END AS mesh
-    FROM query_table(
-        spatialq_name('point_elements: points must be the name of a table, got ', points)
+    FROM (
+        SELECT
+            spatialq_whole('point_elements: point_id must be a whole number, got ', point_id, -9223372036854775808, 9223372036854775807) AS point_id,
+            spatialq_number('point_elements: x must be a number, got ', x) AS x,
+            spatialq_number('point_elements: y must be a number, got ', y) AS y,
+            spatialq_number('point_elements: z must be a number, got ', z) AS z
+        FROM query_table(
+            spatialq_name('point_elements: points must be the name of a table, got ', points)
+        )
     ) AS p, (
-        SELECT CASE WHEN isfinite(unit::DOUBLE) AND unit > 0 THEN unit::DOUBLE
-                ELSE error('point_elements: unit must be > 0 metres, got '
-                    || coalesce(unit::VARCHAR, 'NULL')) END AS metres
+        SELECT spatialq_metres(
+            'point_elements',
+            frame,
+            spatialq_number('point_elements: unit must be a number, got ', unit),
+            spatialq_text('point_elements: crs must be text such as EPSG:25832, got ', crs)
+        ) AS metres
+        FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
@@ -189,9 +204,7 @@ FROM query(
         'point_elements', 'spatialq_points',
         spatialq_name('point_elements: elements must be the name of a table, got ', elements),
         to_json({
-            max_distance: CASE WHEN isfinite(max_distance::DOUBLE) AND max_distance >= 0 THEN max_distance::DOUBLE
-                ELSE error('point_elements: max_distance must be >= 0 metres, got '
-                    || coalesce(max_distance::VARCHAR, 'NULL')) END,
+            max_distance: spatialq_length('point_elements: max_distance must be >= 0 metres, got ', max_distance),
             k: NULL,
             device: device
         })

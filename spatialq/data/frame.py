@@ -8,8 +8,12 @@ class Frame:
     """What is known of the coordinates that a function gets."""
 
     subject: str
-    """Whose they are, for sentences: "table 'points'", "'forest.laz'"."""
+    """Whose they are, for sentences: a table or file in quotes."""
     crs: str | None = None
     """PROJJSON, or a code such as 'EPSG:25832'; None where it is not known."""
     doubt: str = ""
-    """Why the CRS of the coordinates cannot be told, though that of some is known."""
+    """Why their unit cannot be told, though the CRS of some is known."""
+    conflict: str = ""
+    """Why they cannot be used together."""
+    is_announced: bool = False
+    """Whether the user has been warned of what is odd about them."""

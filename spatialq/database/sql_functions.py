@@ -220,6 +220,27 @@ ENGINE = (
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
+        "spatialq_frame",
+        ("VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[][]", "VARCHAR[][]"),
+        "VARCHAR",
+        "spatialq.database.frames:frame_json",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_metres",
+        ("VARCHAR", "VARCHAR", "DOUBLE", "VARCHAR"),
+        "DOUBLE[]",
+        "spatialq.database.frames:metres",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_with_frame",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{TRANSPORT}.request:with_frame",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_with_stated",
         ("VARCHAR", "VARCHAR[]"),
         "VARCHAR",

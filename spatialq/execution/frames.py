@@ -7,18 +7,36 @@ in degrees are refused where lengths mean something.
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from spatialq.data.frame import Frame
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
-from spatialq.functions.declaration import CoordinateParameters
+from spatialq.functions.declaration import COORDINATES, CoordinateParameters
 from spatialq.io import crs as crs_text
 
 SAME_UNIT = 1e-5
 """Relative: survey feet and international feet count as one unit."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of coordinates."""
+
+    across: float
+    """Metres in a unit of x and y."""
+    up: float
+    """Metres in a unit of z."""
+    note: str = ""
+    """What the user should be warned of."""
+
+    @property
+    def level(self) -> float:
+        """Units of x and y in one unit of z; 1 where they differ less than feet of two kinds."""
+        is_one = math.isclose(self.across, self.up, rel_tol=SAME_UNIT)
+        return 1.0 if is_one else self.up / self.across
 
 
 @dataclass(frozen=True)
@@ -67,79 +85,127 @@ def fit(
     """
     if not isinstance(options, CoordinateParameters):
         return Fitted(dict(arguments), options)
-    unit, height_unit = _units(function, options, frame)
-    level = 1.0
-    if function.declaration.is_spatial and not math.isclose(unit, height_unit, rel_tol=SAME_UNIT):
-        level = height_unit / unit
-        _warn(
-            f"{options.function}: {_subject(frame)} has heights in units of {height_unit:g} m, and "
-            f"x and y in units of {unit:g} m: heights were converted to the unit of x and y"
-        )
-    return Fitted(_with_heights(arguments, level), _with_lengths(function, options, unit), level)
+    units = units_for(function, options, frame)
+    if units.note and not (frame is not None and frame.is_announced):
+        _warn(units.note)
+    level = units.level if function.declaration.is_spatial else 1.0
+    return Fitted(
+        _with_heights(arguments, level), _with_lengths(function, options, units.across), level
+    )
 
 
-def check(function: Function, options: Any, frame: Frame) -> None:
-    """Refuse coordinates that `fit` would refuse, before they are read; warns of nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CrsWarning)
-        _units(function, options, frame)
+def announce(function: Function, options: Any, frames: Iterable[Frame]) -> None:
+    """Warn of what `fit` would warn of, once for several files, and raise what it would raise."""
+    notes = [units_for(function, options, frame).note for frame in frames]
+    for note in filter(None, notes):
+        _warn(note)
+        return
 
 
-def _units(
-    function: Function, options: CoordinateParameters, frame: Frame | None
-) -> tuple[float, float]:
-    """Metres in a unit of x and y, and in one of z."""
-    name, subject = options.function, _subject(frame)
-    known = frame.crs if frame is not None else None
+def units_for(function: Function, options: CoordinateParameters, frame: Frame | None) -> Units:
+    """Find the units of the coordinates of a call.
+
+    Raises
+    ------
+    CrsError
+        As `fit`.
+    """
+    declared = function.declaration
+    units = units_of(
+        options.function,
+        options,
+        frame,
+        needs_metres=declared.takes_unit or bool(_lengths(function)),
+        allows_degrees=declared.allows_degrees,
+    )
+    if units.level == 1 or not declared.is_spatial:
+        return units
+    note = (
+        f"{options.function}: heights of {_subject(frame)} are in units of {units.up:g} m, x and y "
+        f"in units of {units.across:g} m: heights were converted to the unit of x and y"
+    )
+    return replace(units, note=note)
+
+
+def units_of(
+    name: str,
+    options: CoordinateParameters,
+    frame: Frame | None,
+    *,
+    needs_metres: bool,
+    allows_degrees: bool,
+) -> Units:
+    """Find the units of the coordinates of a call of any function.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    options, frame
+        As for `fit`.
+    needs_metres : bool
+        Whether some of its lengths are in metres.
+    allows_degrees : bool
+        Whether the user is only warned of coordinates in degrees.
+
+    Raises
+    ------
+    CrsError
+        As `fit`.
+    """
+    subject = _subject(frame)
+    if frame is not None and frame.conflict:
+        message = f"{name}: {frame.conflict}"
+        raise CrsError(message)
+    known = None if frame is None or frame.crs is None else crs_text.from_text(frame.crs)
     given = None if options.crs is None else crs_text.from_argument(name, options.crs)
-    if given is not None and known is not None and not crs_text.same(given, _read(known)):
+    if given is not None and known is not None and not crs_text.same(given, known):
         message = (
             f"{name}: crs is {crs_text.name(given)}, but that of {subject} is "
-            f"{crs_text.name(_read(known))}: leave crs out, or correct that of {subject}"
+            f"{crs_text.name(known)}: leave crs out, or correct that of {subject}"
         )
         raise CrsError(message)
-    crs = given or (None if known is None else _read(known))
+    crs = given or known
     if crs is not None:
-        return _units_of(function, options, crs, subject)
+        return _of_crs(name, crs, subject, options.unit, allows_degrees=allows_degrees)
     if options.unit is not None:
-        return options.unit, options.unit
-    needs_metres = function.declaration.takes_unit or _lengths(function)
-    if frame is not None and needs_metres:
-        if frame.doubt:
-            message = f"{name}: {frame.doubt}: give unit, such as unit := 0.3048 for feet, or crs"
-            raise CrsError(message)
-        _warn(
-            f"{name}: the CRS of {subject} is not known, so its coordinates are taken for metres; "
-            "unit := 0.3048 is for feet, unit := 1 for metres, crs := 'EPSG:...' for any CRS"
-        )
-    return 1.0, 1.0
+        return Units(options.unit, options.unit)
+    if frame is None or not needs_metres:
+        return Units(1.0, 1.0)
+    if frame.doubt:
+        message = f"{name}: {frame.doubt}: give unit, such as unit := 0.3048 for feet, or crs"
+        raise CrsError(message)
+    note = (
+        f"{name}: the CRS of {subject} is not known, so its coordinates are taken for metres; "
+        "unit := 0.3048 is for feet, unit := 1 for metres, crs := 'EPSG:...' for any CRS"
+    )
+    return Units(1.0, 1.0, note)
 
 
-def _units_of(
-    function: Function, options: CoordinateParameters, crs: str, subject: str
-) -> tuple[float, float]:
-    name = options.function
-    units = crs_text.metres_per_unit(crs)
-    if units is None:
+def _of_crs(
+    name: str, crs: str, subject: str, unit: float | None, *, allows_degrees: bool
+) -> Units:
+    known = crs_text.metres_per_unit(crs)
+    if known is None:
         sentence = f"{name}: the CRS of {subject}, {crs_text.name(crs)}, is not projected"
-        if not function.declaration.allows_degrees:
+        if not allows_degrees:
             message = (
                 f"{sentence}, and lengths in degrees mean nothing: reproject the coordinates "
                 "first, for example to their UTM zone, or correct the CRS if it is wrong"
             )
             raise CrsError(message)
-        _warn(
+        note = (
             f"{sentence}: lengths are in degrees, and what compares z with x and y means little; "
             "reproject the coordinates first"
         )
-        return 1.0, 1.0
-    if options.unit is not None and not math.isclose(options.unit, units[0], rel_tol=SAME_UNIT):
+        return Units(1.0, 1.0, note)
+    if unit is not None and not math.isclose(unit, known[0], rel_tol=SAME_UNIT):
         message = (
-            f"{name}: unit is {options.unit:g}, but that of {subject} in {crs_text.name(crs)} is "
-            f"{units[0]:g} m: leave unit out, or correct the CRS of {subject}"
+            f"{name}: unit is {unit:g}, but that of {subject} in {crs_text.name(crs)} is "
+            f"{known[0]:g} m: leave unit out, or correct the CRS of {subject}"
         )
         raise CrsError(message)
-    return units
+    return Units(*known)
 
 
 def _with_lengths(function: Function, options: Any, unit: float) -> Any:
@@ -153,12 +219,9 @@ def _with_lengths(function: Function, options: Any, unit: float) -> Any:
 
 
 def _lengths(function: Function) -> list[str]:
-    """Name the parameters that are lengths in metres, and of which none is optional."""
-    return [
-        each.name
-        for each in function.parameters
-        if each.unit == "metres" and each.name != "unit" and not each.is_optional
-    ]
+    """Name the parameters that are lengths in metres."""
+    known = (each for each in function.parameters if each.name not in COORDINATES)
+    return [each.name for each in known if each.unit == "metres"]
 
 
 def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
@@ -174,9 +237,5 @@ def _subject(frame: Frame | None) -> str:
     return "the cloud" if frame is None else frame.subject
 
 
-def _read(crs: str) -> str:
-    return crs if crs.startswith("{") else crs_text.from_text(crs)
-
-
 def _warn(message: str) -> None:
-    warnings.warn(message, CrsWarning, stacklevel=2)
+    warnings.warn(message, CrsWarning, stacklevel=3)

@@ -736,7 +736,8 @@ class Points(PointVerbs):
         elements: Elements | str,
         max_distance: float | str,
         *,
-        unit: float | str = 1.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
@@ -749,8 +750,12 @@ class Points(PointVerbs):
             which elements are considered.
         max_distance : float | str
             Only elements that are as near. (metres; >= 0)
-        unit : float | str
-            Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -766,6 +771,7 @@ class Points(PointVerbs):
                 "elements": elements,
                 "max_distance": max_distance,
                 "unit": unit,
+                "crs": crs,
                 "device": device,
             },
             tables={"elements": Elements},

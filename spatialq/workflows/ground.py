@@ -81,7 +81,7 @@ def write_ground(
         If an option or the ending of an output is wrong.
     """
     from spatialq.execution.call import call
-    from spatialq.execution.frames import check
+    from spatialq.execution.frames import units_for
     from spatialq.export.las import write_classified
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import COORDINATES, parameters_of
@@ -105,7 +105,7 @@ def write_ground(
     crs = crs_of(COMMAND, [cloud], crs)
     frame = Frame(f"'{path}'", crs)
     chosen = classify.choose(options)
-    check(classify, chosen, frame)
+    units_for(classify, chosen, frame)  # refuses degrees before anything is read
     x, y, z, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": rows}

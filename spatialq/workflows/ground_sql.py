@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
 from spatialq.functions.declaration import parameters_of
-from spatialq.udfs.write_ground import RESULT, Options
+from spatialq.udfs.write_ground import PARAMETERS, RESULT, Options
 from spatialq.workflows.ground import write_ground
 
 ROW = pa.struct(arrow_fields(RESULT))
@@ -32,5 +32,11 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
             if is_null or (name == "outputs" and None in value):
                 message = f"write_ground: {name} must not be NULL"
                 raise ValueError(message)
+        for each in PARAMETERS:
+            try:
+                each.convert(chosen[each.name])
+            except TypeError as error:
+                message = f"write_ground: {each.name} must be {error}, got {chosen[each.name]!r}"
+                raise ValueError(message) from None
         rows.append(write_ground(path, targets, **chosen))
     return pa.array([[row] for row in rows], pa.list_(ROW))

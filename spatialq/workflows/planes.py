@@ -82,7 +82,7 @@ def write_planes(
 
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
-    from spatialq.execution.frames import check
+    from spatialq.execution.frames import units_for
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
@@ -99,7 +99,7 @@ def write_planes(
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     crs = crs_of(COMMAND, [cloud], crs)
     frame = Frame(f"'{path}'", crs)
-    check(detect, chosen, frame)
+    units_for(detect, chosen, frame)  # refuses degrees before anything is read
     *xyz, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))

@@ -4,7 +4,16 @@ from typing import Any
 
 from spatialq.functions.declaration import parameters_of
 from spatialq.functions.element_macros import FIRST, MESHES, of_meshes, of_sets
-from spatialq.functions.macros import DEVICE, Argument, Macro, Sql, arguments_of, struct
+from spatialq.functions.macros import (
+    DEVICE,
+    NUMBER,
+    Argument,
+    Macro,
+    Sql,
+    arguments_of,
+    checked,
+    struct,
+)
 
 from . import DIRECTIONS, Options
 
@@ -25,10 +34,11 @@ SETS = (
 
 
 def _of_sets(direction: str) -> Macro:
+    name = NAMES[direction]
     fixed: dict[str, Any] = {"direction": direction}
     if direction in ("above", "below"):  # true north does not matter, so it is not looked for
-        fixed["true_north"] = Sql("coalesce(true_north, 0)")
-    name = NAMES[direction]
+        angle = checked("number", name, "true_north", NUMBER)
+        fixed["true_north"] = Sql(f"coalesce({angle}, 0)")
     pairs = of_sets("direction", name, struct(PARAMETERS, OWN, **fixed))
     return Macro(
         name,

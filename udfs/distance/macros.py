@@ -1,6 +1,6 @@
 """The macros of distances: compositions of the one kernel."""
 
-from spatialq.functions.declaration import parameters_of
+from spatialq.functions.declaration import CoordinateParameters, parameters_of
 from spatialq.functions.element_macros import (
     FIRST,
     MESHES,
@@ -59,27 +59,22 @@ def _compared(name: str, sign: str) -> str:
     return f"{_of_meshes(name)} {sign} {checked('number', name, 'd', NUMBER)}"
 
 
-def metres(name: str, least: str) -> str:
-    """Write an argument of `point_elements` as a length, or its error sentence."""
-    return f"""CASE WHEN isfinite({name}::DOUBLE) AND {name} {least} 0 THEN {name}::DOUBLE
-        ELSE error('point_elements: {name} must be {least} 0 metres, got '
-            || coalesce({name}::VARCHAR, 'NULL')) END"""
-
-
 def of_points() -> str:
     """Write the query that runs the kernel on points and elements.
 
     A point is a mesh of one triangle without area. Its file keeps it apart from an element whose
     GlobalId is a number.
     """
-    options = struct(PARAMETERS, (), max_distance=Sql(metres("max_distance", ">=")))
-    scale = metres("unit", ">")
+    limit = checked("length", "point_elements", "max_distance", ">= 0 metres")
+    options = struct(PARAMETERS, (), max_distance=Sql(limit))
+    point_id = checked("whole", "point_elements", "point_id", "a whole number", -(2**63), 2**63 - 1)
+    x, y, z = (checked("number", "point_elements", name, NUMBER) for name in "xyz")
     return f"""WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
-        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {{
-            vertices: [p.x * s.metres, p.y * s.metres, p.z * s.metres]::DOUBLE[],
+        CASE WHEN isfinite(p.x) AND isfinite(p.y) AND isfinite(p.z) THEN {{
+            vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         }} ELSE error(
             'point_elements: x, y and z must be finite numbers, got '
@@ -87,10 +82,23 @@ def of_points() -> str:
                 ', ', {{x: p.x, y: p.y, z: p.z}}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
             )
         ) END AS mesh
-    FROM query_table(
-        {checked("name", "point_elements", "points", TABLE)}
+    FROM (
+        SELECT
+            {point_id} AS point_id,
+            {x} AS x,
+            {y} AS y,
+            {z} AS z
+        FROM query_table(
+            {checked("name", "point_elements", "points", TABLE)}
+        )
     ) AS p, (
-        SELECT {indent(scale, 2)} AS metres
+        SELECT spatialq_metres(
+            'point_elements',
+            frame,
+            {checked("number", "point_elements", "unit", NUMBER)},
+            {checked("text", "point_elements", "crs", "text such as EPSG:25832")}
+        ) AS metres
+        FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
@@ -175,13 +183,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
             Argument(
                 "max_distance", "Only elements that are as near. (metres; >= 0)", kind="number"
             ),
-            Argument(
-                "unit",
-                "Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. "
-                "(metres; > 0)",
-                "1.0",
-                "number",
-            ),
+            *arguments_of(parameters_of(CoordinateParameters)),
             DEVICE,
         ),
         of_points(),

@@ -7,6 +7,7 @@ none of that name.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.frame import Frame
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.loading import means_file
@@ -100,7 +102,7 @@ def answers(
                 device = "gpu"
                 stack.enter_context(cuda.device().use())
         way = "files" if is_file else road
-        result, _ = call(function, columns, options, device, road=way)
+        result, _ = call(function, columns, options, device, road=way, frame=request.frame)
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values
             for name, values in result.items()
@@ -134,7 +136,10 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         message = f"{function.name}: points must be the name of a table or a file, got {got}"
         raise ValueError(message)
     if attributes_of(function) and means_file(points):
-        request = Request.new(text, files=clouds.find(function, points))
+        found = clouds.find(function, points)
+        frame = Frame(repr(points), found[0].crs)
+        files = [clouds.stamped(each) for each in found]
+        request = Request.new(text, files=files, frame=asdict(frame))
         request.choose(function)
         read = f"spatialq_{function.name}_files({literal(request.text)})"
         lists = f"SELECT unnest({read}, max_depth := 2)"

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
+from spatialq.planner.plan import require_device
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
@@ -47,6 +49,11 @@ class Request:
         known = {"options": self.options, "token": self.token, "source": self.source}
         return json.dumps(known)
 
+    @property
+    def frame(self) -> Frame:
+        """What is known of the coordinates; nothing of those of a group."""
+        return Frame(**self.source.get("frame", {"subject": "the points"}))
+
     def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
         """Make the parameters of the call, and the requested device.
 
@@ -78,7 +85,19 @@ class Request:
                     )
                     raise ValueError(message)
                 named[each.name] = stated[0]
-        return function.choose(named, caller), self.options["device"]
+        device = self.options["device"]
+        require_device(caller, device)
+        return function.choose(named, caller), device
+
+
+def with_frame(texts: Any, frames: Any) -> pa.Array:
+    """Put what is known of the coordinates into requests."""
+    found = []
+    for text, frame in zip(texts.to_pylist(), frames.to_pylist(), strict=True):
+        request = json.loads(text)
+        request["source"]["frame"] = json.loads(frame)
+        found.append(json.dumps(request))
+    return pa.array(found, pa.string())
 
 
 def with_stated(texts: Any, stated: Any) -> pa.Array:
