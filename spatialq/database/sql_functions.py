@@ -129,7 +129,7 @@ ENGINE = (
     ),
     SqlFunction(
         "spatialq_read_grid_sql",
-        ("VARCHAR", "DOUBLE", "INTEGER", "DOUBLE[]"),
+        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]"),
         "VARCHAR",
         f"{READERS}.grid:read_grid_sql",
         volatile=False,
