@@ -108,6 +108,8 @@ def run(
     grid_size: int = 128,
     full_precision: bool = False,
     seed: int = 0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -127,7 +129,8 @@ def run(
     object_width: float = 60.0,
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
-    unit: float = 1.0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -153,6 +156,8 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -178,6 +183,8 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -203,6 +210,8 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -226,6 +235,8 @@ def run(
     neighbours: int = 10,
     extrapolate: bool = False,
     thin: bool = False,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -243,6 +254,8 @@ def run(
     min_points: int | None = None,
     cell_size: float = 20.0,
     ties: Literal["lowest_id", "octree"] = "lowest_id",
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -272,7 +285,8 @@ def run(
     max_angle: float = 5.0,
     max_offset: float = 0.05,
     min_overlap: float = 0.2,
-    unit: float = 1.0,
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -293,6 +307,8 @@ def run(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -313,6 +329,8 @@ def run(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -401,6 +419,8 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
@@ -423,6 +443,8 @@ def run_grid(
     min_points: int = 3,
     min_patches: int = 1,
     quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+    unit: float | None = None,
+    crs: str | None = None,
     device: str = "auto",
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...

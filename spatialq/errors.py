@@ -34,6 +34,10 @@ class FileWarning(UserWarning):
     """A file was read, but something about it is wrong or was repaired."""
 
 
+class CrsWarning(UserWarning):
+    """The unit of coordinates was assumed, or they were converted or are in degrees."""
+
+
 class ScriptError(SpatialqError, ValueError):
     """A QL4BIM script is wrong: the message shows the place.
 

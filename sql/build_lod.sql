@@ -14,6 +14,10 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: node level parent xmin ymin zmin size spacing is_leaf points count samples
 -- example: SELECT node, count FROM build_lod(points) WHERE NOT is_leaf
@@ -25,17 +29,21 @@ CREATE OR REPLACE MACRO build_lod(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    build_lod_sql(
-        points::VARCHAR,
+    spatialq_build_lod_sql(
+        spatialq_text('build_lod: points must be the name of a table or a file, got ', points),
         to_json({
             strategy: strategy,
             max_points: max_points,
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -68,23 +76,35 @@ CREATE OR REPLACE MACRO build_lod_list(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS build_lod_aggregate(
+) AS spatialq_build_lod_aggregate(
     to_json({
         strategy: strategy,
         max_points: max_points,
         grid_size: grid_size,
         full_precision: full_precision,
         seed: seed,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE, red::USMALLINT, green::USMALLINT, blue::USMALLINT, intensity::USMALLINT, classification::UTINYINT
+    spatialq_whole('build_lod_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('build_lod_list: x must be a number, got ', x),
+    spatialq_number('build_lod_list: y must be a number, got ', y),
+    spatialq_number('build_lod_list: z must be a number, got ', z),
+    spatialq_whole('build_lod_list: red must be whole numbers from 0 to 65535, got ', red, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: green must be whole numbers from 0 to 65535, got ', green, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: blue must be whole numbers from 0 to 65535, got ', blue, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: intensity must be whole numbers from 0 to 65535, got ', intensity, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: classification must be whole numbers from 0 to 255, got ', classification, 0, 255)::UTINYINT
 );
 
 -- What build_lod_list calls, where the extension that has an aggregate of this name is not loaded.
 -- example: SELECT tile, unnest(build_lod_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO build_lod_aggregate(
+CREATE OR REPLACE MACRO spatialq_build_lod_aggregate(
     request,
     part,
     point_id,
@@ -96,7 +116,7 @@ CREATE OR REPLACE MACRO build_lod_aggregate(
     blue,
     intensity,
     classification
-) AS build_lod_udf(
+) AS spatialq_build_lod_udf(
     list(point_id), list(x), list(y), list(z), list(red), list(green), list(blue), list(intensity), list(classification),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -2,8 +2,8 @@
 
 -- Ground of a LiDAR cloud, and the height above it: one row per point.
 -- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
--- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
---     the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
+--     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
@@ -15,7 +15,10 @@
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
 --     100 % slope. (metres; >= 0)
--- unit: Metres in one unit of x, y and z: 0.3048 for feet. (metres; > 0)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: point_id height is_ground
 -- example: FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2
@@ -28,12 +31,13 @@ CREATE OR REPLACE MACRO classify_ground(
     object_width := 60.0,
     max_distance := 0.4,
     distance_per_slope := 0.85,
-    unit := 1.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    classify_ground_sql(
-        points::VARCHAR,
+    spatialq_classify_ground_sql(
+        spatialq_text('classify_ground: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
@@ -43,6 +47,7 @@ FROM query(
             max_distance: max_distance,
             distance_per_slope: distance_per_slope,
             unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -67,9 +72,10 @@ CREATE OR REPLACE MACRO classify_ground_list(
     object_width := 60.0,
     max_distance := 0.4,
     distance_per_slope := 0.85,
-    unit := 1.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS classify_ground_aggregate(
+) AS spatialq_classify_ground_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
@@ -79,23 +85,27 @@ CREATE OR REPLACE MACRO classify_ground_list(
         max_distance: max_distance,
         distance_per_slope: distance_per_slope,
         unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('classify_ground_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('classify_ground_list: x must be a number, got ', x),
+    spatialq_number('classify_ground_list: y must be a number, got ', y),
+    spatialq_number('classify_ground_list: z must be a number, got ', z)
 );
 
 -- What classify_ground_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(classify_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO classify_ground_aggregate(
+CREATE OR REPLACE MACRO spatialq_classify_ground_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS classify_ground_udf(
+) AS spatialq_classify_ground_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

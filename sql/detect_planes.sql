@@ -28,6 +28,10 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: plane_id nx ny nz d votes point_count cx cy cz rmse area orientation boundary
 -- example: FROM detect_planes('points') WHERE orientation = 'vertical'
@@ -46,11 +50,13 @@ CREATE OR REPLACE MACRO detect_planes(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    detect_planes_sql(
-        points::VARCHAR,
+    spatialq_detect_planes_sql(
+        spatialq_text('detect_planes: points must be the name of a table or a file, got ', points),
         to_json({
             kernel: kernel,
             phi_num: phi_num,
@@ -65,6 +71,8 @@ FROM query(
             split: split,
             outline: outline,
             orientation_tolerance: orientation_tolerance,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -95,8 +103,10 @@ CREATE OR REPLACE MACRO detect_planes_list(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS detect_planes_aggregate(
+) AS spatialq_detect_planes_aggregate(
     to_json({
         kernel: kernel,
         phi_num: phi_num,
@@ -111,23 +121,28 @@ CREATE OR REPLACE MACRO detect_planes_list(
         split: split,
         outline: outline,
         orientation_tolerance: orientation_tolerance,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('detect_planes_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('detect_planes_list: x must be a number, got ', x),
+    spatialq_number('detect_planes_list: y must be a number, got ', y),
+    spatialq_number('detect_planes_list: z must be a number, got ', z)
 );
 
 -- What detect_planes_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(detect_planes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO detect_planes_aggregate(
+CREATE OR REPLACE MACRO spatialq_detect_planes_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS detect_planes_udf(
+) AS spatialq_detect_planes_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

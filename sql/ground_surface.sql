@@ -4,14 +4,14 @@
 -- points that are ground already: one row per cell. The edges of cells are multiples of the
 -- resolution; z is NULL where there is no height.
 -- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
--- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
---     the reference implementation. (units of x and y; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
+--     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
---     that off. (units of x and y; >= 0 and <= 1e+09)
+--     that off. (metres; >= 0 and <= 1e+09)
 -- ties: Which of several points with the same z is the lowest: the one with the lowest point_id, or
 --     the one that the reference's octree visits first. ('lowest_id' or 'octree')
 -- source: What the terrain is made of: the seeds that owm_ground finds among the points, or the
@@ -23,6 +23,10 @@
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
 -- thin: Whether each cell keeps only the ground point nearest to its centre.
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: x y z
 -- example: FROM ground_surface('points', resolution := 0.5) WHERE z IS NOT NULL
@@ -39,11 +43,13 @@ CREATE OR REPLACE MACRO ground_surface(
     neighbours := 10,
     extrapolate := false,
     thin := false,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    ground_surface_sql(
-        points::VARCHAR,
+    spatialq_ground_surface_sql(
+        spatialq_text('ground_surface: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
@@ -56,6 +62,8 @@ FROM query(
             neighbours: neighbours,
             extrapolate: extrapolate,
             thin: thin,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -84,8 +92,10 @@ CREATE OR REPLACE MACRO ground_surface_list(
     neighbours := 10,
     extrapolate := false,
     thin := false,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS ground_surface_aggregate(
+) AS spatialq_ground_surface_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
@@ -98,23 +108,28 @@ CREATE OR REPLACE MACRO ground_surface_list(
         neighbours: neighbours,
         extrapolate: extrapolate,
         thin: thin,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('ground_surface_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('ground_surface_list: x must be a number, got ', x),
+    spatialq_number('ground_surface_list: y must be a number, got ', y),
+    spatialq_number('ground_surface_list: z must be a number, got ', z)
 );
 
 -- What ground_surface_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(ground_surface_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO ground_surface_aggregate(
+CREATE OR REPLACE MACRO spatialq_ground_surface_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS ground_surface_udf(
+) AS spatialq_ground_surface_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -3,16 +3,20 @@
 -- Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the lowest of at
 -- least two overlapping windows, and the lowest point of each cell that has no such seed.
 -- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
--- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
---     the reference implementation. (units of x and y; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
+--     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
 --     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
---     that off. (units of x and y; >= 0 and <= 1e+09)
+--     that off. (metres; >= 0 and <= 1e+09)
 -- ties: Which of several points with the same z is the lowest: the one with the lowest point_id, or
 --     the one that the reference's octree visits first. ('lowest_id' or 'octree')
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: point_id x y z hits filled
 -- example: FROM owm_ground('points', window_size := 5.0) WHERE hits > 2
@@ -23,17 +27,21 @@ CREATE OR REPLACE MACRO owm_ground(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    owm_ground_sql(
-        points::VARCHAR,
+    spatialq_owm_ground_sql(
+        spatialq_text('owm_ground: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
             cell_size: cell_size,
             ties: ties,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -56,30 +64,37 @@ CREATE OR REPLACE MACRO owm_ground_list(
     min_points := NULL,
     cell_size := 20.0,
     ties := 'lowest_id',
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS owm_ground_aggregate(
+) AS spatialq_owm_ground_aggregate(
     to_json({
         window_size: window_size,
         overlap: overlap,
         min_points: min_points,
         cell_size: cell_size,
         ties: ties,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('owm_ground_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('owm_ground_list: x must be a number, got ', x),
+    spatialq_number('owm_ground_list: y must be a number, got ', y),
+    spatialq_number('owm_ground_list: z must be a number, got ', z)
 );
 
 -- What owm_ground_list calls, where the extension that has an aggregate of this name is not loaded.
 -- example: SELECT tile, unnest(owm_ground_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO owm_ground_aggregate(
+CREATE OR REPLACE MACRO spatialq_owm_ground_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS owm_ground_udf(
+) AS spatialq_owm_ground_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

@@ -10,7 +10,6 @@
 -- max_offset: Maximum distance from a face of a point that lies on it. (metres; > 0)
 -- min_overlap: Share of the plane that lies on the element, or of the element's face that the plane
 --     covers: the greater of the two. (>= 0 and <= 1)
--- unit: Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
 -- kernel: How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
 --     normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi and
 --     theta as published, and misses planes through the centroid of the cloud. ('tangent' or
@@ -36,6 +35,10 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: plane_id rank global_id nearest overlap coverage angle deviation, then the columns of
 --     detect_planes; deviation is in metres, positive outside the element
@@ -46,7 +49,6 @@ CREATE OR REPLACE MACRO plane_elements(
     max_angle := 5.0,
     max_offset := 0.05,
     min_overlap := 0.2,
-    unit := 1.0,
     kernel := 'tangent',
     phi_num := 30,
     rho_num := NULL,
@@ -60,6 +62,8 @@ CREATE OR REPLACE MACRO plane_elements(
     split := true,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 SELECT
@@ -70,8 +74,9 @@ SELECT
     ) AS "rank",
     m.* EXCLUDE (plane_id)
 FROM query(
-    plane_elements_sql(
-        points::VARCHAR, elements::VARCHAR,
+    spatialq_plane_elements_sql(
+        spatialq_text('plane_elements: points must be the name of a table, got ', points),
+        spatialq_text('plane_elements: elements must be the name of a table, got ', elements),
         to_json({
             kernel: kernel,
             phi_num: phi_num,
@@ -90,6 +95,7 @@ FROM query(
             max_offset: max_offset,
             min_overlap: min_overlap,
             unit: unit,
+            crs: crs,
             device: device
         })
     )

@@ -28,6 +28,10 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: level cx cy cz size point_count nx ny nz thickness votes plane_id state
 -- example: SELECT state, count(*) FROM plane_nodes('points') GROUP BY state
@@ -46,11 +50,13 @@ CREATE OR REPLACE MACRO plane_nodes(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    plane_nodes_sql(
-        points::VARCHAR,
+    spatialq_plane_nodes_sql(
+        spatialq_text('plane_nodes: points must be the name of a table or a file, got ', points),
         to_json({
             kernel: kernel,
             phi_num: phi_num,
@@ -65,6 +71,8 @@ FROM query(
             split: split,
             outline: outline,
             orientation_tolerance: orientation_tolerance,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )
@@ -95,8 +103,10 @@ CREATE OR REPLACE MACRO plane_nodes_list(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    unit := NULL,
+    crs := NULL,
     device := 'auto'
-) AS plane_nodes_aggregate(
+) AS spatialq_plane_nodes_aggregate(
     to_json({
         kernel: kernel,
         phi_num: phi_num,
@@ -111,23 +121,28 @@ CREATE OR REPLACE MACRO plane_nodes_list(
         split: split,
         outline: outline,
         orientation_tolerance: orientation_tolerance,
+        unit: unit,
+        crs: crs,
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('plane_nodes_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('plane_nodes_list: x must be a number, got ', x),
+    spatialq_number('plane_nodes_list: y must be a number, got ', y),
+    spatialq_number('plane_nodes_list: z must be a number, got ', z)
 );
 
 -- What plane_nodes_list calls, where the extension that has an aggregate of this name is not
 -- loaded.
 -- example: SELECT tile, unnest(plane_nodes_list(point_id, x, y, z), max_depth := 2) FROM points GROUP BY tile
-CREATE OR REPLACE MACRO plane_nodes_aggregate(
+CREATE OR REPLACE MACRO spatialq_plane_nodes_aggregate(
     request,
     part,
     point_id,
     x,
     y,
     z
-) AS plane_nodes_udf(
+) AS spatialq_plane_nodes_udf(
     list(point_id), list(x), list(y), list(z),
     CASE WHEN min(request) = max(request) THEN min(request)
     WHEN count(request) > 0 THEN spatialq_refuse(

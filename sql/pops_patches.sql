@@ -21,6 +21,10 @@
 --     >= 1)
 -- quantiles: Quartiles as the published code takes them (type 8 of Hyndman and Fan), or as NumPy
 --     and DuckDB do by default (type 7, 'linear'). ('median_unbiased' or 'linear')
+-- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
+--     1 where none is known. (metres; > 0 or NULL)
+-- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
+--     the table or file.
 -- nodata: Of a file: a value that means that there is none.
 -- band: Of a file with several bands, from 1.
 -- device: 'auto', 'cpu' or 'gpu'.
@@ -37,15 +41,17 @@ CREATE OR REPLACE MACRO pops_patches(
     min_points := 3,
     min_patches := 1,
     quantiles := 'median_unbiased',
+    unit := NULL,
+    crs := NULL,
     nodata := NULL,
     band := 1,
     device := 'auto'
 ) AS TABLE
 FROM query(
-    pops_patches_sql(
-        grid::VARCHAR,
-        nodata,
-        band,
+    spatialq_pops_patches_sql(
+        spatialq_text('pops_patches: grid must be the name of a table or a file, got ', grid),
+        spatialq_number('pops_patches: nodata must be a number, got ', nodata),
+        spatialq_whole('pops_patches: band must be a whole number, got ', band, -2147483648, 2147483647),
         to_json({
             scales: scales,
             steps: steps,
@@ -56,6 +62,8 @@ FROM query(
             min_points: min_points,
             min_patches: min_patches,
             quantiles: quantiles,
+            unit: unit,
+            crs: crs,
             device: device
         })
     )

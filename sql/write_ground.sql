@@ -13,8 +13,8 @@
 --     (metres; >= 0 and <= 1000)
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
--- window_size: Side of the square windows. Whole odd numbers give a window one unit narrower, as in
---     the reference implementation. (metres; > 0 and <= 1e+09)
+-- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
+--     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
@@ -47,10 +47,10 @@ CREATE OR REPLACE MACRO write_ground(
     extrapolate := false
 ) AS TABLE
 SELECT unnest(
-    write_ground_udf(
-        path,
-        outputs,
-        {
+    spatialq_write_ground_udf(
+        spatialq_text('write_ground: path must be a file, got ', path),
+        spatialq_texts('write_ground: outputs must be a list of files, got ', outputs),
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -65,7 +65,7 @@ SELECT unnest(
             ground_only: ground_only,
             crs: crs,
             device: device
-        }
+        })::VARCHAR
     ),
     recursive := true
 );

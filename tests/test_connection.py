@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import spatialq
-from spatialq.database import connection
+from spatialq.database import connection, macros
+from spatialq.database.sql_functions import sql_functions
+from spatialq.demo.house import write_house
 
 CALL = "SELECT count(*) FROM spatialq_devices()"
 
@@ -145,3 +147,44 @@ def test_an_attached_database_whose_name_has_quotes(tmp_path):
         spatialq.load(con, tmp_path / "z.npy")
         assert con.sql("SELECT count(*) FROM grid").fetchall() == [(6,)]
         assert con.sql("SELECT count(*) FROM spatialq_devices()").fetchall() == [(3,)]
+
+
+VIEWS = (
+    "FROM classify_ground('points')",
+    "SELECT classify_ground_list(point_id, x, y, z) FROM points",
+    "FROM read_ifc('{house}')",
+    "FROM intersects_with('elements')",
+    "SELECT mesh_above(a.mesh, b.mesh) FROM elements AS a, elements AS b",
+    "FROM spatialq_log()",
+)
+
+
+@pytest.mark.parametrize("query", VIEWS)
+def test_a_view_in_duckdb_without_spatialq_says_what_it_needs(tmp_path, query):
+    path, house = tmp_path / "site.duckdb", tmp_path / "house.ifc"
+    write_house(house)
+    with spatialq.connect(str(path)) as con:
+        con.execute(
+            "CREATE TABLE points AS "
+            "SELECT i AS point_id, i AS x, i AS y, i AS z FROM range(9) AS t(i)"
+        )
+        con.execute(f"CREATE TABLE elements AS FROM read_ifc('{house}') LIMIT 2")
+        con.execute(f"CREATE VIEW asked AS {query.format(house=house)}")
+    missing = r"Function with name spatialq_\w+ does not exist"
+    with duckdb.connect(str(path)) as con, pytest.raises(duckdb.CatalogException, match=missing):
+        con.sql("FROM asked").fetchall()
+
+
+@pytest.mark.parametrize("road", ["native", "lists"])
+def test_functions_that_macros_call_have_names_that_say_whose_they_are(road):
+    assert [f.name for f in sql_functions(road) if not f.name.startswith("spatialq_")] == []
+
+
+def test_the_same_version_with_another_body_has_another_comment(monkeypatch, tmp_path):
+    monkeypatch.setattr(macros, "files", lambda _: tmp_path)
+    comments = set()
+    for body in "12":
+        (tmp_path / "one.sql").write_text(f"-- One.\nCREATE OR REPLACE MACRO one() AS {body};\n")
+        (macro,) = macros.macros.__wrapped__("lists")
+        comments.add(macro.comment)
+    assert len(comments) == 2

@@ -147,9 +147,8 @@ def test_the_terrain_has_the_options_of_ground_surface(tmp_path):
 
 def test_degrees_are_refused_before_anything_is_written(tmp_path):
     path = write_scene(tmp_path / "a.las", crs="EPSG:4326")
-    with pytest.raises(
-        spatialq.CrsError, match=r"'.*a.las' is in WGS 84 .EPSG:4326., which is not projected"
-    ):
+    sentence = r"the CRS of '.*a.las', WGS 84 .EPSG:4326., is not projected"
+    with pytest.raises(spatialq.CrsError, match=sentence):
         spatialq.write_ground(path, tmp_path / "g.las")
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]
 

@@ -54,11 +54,13 @@ class ParametersOf:
     def options(self, command: str) -> "list[DerivedOption]":
         """Make the options of a command."""
         from spatialq.functions.catalogue import catalogue
+        from spatialq.functions.declaration import COORDINATES  # they follow from the file
 
         return [
             DerivedOption(command, self.function, each, is_length=each.name in self.lengths)
             for each in catalogue()[self.function].parameters
-            if each.name not in self.exclude and (not self.only or each.name in self.only)
+            if each.name not in (*self.exclude, *COORDINATES)
+            and (not self.only or each.name in self.only)
         ]
 
 

@@ -13,7 +13,7 @@ from spatialq.functions.declaration import (
     PointsAndElementsInput,
     PointsInput,
 )
-from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
+from spatialq.functions.sql_function import SqlFunction, struct_type
 
 TRANSPORT = "spatialq.database.transport"
 
@@ -21,16 +21,17 @@ TRANSPORT = "spatialq.database.transport"
 def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
     """Give the SQL functions of a spatial function.
 
-    `<name>_sql` writes the query of a call while it is bound. On the road of lists that query calls
-    `<name>_udf`, which gets a list for each column and the request as JSON, and gives a list of
-    structs: one row is one call of the kernel, so that it serves a whole table (one row) and GROUP
-    BY (one row per group). What reads files on that road has a function of its own.
+    `spatialq_<name>_sql` writes the query of a call while it is bound. On the road of lists that
+    query calls `spatialq_<name>_udf`, which gets a list for each column and the request as JSON,
+    and gives a list of structs: one row is one call of the kernel, so that it serves a whole table
+    (one row) and GROUP BY (one row per group). What reads files on that road has a function of its
+    own.
     """
     rows = f"{struct_type(given_by(function))}[]"
 
     def writes_query(module: str, *parameters: str) -> SqlFunction:
         return SqlFunction(
-            f"{function.name}_sql", (*parameters, "VARCHAR"), "VARCHAR",
+            f"spatialq_{function.name}_sql", (*parameters, "VARCHAR"), "VARCHAR",
             f"{TRANSPORT}.{module}:query", (function, road), volatile=False,
         )  # fmt: skip
 
@@ -38,7 +39,7 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
         # What gets only constants would run while DuckDB plans, and in EXPLAIN. What gets lists is
         # not volatile: in a correlated subquery DuckDB would run it for each outer row.
         return SqlFunction(
-            f"{function.name}_{name}", parameters, returns,
+            f"spatialq_{function.name}_{name}", parameters, returns,
             f"{TRANSPORT}.{implementation}", (function,), volatile=name != "udf",
         )  # fmt: skip
 
@@ -65,8 +66,8 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
                 writes_query("elements", "VARCHAR", "VARCHAR", "VARCHAR"),
                 runs("udf", "elements:of_sets", f"{ELEMENT}[]", f"{ELEMENT}[]", "VARCHAR"),
                 SqlFunction(
-                    f"{function.name}_of_meshes",
-                    (MESH, MESH, parameters_type(function.parameters)),
+                    f"spatialq_{function.name}_of_meshes",
+                    ("VARCHAR", MESH, MESH, "VARCHAR"),
                     struct_type({"found": "BOOLEAN", **pair}),
                     f"{TRANSPORT}.elements:of_meshes",
                     (function,),

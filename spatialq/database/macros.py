@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import NamedTuple
@@ -23,7 +24,8 @@ class Macro(NamedTuple):
     name: str
     is_table: bool
     comment: str
-    """In DuckDB's catalogue; it ends in the version."""
+    """In DuckDB's catalogue; it ends in the version and a digest of the statement, by which a
+    database is known to have another one."""
     statement: str
 
     def statements(self, database: str) -> str:
@@ -39,13 +41,15 @@ class Macro(NamedTuple):
 def macros(road: Road) -> tuple[Macro, ...]:
     """All macros for a road, each after those that it calls."""
     found: dict[str, Macro] = {}
-    end = f"\n\nspatialq {version('spatialq')}"
+    made_by = f"spatialq {version('spatialq')}"
     for file in sorted(files("spatialq.sql").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".sql"):
-            for comment, statement, name in STATEMENT.findall(file.read_text(encoding="utf-8")):
+            for about, statement, name in STATEMENT.findall(file.read_text(encoding="utf-8")):
                 is_table = re.search(r"\)\s*AS TABLE\b", statement) is not None
-                text = re.sub(r"^-- ?", "", comment.strip(), flags=re.MULTILINE)
-                found[name] = Macro(name, is_table, text + end, statement)
+                text = re.sub(r"^-- ?", "", about.strip(), flags=re.MULTILINE)
+                digest = sha256(statement.encode()).hexdigest()[:8]
+                comment = f"{text}\n\n{made_by}, {digest}"
+                found[name] = Macro(name, is_table, comment, statement)
     ordered: dict[str, Macro] = {}
 
     def add(macro: Macro) -> None:

@@ -1,6 +1,8 @@
 """All SQL functions that DuckDB calls: those of the declarations, and the engine's own.
 
-Only names and types are here; what answers is imported at the first call.
+Only names and types are here; what answers is imported at the first call. All names begin with
+"spatialq_": macros are kept in a database file, and in DuckDB without spatialq the error about a
+missing function then says whose it is.
 """
 
 from functools import cache
@@ -47,7 +49,7 @@ LAS_COLUMNS = {
     "z_t": "FLOAT",
     "file_name": "VARCHAR",
 }
-"""The columns that `read_las_span` has a place of its own for; the rest are extra bytes."""
+"""The columns with places of their own in `spatialq_read_las_span`; the rest are extra bytes."""
 
 LAS_EXTRA = {"floats": "DOUBLE", "integers": "BIGINT", "unsigned": "UBIGINT"}
 """The places for extra bytes: by kind of number, a list of columns each."""
@@ -113,27 +115,27 @@ def _columns_as_lists() -> str:
 
 ENGINE = (
     SqlFunction(
-        "read_las_sql",
+        "spatialq_read_las_sql",
         ("VARCHAR", "DOUBLE[]", "VARCHAR[]"),
         "VARCHAR",
         f"{READERS}.las:read_las_sql",
         volatile=False,
     ),
     SqlFunction(
-        "read_las_span",
+        "spatialq_read_las_span",
         ("VARCHAR", "BIGINT"),
         _columns_as_lists(),
         f"{READERS}.las:read_las_span",
     ),
     SqlFunction(
-        "read_grid_sql",
-        ("VARCHAR", "DOUBLE", "INTEGER", "DOUBLE[]"),
+        "spatialq_read_grid_sql",
+        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]"),
         "VARCHAR",
         f"{READERS}.grid:read_grid_sql",
         volatile=False,
     ),
     SqlFunction(
-        "read_grid_span",
+        "spatialq_read_grid_span",
         ("VARCHAR", "BIGINT"),
         struct_type(dict.fromkeys("xyz", "DOUBLE[]")),
         f"{READERS}.grid:read_grid_span",
@@ -217,6 +219,34 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction(
+        "spatialq_frame_sql",
+        ("VARCHAR", "BIGINT"),
+        "VARCHAR",
+        "spatialq.database.frames:frame_sql",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_frame",
+        ("VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[][]", "VARCHAR[][]"),
+        "VARCHAR",
+        "spatialq.database.frames:frame_json",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_metres",
+        ("VARCHAR", "VARCHAR", "DOUBLE", "VARCHAR"),
+        "DOUBLE[]",
+        "spatialq.database.frames:metres",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_with_frame",
+        ("VARCHAR", "VARCHAR"),
+        "VARCHAR",
+        f"{TRANSPORT}.request:with_frame",
+        volatile=False,
+    ),
     SqlFunction(
         "spatialq_with_stated",
         ("VARCHAR", "VARCHAR[]"),

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from spatialq.data.frame import Frame
+from spatialq.execution.frames import fit
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size
 from spatialq.planner import log, process
@@ -38,6 +40,7 @@ def call(
     requested: str,
     *,
     road: Road = "arrays",
+    frame: Frame | None = None,
 ) -> tuple[dict[str, Any], Device]:
     """Plan and run a kernel, and write the log.
 
@@ -53,6 +56,8 @@ def call(
     road : 'arrays', 'native', 'lists' or 'files'
         How the data came and will go, for the estimate and the log: as arrays of Python, by the
         extension of DuckDB, in lists of DuckDB, or from files.
+    frame : Frame, optional
+        What is known of the coordinates of tables and files, see `frames.fit`.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def call(
         Where it ran. With 'auto', what does not fit into the GPU's memory after all runs on the
         CPU.
     """
-    found, device = call_outputs([function], arguments, options, requested, road=road)
+    found, device = call_outputs([function], arguments, options, requested, road=road, frame=frame)
     return found[function.name], device
 
 
@@ -73,6 +78,7 @@ def call_outputs(
     progress: Listener | None = None,
     *,
     road: Road = "arrays",
+    frame: Frame | None = None,
 ) -> tuple[dict[str, dict[str, Any]], Device]:
     """Plan and run a kernel once for several of its outputs, and write the log.
 
@@ -82,7 +88,7 @@ def call_outputs(
     ----------
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
-    arguments, options, requested, road
+    arguments, options, requested, road, frame
         As for `call`.
     progress : Listener, optional
         Of a task of its own: called in this thread.
@@ -96,7 +102,11 @@ def call_outputs(
     ------
     Cancelled
         If the task is cancelled.
+    CrsError
+        If the coordinates cannot be used, see `frames.fit`.
     """
+    fitted = fit(functions[0], arguments, options, frame)
+    arguments, options = fitted.arguments, fitted.options
     size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:
@@ -114,7 +124,8 @@ def call_outputs(
                 execution.fall_back(full)
                 found = _run(functions, execution.device, arguments, options)
         task.report(1, 1)
-    return found, execution.device
+    results = {each.name: fitted.results(each, found[each.name]) for each in functions}
+    return results, execution.device
 
 
 def _run(

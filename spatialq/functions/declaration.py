@@ -14,6 +14,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 Device = Literal["cpu", "gpu"]
+COORDINATES = ("unit", "crs")
+"""The parameters of `CoordinateParameters`."""
 LENGTH = "length"
 """Stands in a parameter's unit for `Parameters.LENGTH_UNIT` of the class that it is in."""
 
@@ -192,8 +194,34 @@ class Parameters:
         return {each.name: getattr(self, each.name) for each in parameters_of(type(self))}
 
 
+@dataclass(frozen=True, kw_only=True)
+class CoordinateParameters(Parameters):
+    """What functions of coordinates may be told about them; the last parameters of a function."""
+
+    unit: float | None = parameter(
+        None,
+        "Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, "
+        "and 1 where none is known.",
+        unit="metres",
+        above=0,
+    )
+    crs: str | None = parameter(
+        None,
+        "Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known "
+        "of the table or file.",
+    )
+
+    @property
+    def metres(self) -> float:
+        """Metres in one unit of x, y and z."""
+        return 1.0 if self.unit is None else self.unit
+
+
 def parameters_of(declared: type[Any]) -> tuple[Parameter, ...]:
-    """List the parameters that a class declares, those of its bases first."""
+    """List the parameters that a class declares, those of its bases first.
+
+    Those of `CoordinateParameters` come last.
+    """
     return _read_fields(declared)  # type: ignore[arg-type]  # a class is hashable
 
 
@@ -215,7 +243,7 @@ def _read_fields(declared: type[Any]) -> tuple[Parameter, ...]:
             Parameter(each.name, kind, each.default, choices=choices, is_list=is_list,
                       is_optional=is_optional, **known)
         )  # fmt: skip
-    return tuple(found)
+    return tuple(sorted(found, key=lambda each: each.name in COORDINATES))
 
 
 def _number(value: float) -> str:
@@ -370,6 +398,8 @@ class Output:
     """In SQL."""
     codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The names behind a column that the kernel gives as codes 0, 1, 2 ..."""
+    heights: Sequence[str] = ()
+    """Columns that are given back in the unit of z, where that is not the one of x and y."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
@@ -385,6 +415,13 @@ class Declaration:
     parameters: type[Parameters]
     outputs: tuple[Output, ...]
     """Of several, the kernel gets the wanted names as `outputs` and gives a dict of them."""
+    takes_unit: bool = False
+    """Whether the kernel converts lengths in metres itself, by `CoordinateParameters.metres`; else
+    the lengths of a call are converted to the unit of x and y."""
+    is_spatial: bool = True
+    """Whether z is compared with x and y: heights in another unit are converted then."""
+    allows_degrees: bool = False
+    """Whether coordinates in degrees are only warned about."""
     cpu_only: Callable[[Any], str] = lambda _: ""
     """Which of the parameters, if any, only the CPU's kernel has, such as "method := 'slow'"."""
     uses: tuple[str, ...] = ()

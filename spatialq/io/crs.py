@@ -33,6 +33,7 @@ def in_proj_thread(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+@lru_cache(maxsize=256)
 @in_proj_thread
 def from_text(text: str) -> str:
     """Turn WKT1, WKT2, PROJJSON or a code such as ``EPSG:25832`` into PROJJSON.
@@ -132,6 +133,7 @@ def is_geographic(crs: str) -> bool:
     return bool(pyproj.CRS.from_json(crs).is_geographic)
 
 
+@lru_cache(maxsize=256)
 @in_proj_thread
 def metres_per_unit(crs: str) -> tuple[float, float] | None:
     """Metres in a unit of x and y, and in one of z; None where x and y are no map coordinates.

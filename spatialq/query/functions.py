@@ -33,6 +33,8 @@ class Points(PointVerbs):
         grid_size: int = 128,
         full_precision: bool = False,
         seed: int = 0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Nodes:
         """Levels of detail of a point cloud, a hybrid voxel-point octree: one row per node, level
@@ -56,6 +58,12 @@ class Points(PointVerbs):
             Whether a voxel lies where one of its points lies, instead of in the middle of its cell.
         seed : int
             Seed of 'random'. (>= 0 and < 2**32)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -73,6 +81,8 @@ class Points(PointVerbs):
                 "grid_size": grid_size,
                 "full_precision": full_precision,
                 "seed": seed,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -88,7 +98,8 @@ class Points(PointVerbs):
         object_width: float | str = 60.0,
         max_distance: float | str = 0.4,
         distance_per_slope: float | str = 0.85,
-        unit: float | str = 1.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Self:
         """Ground of a LiDAR cloud, and the height above it: one row per point.
@@ -96,8 +107,8 @@ class Points(PointVerbs):
         Parameters
         ----------
         window_size : float | str
-            Side of the square windows. Whole odd numbers give a window one unit narrower, as in the
-            reference implementation. (metres; > 0 and <= 1e+09)
+            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
+            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
@@ -115,8 +126,12 @@ class Points(PointVerbs):
         distance_per_slope : float | str
             How much that distance grows with the slope of the terrain: by this much at 100 % slope.
             (metres; >= 0)
-        unit : float | str
-            Metres in one unit of x, y and z: 0.3048 for feet. (metres; > 0)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -136,6 +151,7 @@ class Points(PointVerbs):
                 "max_distance": max_distance,
                 "distance_per_slope": distance_per_slope,
                 "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -157,6 +173,8 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Planes of a point cloud by the kernel-based 3D Hough transform: one row per plane, the
@@ -201,6 +219,12 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -226,6 +250,8 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -234,10 +260,10 @@ class Points(PointVerbs):
     def ground_surface(
         self,
         *,
-        window_size: float = 10.0,
+        window_size: float | str = 10.0,
         overlap: float = 0.8,
         min_points: int | None = None,
-        cell_size: float = 20.0,
+        cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
         source: Literal["seeds", "points"] = "seeds",
         resolution: float = 1.0,
@@ -245,6 +271,8 @@ class Points(PointVerbs):
         neighbours: int = 10,
         extrapolate: bool = False,
         thin: bool = False,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Grid:
         """A terrain grid, interpolated between the ground seeds of a cloud (those of owm_ground) or
@@ -254,18 +282,18 @@ class Points(PointVerbs):
 
         Parameters
         ----------
-        window_size : float
-            Side of the square windows. Whole odd numbers give a window one unit narrower, as in the
-            reference implementation. (units of x and y; > 0 and <= 1e+09)
+        window_size : float | str
+            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
+            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
             cloud's bounding box promises for a window. (points; >= 1 or None)
-        cell_size : float
+        cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
-            off. (units of x and y; >= 0 and <= 1e+09)
+            off. (metres; >= 0 and <= 1e+09)
         ties : Literal["lowest_id", "octree"]
             Which of several points with the same z is the lowest: the one with the lowest point_id,
             or the one that the reference's octree visits first. ('lowest_id' or 'octree')
@@ -284,6 +312,12 @@ class Points(PointVerbs):
             'tin' that of the nearest point, with 'idw' as inside.
         thin : bool
             Whether each cell keeps only the ground point nearest to its centre.
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -307,6 +341,8 @@ class Points(PointVerbs):
                 "neighbours": neighbours,
                 "extrapolate": extrapolate,
                 "thin": thin,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -315,11 +351,13 @@ class Points(PointVerbs):
     def owm_ground(
         self,
         *,
-        window_size: float = 10.0,
+        window_size: float | str = 10.0,
         overlap: float = 0.8,
         min_points: int | None = None,
-        cell_size: float = 20.0,
+        cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Points:
         """Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the
@@ -328,21 +366,27 @@ class Points(PointVerbs):
 
         Parameters
         ----------
-        window_size : float
-            Side of the square windows. Whole odd numbers give a window one unit narrower, as in the
-            reference implementation. (units of x and y; > 0 and <= 1e+09)
+        window_size : float | str
+            Side of the square windows. In the unit of x and y, whole odd numbers give a window one
+            unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
         overlap : float
             Share of a window that the next one covers; the step between windows is rounded to 0.01
             units. (>= 0 and < 1)
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
             cloud's bounding box promises for a window. (points; >= 1 or None)
-        cell_size : float
+        cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
-            off. (units of x and y; >= 0 and <= 1e+09)
+            off. (metres; >= 0 and <= 1e+09)
         ties : Literal["lowest_id", "octree"]
             Which of several points with the same z is the lowest: the one with the lowest point_id,
             or the one that the reference's octree visits first. ('lowest_id' or 'octree')
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -360,6 +404,8 @@ class Points(PointVerbs):
                 "min_points": min_points,
                 "cell_size": cell_size,
                 "ties": ties,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -372,7 +418,6 @@ class Points(PointVerbs):
         max_angle: float = 5.0,
         max_offset: float | str = 0.05,
         min_overlap: float = 0.2,
-        unit: float | str = 1.0,
         kernel: Literal["tangent", "paper"] = "tangent",
         phi_num: int = 30,
         rho_num: int | None = None,
@@ -386,6 +431,8 @@ class Points(PointVerbs):
         split: bool = True,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Which elements of a building model the planes of a cloud belong to, and how far they are
@@ -404,8 +451,6 @@ class Points(PointVerbs):
         min_overlap : float
             Share of the plane that lies on the element, or of the element's face that the plane
             covers: the greater of the two. (>= 0 and <= 1)
-        unit : float | str
-            Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
         kernel : Literal["tangent", "paper"]
             How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
             normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi
@@ -443,6 +488,12 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -460,7 +511,6 @@ class Points(PointVerbs):
                 "max_angle": max_angle,
                 "max_offset": max_offset,
                 "min_overlap": min_overlap,
-                "unit": unit,
                 "kernel": kernel,
                 "phi_num": phi_num,
                 "rho_num": rho_num,
@@ -474,6 +524,8 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
             tables={"elements": Elements},
@@ -496,6 +548,8 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """The planar nodes of the octree from which detect_planes finds its planes: one row per
@@ -540,6 +594,12 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -565,6 +625,8 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -586,6 +648,8 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Self:
         """The plane of each point, of those that detect_planes finds: one row per point; plane_id
@@ -630,6 +694,12 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -654,6 +724,8 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -664,7 +736,8 @@ class Points(PointVerbs):
         elements: Elements | str,
         max_distance: float | str,
         *,
-        unit: float | str = 1.0,
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
@@ -677,8 +750,12 @@ class Points(PointVerbs):
             which elements are considered.
         max_distance : float | str
             Only elements that are as near. (metres; >= 0)
-        unit : float | str
-            Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres. (metres; > 0)
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -694,6 +771,7 @@ class Points(PointVerbs):
                 "elements": elements,
                 "max_distance": max_distance,
                 "unit": unit,
+                "crs": crs,
                 "device": device,
             },
             tables={"elements": Elements},
@@ -1618,6 +1696,8 @@ class Grid(GridVerbs):
         min_points: int = 3,
         min_patches: int = 1,
         quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Multi-scale terrain features of a grid (POPS): patches of several scales in square
@@ -1650,6 +1730,12 @@ class Grid(GridVerbs):
         quantiles : Literal["median_unbiased", "linear"]
             Quartiles as the published code takes them (type 8 of Hyndman and Fan), or as NumPy and
             DuckDB do by default (type 7, 'linear'). ('median_unbiased' or 'linear')
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -1672,6 +1758,8 @@ class Grid(GridVerbs):
                 "min_points": min_points,
                 "min_patches": min_patches,
                 "quantiles": quantiles,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )
@@ -1689,6 +1777,8 @@ class Grid(GridVerbs):
         min_points: int = 3,
         min_patches: int = 1,
         quantiles: Literal["median_unbiased", "linear"] = "median_unbiased",
+        unit: float | str | None = None,
+        crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
     ) -> Query:
         """Features of the patches of a grid (POPS), before pops_features aggregates them: one row
@@ -1720,6 +1810,12 @@ class Grid(GridVerbs):
         quantiles : Literal["median_unbiased", "linear"]
             Quartiles as the published code takes them (type 8 of Hyndman and Fan), or as NumPy and
             DuckDB do by default (type 7, 'linear'). ('median_unbiased' or 'linear')
+        unit : float | str | None
+            Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
+            and 1 where none is known. (metres; > 0 or None)
+        crs : str | None
+            Coordinate reference system of the points, such as 'EPSG:25832'; None takes what is
+            known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
 
@@ -1741,6 +1837,8 @@ class Grid(GridVerbs):
                 "min_points": min_points,
                 "min_patches": min_patches,
                 "quantiles": quantiles,
+                "unit": unit,
+                "crs": crs,
                 "device": device,
             },
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import CrsError, FileError
+from spatialq.errors import FileError
 from spatialq.io.las.source import LasSource, open_las
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.outputs import Outputs
@@ -68,28 +68,6 @@ def crs_of(command: str, clouds: Sequence[LasSource], crs: str | None) -> str | 
     for cloud in clouds:
         warn_about(command, cloud)
     return crs
-
-
-def metres_per_unit(command: str, source: Path, crs: str | None) -> tuple[float, float]:
-    """Metres in a unit of x and y, and of z; 1 without a CRS.
-
-    Raises
-    ------
-    CrsError
-        If the CRS is not projected.
-    """
-    from spatialq.io import crs as crs_text
-
-    if crs is None:
-        return 1.0, 1.0
-    units = crs_text.metres_per_unit(crs)
-    if units is None:
-        message = (
-            f"{command}: '{source}' is in {crs_text.name(crs)}, which is not projected; reproject "
-            "it first, or give the right crs"
-        )
-        raise CrsError(message)
-    return units
 
 
 def read_columns(cloud: LasSource, progress: Progress | None) -> "list[NDArray[Any]]":

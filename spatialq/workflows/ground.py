@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.data.frame import Frame
+from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
-    metres_per_unit,
     open_clouds,
     read_columns,
     without_noise,
@@ -29,6 +30,7 @@ UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
 
 
+@together()
 def write_ground(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path],
@@ -62,7 +64,7 @@ def write_ground(
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Options of `classify_ground`, in metres, whose `unit` follows from the CRS; and
+        Options of `classify_ground`, in metres; and
         `resolution`, `method`, `neighbours` and `extrapolate` of `ground_surface`, which makes
         the terrain from one ground point per cell.
 
@@ -81,9 +83,10 @@ def write_ground(
         If an option or the ending of an output is wrong.
     """
     from spatialq.execution.call import call
+    from spatialq.execution.frames import units_for
     from spatialq.export.las import write_classified
     from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import parameters_of
+    from spatialq.functions.declaration import COORDINATES, parameters_of
     from spatialq.udfs.ground_surface import TerrainOptions
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
@@ -95,21 +98,20 @@ def write_ground(
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
-    known = own | {each.name for each in classify.parameters}
+    known = own | {each.name for each in classify.parameters} - {*COORDINATES}
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
     terrain = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
     crs = crs_of(COMMAND, [cloud], crs)
-    unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    chosen = classify.choose({"unit": unit} | options)
+    frame = Frame(f"'{path}'", crs)
+    chosen = classify.choose(options)
+    units_for(classify, chosen, frame)  # refuses degrees before anything is read
     x, y, z, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
-    level = height_unit / unit  # converts heights into units of x and y
-    heights = z[rows] if level == 1 else z[rows] * level
-    columns = {"x": x[rows], "y": y[rows], "z": heights, "point_id": rows}
-    found, used = call(classify, columns, chosen, device, road="files")
+    columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": rows}
+    found, used = call(classify, columns, chosen, device, road="files", frame=frame)
     found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground = np.zeros(classes.size, np.bool_)
     is_ground[rows] = found["is_ground"]
@@ -121,7 +123,7 @@ def write_ground(
         keep = is_ground if ground_only else None
         write_classified(path, target, new, keep, partial(tick, target))
     for target in targets.ending_in(*TABLE):
-        _write_table(found | {"height": found["height"] / level}, target)
+        _write_table(found, target)
     return {
         "points": cloud.rows,
         "ground_points": int(np.count_nonzero(is_ground)),

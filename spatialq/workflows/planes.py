@@ -1,6 +1,5 @@
 """From a point cloud file to its planes: points with their plane, table, picture."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -8,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import CrsError
-from spatialq.functions.sql_text import literal
+from spatialq.data.frame import Frame
+from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
-    metres_per_unit,
     open_clouds,
     read_columns,
     without_noise,
@@ -32,6 +30,7 @@ ENDINGS = (*LAS, *TABLE, *PICTURE)
 AXES = ("x", "y", "z")
 
 
+@together()
 def write_planes(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path] = (),
@@ -76,7 +75,7 @@ def write_planes(
     FileError
         If the source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected, or heights have another unit than x and y.
+        If the CRS is not projected.
     ValueError
         If an option or the ending of an output is wrong.
     """
@@ -84,6 +83,7 @@ def write_planes(
 
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
+    from spatialq.execution.frames import units_for
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
@@ -99,13 +99,14 @@ def write_planes(
     if targets.ending_in(*LAS):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     crs = crs_of(COMMAND, [cloud], crs)
-    _require_one_unit(path, crs)
+    frame = Frame(f"'{path}'", crs)
+    units_for(detect, chosen, frame)  # refuses degrees before anything is read
     *xyz, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
     functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
     results, used = call_outputs(
-        functions, {**columns, "point_id": rows}, chosen, device, road="files"
+        functions, {**columns, "point_id": rows}, chosen, device, road="files", frame=frame
     )
     found = results[detect.name]
     if up != "z":
@@ -136,18 +137,6 @@ def write_planes(
     }
 
 
-def _require_one_unit(path: Path, crs: str | None) -> None:
-    """Reject a CRS that is not projected, or whose heights have another unit than x and y."""
-    unit, height_unit = metres_per_unit(COMMAND, path, crs)
-    # the tolerance makes survey feet and international feet one unit
-    if not math.isclose(unit, height_unit, rel_tol=1e-5):
-        message = (
-            f"{COMMAND}: '{path}' has x and y in units of {unit:g} m and z in units of "
-            f"{height_unit:g} m; convert it to one unit first, or give the right crs"
-        )
-        raise CrsError(message)
-
-
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":
     """Give the codes of `orientation` by the part of the normals that points up."""
     upright, angle = np.abs(normal_up), np.radians(tolerance)
@@ -165,7 +154,5 @@ def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "
 
 
 def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
-    boundary = "boundary::GEOMETRY"
-    if crs is not None:
-        boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
-    write_arrow(table, target, f"SELECT * REPLACE ({boundary} AS boundary) FROM result")
+    query = "SELECT * REPLACE (boundary::GEOMETRY AS boundary) FROM result"
+    write_arrow(table, target, query, crs=crs)

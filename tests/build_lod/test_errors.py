@@ -304,7 +304,8 @@ def test_a_file_that_changes_meanwhile_is_refused(con, tmp_path):
     path = tmp_path / "a.laz"
     write_las(path, {name: each[:50] for name, each in CLOUD.items()})
     con.execute(
-        f"CREATE TABLE plan AS SELECT build_lod_sql('{path}', '{{\"device\": \"cpu\"}}') AS q"
+        "CREATE TABLE plan AS "
+        f"SELECT spatialq_build_lod_sql('{path}', '{{\"device\": \"cpu\"}}') AS q"
     )
     ((query,),) = con.sql("FROM plan").fetchall()
     assert len(con.sql(query).fetchall()) == 1

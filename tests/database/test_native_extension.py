@@ -108,7 +108,7 @@ def test_a_database_file(tmp_path):
         assert loading.is_loaded(con)
         assert con.sql(query).fetchall() == [(True,)]
         used = con.sql(f"EXPLAIN {query}").fetchall()[0][1]
-        assert "owm_ground_aggregate" in used
+        assert "spatialq_owm_ground_aggregate" in used
     with spatialq.connect(path, read_only=True) as con:
         assert con.sql(query).fetchall() == [(True,)]
 
@@ -329,12 +329,12 @@ def test_more_rows_than_a_span(con):
 @pytest.mark.parametrize("token", [0, -1, 10**15])
 def test_rows_that_nobody_made_are_an_error(con, token):
     with pytest.raises(duckdb.Error, match="owm_ground: its rows were asked for before it got"):
-        con.execute(f"FROM owm_ground_rows({token})").fetchall()
+        con.execute(f"FROM spatialq_owm_ground_rows({token})").fetchall()
 
 
 @pytest.mark.parametrize("request_", ["", "nothing", "[]", '{"token": "a"}', '{"options": 3}'])
 def test_a_request_that_is_none_is_an_error(con, request_):
-    query = "SELECT owm_ground_aggregate(?, 0, point_id, x, y, z) FROM pts"
+    query = "SELECT spatialq_owm_ground_aggregate(?, 0, point_id, x, y, z) FROM pts"
     with pytest.raises(duckdb.Error):
         con.execute(query, [request_]).fetchall()
 
@@ -397,7 +397,7 @@ if __name__ == "__main__":
 def test_a_macro_with_such_a_name_is_no_extension():
     with duckdb.connect() as con:
         con.execute("CREATE MACRO garbage_collect(x) AS x")
-        con.execute("CREATE MACRO build_lod_collect(x) AS x")
+        con.execute("CREATE MACRO spatialq_build_lod_collect(x) AS x")
         spatialq.install(con)
         assert not loading.is_loaded(con)
         con.execute("CREATE TABLE p AS SELECT range AS point_id, 1.0 * range AS x, 0.0 AS y, "

@@ -199,7 +199,10 @@ def test_a_point_of_one_id_twice_and_one_without_id_are_not_lost(con):
     [
         ("'points', 'elements', -1", "point_elements: max_distance must be >= 0 metres, got -1"),
         ("'points', 'elements', NULL", "max_distance must be >= 0 metres, got NULL"),
-        ("'points', 'elements', 1, unit := 0", "point_elements: unit must be > 0 metres, got 0"),
+        (
+            "'points', 'elements', 1, unit := 0",
+            "point_elements: unit must be > 0 metres or NULL",
+        ),
         ("'points', 'elements', 1, device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu'"),
         ("'odd', 'elements', 1", "x, y and z must be finite numbers, .*nan.*, point_id 9"),
         ("'gap', 'elements', 1", "x, y and z must be finite numbers, .*'y': NULL.*, point_id 9"),

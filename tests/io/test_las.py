@@ -406,7 +406,7 @@ def test_a_file_that_changes_is_opened_anew(con, tmp_path):
 
 def test_a_file_that_changes_under_a_plan_is_an_error(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 0, 10)
-    ((text,),) = con.sql(f"SELECT read_las_sql('{path}', NULL, NULL)").fetchall()
+    ((text,),) = con.sql(f"SELECT spatialq_read_las_sql('{path}', NULL, NULL)").fetchall()
     assert len(con.sql(text).fetchall()) == 10
     write(path, 0, 20)
     with pytest.raises(duckdb.Error, match="was changed while the query ran"):

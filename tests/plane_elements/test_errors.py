@@ -32,7 +32,7 @@ def con():
             "plane_elements: y must not be NULL, got 1 of them, the first with point_id 7",
         ),
         ("'one', 'elements', max_offset := -1", "plane_elements: max_offset must be > 0 metres"),
-        ("'one', 'elements', unit := NULL", "plane_elements: unit must not be NULL"),
+        ("'one', 'elements', unit := 0", "plane_elements: unit must be > 0 metres"),
         ("'one', 'elements', device := 'tpu'", "plane_elements: device must be 'auto', 'cpu' or"),
         (
             "'one', 'broken'",

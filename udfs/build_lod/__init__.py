@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spatialq.functions.declaration import (
+    CoordinateParameters,
     Declaration,
     Output,
-    Parameters,
     PointsInput,
     parameter,
 )
@@ -31,7 +31,7 @@ SAMPLE = {
 
 
 @dataclass(frozen=True)
-class Options(Parameters):
+class Options(CoordinateParameters):
     """Parameters of `build_lod`."""
 
     FUNCTION = "build_lod"
@@ -72,6 +72,7 @@ DECLARATION = Declaration(
         attributes={**dict.fromkeys(CHANNELS, "USMALLINT"), "classification": "UTINYINT"}
     ),
     parameters=Options,
+    allows_degrees=True,
     outputs=(
         Output(
             name="build_lod",

@@ -14,8 +14,6 @@ MAX_WIDTH = 1000.0
 class GroundOptions(WindowOptions):
     """What ground is; lengths are in metres, whatever the unit of the cloud."""
 
-    LENGTH_UNIT = "metres"
-
     object_width: float = parameter(
         60.0,
         "Width of the widest objects; wider ones, such as halls, are taken for terrain.",
@@ -43,20 +41,18 @@ class Options(GroundOptions):
 
     FUNCTION = "classify_ground"
 
-    unit: float = parameter(
-        1.0, "Metres in one unit of x, y and z: 0.3048 for feet.", unit="metres", above=0
-    )
-
 
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
+    takes_unit=True,
     outputs=(
         Output(
             name="classify_ground",
             summary="Ground of a LiDAR cloud, and the height above it: one row per point.",
             columns={"point_id": "BIGINT", "height": "DOUBLE", "is_ground": "BOOLEAN"},
             work=work,
+            heights=("height",),
             examples=(
                 "FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2",
             ),

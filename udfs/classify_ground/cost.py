@@ -23,7 +23,7 @@ def work(size: Size, options: Any) -> Work:
     metre has a tenth as many cells as points, a sparse one four times as many. The widest object
     says how many rows of cells the largest disc has.
     """
-    area = size.area * options.unit * options.unit
+    area = size.area * options.metres * options.metres
     cell = max(MIN_CELL, SPACINGS_PER_CELL * sqrt(area / max(size.rows, 1)))
     cells = 1 + area / cell / cell
     return Work(

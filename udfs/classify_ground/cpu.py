@@ -68,14 +68,14 @@ def run(
     height, is_ground = buffers.empty(x.size), buffers.empty(x.size, np.bool_)
     if x.size > 0:
         cloud = [x, y, z]
-        if options.unit != 1:
+        if options.metres != 1:
             with np.errstate(over="ignore"):  # values that become infinite are rejected below
-                cloud = [np.multiply(v, options.unit, buffers.empty(v.size)) for v in cloud]
+                cloud = [np.multiply(v, options.metres, buffers.empty(v.size)) for v in cloud]
         cloud = [read_only(values) for values in cloud]
         with workers() as pool:
             _classify(Threads(pool), cloud, point_id, options, height, is_ground)
-        if options.unit != 1:
-            height /= options.unit
+        if options.metres != 1:
+            height /= options.metres
     return {"point_id": ids_of(point_id, x.size), "height": height, "is_ground": is_ground}
 
 

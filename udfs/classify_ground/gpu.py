@@ -52,8 +52,8 @@ def run(x: Any, y: Any, z: Any, point_id: Any, options: "Options") -> dict[str, 
         n = x.shape[0]
         height, is_ground = device.xp.empty(n, np.float64), device.xp.empty(n, np.bool_)
         if n > 0:
-            if options.unit != 1:
-                coordinates = [values * options.unit for values in coordinates]
+            if options.metres != 1:
+                coordinates = [values * options.metres for values in coordinates]
             progress.stage("classes", 0.9)
             try:
                 with progress.nested():
@@ -104,7 +104,7 @@ class _Kernels:
             "points", coordinates[0].size, *coordinates, place=(*grid.origin, level, grid.cell),
             out=(
                 dtm, slope, *_sizes(grid.shape), options.max_distance, options.distance_per_slope,
-                options.unit, height, is_ground,
+                options.metres, height, is_ground,
             ),
         )  # fmt: skip
 

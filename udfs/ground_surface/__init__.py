@@ -69,6 +69,7 @@ class Options(TerrainOptions, SourceOptions):
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
+    is_spatial=False,
     outputs=(
         Output(
             name="ground_surface",

@@ -17,6 +17,9 @@ VIEW = {
 
 SQL_FUNCTIONS = (
     SqlFunction(
-        "lod_select_udf", ("VARCHAR",), struct_type(VIEW), "spatialq.workflows.lod_view:view"
+        "spatialq_lod_select_udf",
+        ("VARCHAR",),
+        struct_type(VIEW),
+        "spatialq.workflows.lod_view:view",
     ),
 )

@@ -5,9 +5,9 @@ from typing import Literal
 
 from spatialq.functions.declaration import (
     LENGTH,
+    CoordinateParameters,
     Declaration,
     Output,
-    Parameters,
     PointsInput,
     parameter,
 )
@@ -22,13 +22,15 @@ Ties = Literal["lowest_id", "octree"]
 
 
 @dataclass(frozen=True)
-class WindowOptions(Parameters):
+class WindowOptions(CoordinateParameters):
     """The windows of the method, for all functions that begin with its seeds."""
+
+    LENGTH_UNIT = "metres"
 
     window_size: float = parameter(
         10.0,
-        "Side of the square windows. Whole odd numbers give a window one unit narrower, as in the "
-        "reference implementation.",
+        "Side of the square windows. In the unit of x and y, whole odd numbers give a window one "
+        "unit narrower, as in the reference implementation.",
         unit=LENGTH,
         above=0,
         at_most=MAX_SIZE,
@@ -79,6 +81,7 @@ class Options(WindowOptions):
 DECLARATION = Declaration(
     inputs=PointsInput(),
     parameters=Options,
+    is_spatial=False,
     outputs=(
         Output(
             name="owm_ground",

@@ -39,17 +39,12 @@ class Options(detect_planes.Options):
         at_least=0,
         at_most=1,
     )
-    unit: float = parameter(
-        1.0,
-        "Metres in one unit of x, y and z: 0.3048 for feet. Elements are in metres.",
-        unit="metres",
-        above=0,
-    )
 
 
 DECLARATION = Declaration(
     inputs=PointsAndElementsInput(),
     parameters=Options,
+    takes_unit=True,
     outputs=(
         Output(
             name="plane_elements",

@@ -1,14 +1,25 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import DEVICE, POINTS, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import (
+    DEVICE,
+    POINTS,
+    TABLE,
+    Argument,
+    Macro,
+    arguments_of,
+    checked,
+    indent,
+    struct,
+)
 
 from .. import detect_planes
 from . import DECLARATION, Options
 
 PARAMETERS = parameters_of(Options)
+OF_PLANES = {each.name for each in parameters_of(detect_planes.Options)}
 # how plane and face match comes first
-MATCH = tuple(each.name for each in PARAMETERS[len(parameters_of(detect_planes.Options)) :])
+MATCH = tuple(each.name for each in PARAMETERS if each.name not in OF_PLANES)
 OUTPUT = DECLARATION.outputs[0]
 
 MACROS = (
@@ -24,7 +35,7 @@ MACROS = (
                 rows="Elements",
             ),
             *arguments_of(PARAMETERS, *MATCH),
-            *arguments_of(each for each in PARAMETERS if each.name not in MATCH),
+            *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
             DEVICE,
         ),
         f"""SELECT
@@ -35,8 +46,9 @@ MACROS = (
     ) AS "rank",
     m.* EXCLUDE (plane_id)
 FROM query(
-    plane_elements_sql(
-        points::VARCHAR, elements::VARCHAR,
+    spatialq_plane_elements_sql(
+        {checked("text", "plane_elements", "points", TABLE)},
+        {checked("text", "plane_elements", "elements", TABLE)},
         to_json({indent(struct(PARAMETERS), 2)})
     )
 ) AS m

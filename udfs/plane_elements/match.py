@@ -51,7 +51,7 @@ def match(
         If points and elements are so far apart that they cannot be in one coordinate system.
     """
     progress.stage("samples of planes", 0.6)
-    sample = Sample.of(x, y, z, labels, planes, options.unit)
+    sample = Sample.of(x, y, z, labels, planes, options.metres)
     progress.stage("elements of planes", 1.0)
     found, measures = _measure(sample, planes, elements, options)
     plane, element = found
@@ -62,7 +62,7 @@ def match(
     nearer, there, deviation, *normal, area = measures[rows, side].T
     on, nearest = measures[:, 2, :2].T
     with np.errstate(divide="ignore", invalid="ignore"):  # no points: left out below
-        covered = planes["area"][plane] * options.unit**2 * there / size
+        covered = planes["area"][plane] * options.metres**2 * there / size
         found = {
             "plane_id": planes["plane_id"][plane],
             "element": element,
@@ -146,7 +146,7 @@ def _measure(
     def some(span: tuple[int, int]) -> None:
         _match(
             *span, starts, element,
-            sample.axes, planes["d"] * options.unit, extents, sample.corner, sample.size,
+            sample.axes, planes["d"] * options.metres, extents, sample.corner, sample.size,
             sample.columns, sample.starts, sample.points,
             *meshes, limits, side,
             np.cos(angle) - 1e-12, options.max_offset,

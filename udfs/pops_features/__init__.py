@@ -39,6 +39,7 @@ def cpu_only(options: Options) -> str:
 DECLARATION = Declaration(
     inputs=GridInput(),
     parameters=Options,
+    allows_degrees=True,
     outputs=(
         Output(
             name="pops_features",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from spatialq.functions.declaration import LENGTH, Parameters, parameter
+from spatialq.functions.declaration import LENGTH, CoordinateParameters, parameter
 
 from .methods import USER_METHODS, features_of
 
@@ -13,7 +13,7 @@ Quantiles = Literal["median_unbiased", "linear"]
 
 
 @dataclass(frozen=True)
-class Options(Parameters):
+class Options(CoordinateParameters):
     """Parameters of `pops_features` and `pops_patches`; the paper's names are in brackets."""
 
     FUNCTION = "pops_features"

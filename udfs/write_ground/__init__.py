@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
+from spatialq.functions.sql_function import SqlFunction, struct_type
 
 from ..classify_ground import GroundOptions
 from ..ground_surface import TerrainOptions
@@ -21,6 +21,9 @@ class Options(TerrainOptions, GroundOptions):
     )
 
 
+PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
+"""Without the unit of the coordinates, which follows from the CRS of the file."""
+
 USES = ("classify_ground", "ground_surface")
 
 RESULT = {
@@ -34,8 +37,8 @@ RESULT = {
 SQL_FUNCTIONS = (
     # a list, since unnesting a bare struct would call the function once for each of its fields
     SqlFunction(
-        "write_ground_udf",
-        ("VARCHAR", "VARCHAR[]", parameters_type(parameters_of(Options))),
+        "spatialq_write_ground_udf",
+        ("VARCHAR", "VARCHAR[]", "VARCHAR"),
         f"{struct_type(RESULT)}[]",
         "spatialq.workflows.ground_sql:write_ground_rows",
     ),

@@ -1,11 +1,9 @@
 """The macro of `write_ground`."""
 
-from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, checked, indent, struct
 
-from . import RESULT, Options
+from . import PARAMETERS, RESULT
 
-PARAMETERS = parameters_of(Options)
 FIRST = ("resolution", "method", "ground_only", "crs", "object_width", "max_distance")
 """Those that were there before `device`: who gives arguments by position counts on it."""
 
@@ -25,10 +23,10 @@ MACROS = (
             *arguments_of(each for each in PARAMETERS if each.name not in FIRST),
         ),
         f"""SELECT unnest(
-    write_ground_udf(
-        path,
-        outputs,
-        {indent(struct(PARAMETERS), 2)}
+    spatialq_write_ground_udf(
+        {checked("text", "write_ground", "path", "a file")},
+        {checked("texts", "write_ground", "outputs", "a list of files")},
+        to_json({indent(struct(PARAMETERS), 2)})::VARCHAR
     ),
     recursive := true
 )""",

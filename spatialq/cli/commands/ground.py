@@ -10,7 +10,7 @@ from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
 
-@with_parameters("classify_ground", exclude=("unit",))  # it follows from the CRS
+@with_parameters("classify_ground")
 @with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
 def ground(
     file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file in a projected CRS.")],

@@ -1,6 +1,7 @@
 /* A loadable extension of DuckDB: columns go to kernels, and rows come back, without lists.
 
-   Each function f of the Python package is declared by spatialq_declare() and gets
+   Each function f of the Python package is declared by spatialq_declare() and gets three in SQL,
+   where their names begin with "spatialq_":
 
    f_collect(request, part, columns...)    an aggregate that collects the rows of one call, starts
                                            the kernel, and returns 0;
@@ -294,7 +295,7 @@ static Handle column_type(const Column *column) {
 
 static bool register_aggregate(Handle connection, const Function *function, bool is_grouped) {
     char name[96];
-    snprintf(name, sizeof name, "%.63s_%s", function->name, is_grouped ? "aggregate" : "collect");
+    snprintf(name, sizeof name, "spatialq_%.63s_%s", function->name, is_grouped ? "aggregate" : "collect");
     Aggregate *known = malloc(sizeof *known);
     if (!known) return false;
     *known = (Aggregate){function, is_grouped};
@@ -319,7 +320,7 @@ static bool register_aggregate(Handle connection, const Function *function, bool
 
 static bool register_rows(Handle connection, const Function *function) {
     char name[96];
-    snprintf(name, sizeof name, "%.63s_rows", function->name);
+    snprintf(name, sizeof name, "spatialq_%.63s_rows", function->name);
     Handle made = duckdb_create_table_function();
     duckdb_table_function_set_name(made, name);
     Handle type = duckdb_create_logical_type(TYPE_BIGINT);

@@ -68,7 +68,7 @@ def problem() -> str:
 
 def is_loaded(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether a database has the extension."""
-    name = f"{next(iter(catalogue()))}_collect"
+    name = f"spatialq_{next(iter(catalogue()))}_collect"
     query = (
         "SELECT 1 FROM duckdb_functions() WHERE database_name = 'system' "
         f"AND function_type = 'aggregate' AND function_name = {literal(name)}"

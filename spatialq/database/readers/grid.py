@@ -45,8 +45,9 @@ def _query(
         n = max(len(source.spans(box)), 1)
         column = f", {literal(str(source.path))} AS file_name" if len(sources) > 1 else ""
         queries.append(
-            f"(WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_grid_span({text}, 0) "
-            f"UNION ALL SELECT i + 1, read_grid_span({text}, i + 1) FROM span WHERE i + 1 < {n}) "
+            f"(WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, spatialq_read_grid_span({text}, 0) "
+            f"UNION ALL SELECT i + 1, spatialq_read_grid_span({text}, i + 1) FROM span "
+            f"WHERE i + 1 < {n}) "
             f"SELECT unnest(p.x) AS x, unnest(p.y) AS y, unnest(p.z) AS z{column} FROM span)"
         )
     return " UNION ALL ".join(queries)

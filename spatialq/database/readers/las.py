@@ -56,9 +56,9 @@ def _query(path: str | None, bounds: list[float] | None, columns: list[str] | No
     chosen = ", ".join(f"{_choice(plan, schema, name)} AS {identifier(name)}" for name in names)
     n = max(sum(spans), 1)
     return (
-        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, read_las_span({text}, 0::BIGINT) "
-        f"UNION ALL SELECT i + 1, read_las_span({text}, i + 1) FROM span WHERE i + 1 < {n}) "
-        f"SELECT {chosen} FROM span"
+        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, spatialq_read_las_span({text}, 0::BIGINT)"
+        f" UNION ALL SELECT i + 1, spatialq_read_las_span({text}, i + 1) FROM span "
+        f"WHERE i + 1 < {n}) SELECT {chosen} FROM span"
     )
 
 

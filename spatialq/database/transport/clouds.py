@@ -16,8 +16,8 @@ from spatialq.io.las.source import LasSource, open_las
 from spatialq.io.source import LAS, Progress
 
 
-def find(function: Function, points: str) -> list[list[Any]]:
-    """Look at the files, of which only the headers are read."""
+def find(function: Function, points: str) -> list[LasSource]:
+    """Look at the files, of which only the headers are read; all are in one CRS."""
     if not is_pattern(points) and Path(points).suffix.lower() not in LAS:
         reason = f"is no point cloud: its name must end in {' or '.join(LAS)}"
         raise FileError.of(function.name, points, reason)
@@ -28,7 +28,12 @@ def find(function: Function, points: str) -> list[list[Any]]:
     for cloud in clouds:
         warn_about(function.name, cloud)
     require_same(function.name, [(cloud.path, cloud.crs) for cloud in clouds])
-    return [[str(cloud.path), *cloud.stamp] for cloud in clouds]
+    return clouds
+
+
+def stamped(cloud: LasSource) -> list[Any]:
+    """Name a file in its present state."""
+    return [str(cloud.path), *cloud.stamp]
 
 
 def of_files(function: Function, files: Sequence[Sequence[Any]]) -> dict[str, Any]:

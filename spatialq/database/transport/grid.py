@@ -4,23 +4,24 @@ The query is written while it is bound, as for `read_grid`. A file is read band 
 one row per cell.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from spatialq.data.frame import Frame
 from spatialq.data.grid import count_values
 from spatialq.database.loading import SUFFIXES, means_file
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
-from spatialq.database.transport.queries import call_of, table_of
+from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Road
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import FileError
 from spatialq.execution.call import call
+from spatialq.execution.frames import announce
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
-from spatialq.io import crs
 from spatialq.io.files import find_files, is_pattern, open_once, warn_about
 from spatialq.io.grid.source import GridSource
 
@@ -104,10 +105,12 @@ def _query(
         request = Request.new(options)
         cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
         table = table_of(function, grid, cells)
+        columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())
+        given = f"(SELECT {columns} FROM {table.rows} HAVING {table.check} IS NULL) AS given"
         lists = (
-            f"SELECT unnest({function.name}_udf({', '.join(f'list({c})' for c in cells.values())}, "
-            f"{literal(request.text)}), recursive := true) FROM {table.rows} "
-            f"HAVING {table.check} IS NULL"
+            f"{lookups_of([table])}SELECT unnest(spatialq_{function.name}_udf("
+            f"given.x, given.y, given.z, {request_of(request, [table])}), recursive := true) "
+            f"FROM {', '.join([given, *names_of([table])])}"
         )
         return call_of(function, road, request, [table], lists)
     if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
@@ -115,16 +118,18 @@ def _query(
         raise FileError.of(function.name, grid, f"is no grid: its name must end in one of {there}")
     reader = {"nodata": nodata, "band": band, "reader": function.name}
     sources = [open_once(GridSource, file, **reader) for file in find_files(function.name, grid)]
-    _warn_about_degrees(function, sources)
+    announce(function, chosen, map(_frame, sources))
     queries = []
     for source in sources:
         warn_about(function.name, source)
-        request = Request.new(options, path=str(source.path), reader=reader)
+        frame = asdict(_frame(source, is_announced=True))
+        request = Request.new(options, path=str(source.path), reader=reader, frame=frame)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
-            f"(WITH RECURSIVE band(i, p) AS (SELECT 0::BIGINT, {function.name}_band({plan}, 0, 0) "
-            f"UNION ALL SELECT i + 1, {function.name}_band({plan}, i + 1, p.valued) FROM band "
-            f"WHERE i + 1 < {count}) "
+            "(WITH RECURSIVE band(i, p) AS ("
+            f"SELECT 0::BIGINT, spatialq_{function.name}_band({plan}, 0, 0) "
+            f"UNION ALL SELECT i + 1, spatialq_{function.name}_band({plan}, i + 1, p.valued) "
+            f"FROM band WHERE i + 1 < {count}) "
             "SELECT unnest(p.rows, recursive := true) FROM band)"
         )
         name = f", {literal(str(source.path))} AS file_name" if is_pattern(grid) else ""
@@ -136,17 +141,8 @@ def _open(request: Request) -> GridSource:
     return open_once(GridSource, request.source["path"], **request.source["reader"])
 
 
-def _warn_about_degrees(function: Function, sources: Sequence[GridSource]) -> None:
-    """Warn about the first file that is in degrees: of many, the others will be, too."""
-    for source in sources:
-        if source.crs is not None and crs.metres_per_unit(source.crs) is None:
-            message = (
-                f"{function.name}: '{source.path}' is in {crs.name(source.crs)}, whose x and y are "
-                "degrees: so are scales, and features that compare z with x and y (pca) mean "
-                "little; project it first"
-            )
-            warnings.warn(message, FileWarning, stacklevel=2)
-            return
+def _frame(source: GridSource, *, is_announced: bool = False) -> Frame:
+    return Frame(f"'{source.path}'", source.crs, is_announced=is_announced)
 
 
 class Bands:
@@ -184,7 +180,7 @@ def _of_band(
     if not valued and index + 1 == bands.count:
         message = f"{whose}: the grid has no value: all cells of its examples are missing"
         raise ValueError(message)
-    result, _ = call(function, {"grid": grid}, options, device, road="files")
+    result, _ = call(function, {"grid": grid}, options, device, road="files", frame=request.frame)
     return structs(function, result, as_it_is=road == "native"), valued
 
 
@@ -200,7 +196,6 @@ def _of_cells(function: Function, request: Request, cells: Mapping[str, Any], *,
 
     # NaN for NULL
     columns = [cells[name].to_numpy(zero_copy_only=False) for name in "xyz"]
-    result, _ = call(
-        function, {"grid": grid_of(function.name, *columns)}, options, device, road=road
-    )
+    given = {"grid": grid_of(function.name, *columns)}
+    result, _ = call(function, given, options, device, road=road, frame=request.frame)
     return structs(function, result, as_it_is=road == "native")

@@ -7,6 +7,7 @@ none of that name.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
+from spatialq.data.frame import Frame
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.loading import means_file
@@ -100,7 +102,7 @@ def answers(
                 device = "gpu"
                 stack.enter_context(cuda.device().use())
         way = "files" if is_file else road
-        result, _ = call(function, columns, options, device, road=way)
+        result, _ = call(function, columns, options, device, road=way, frame=request.frame)
         result = {
             name: to_host(cuda.device(), values) if on_gpu(values) else values
             for name, values in result.items()
@@ -134,9 +136,13 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         message = f"{function.name}: points must be the name of a table or a file, got {got}"
         raise ValueError(message)
     if attributes_of(function) and means_file(points):
-        request = Request.new(text, files=clouds.find(function, points))
+        found = clouds.find(function, points)
+        frame = Frame(repr(points), found[0].crs)
+        files = [clouds.stamped(each) for each in found]
+        request = Request.new(text, files=files, frame=asdict(frame))
         request.choose(function)
-        lists = f"SELECT unnest({function.name}_files({literal(request.text)}), max_depth := 2)"
+        read = f"spatialq_{function.name}_files({literal(request.text)})"
+        lists = f"SELECT unnest({read}, max_depth := 2)"
         return call_of(function, road, request, [], lists)
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
@@ -149,8 +155,8 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
     )
     names = (f"given.{name}" for name in source.columns)
     lists = (
-        f"{lookups_of([source])}"
-        f"SELECT unnest({function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
+        f"{lookups_of([source])}SELECT unnest("
+        f"spatialq_{function.name}_udf({', '.join(names)}, {request_of(request, [source])}), "
         f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
     return call_of(function, road, request, [source], lists)

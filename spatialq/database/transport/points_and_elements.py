@@ -8,11 +8,10 @@ import pyarrow as pa
 from spatialq.database.transport import elements, points
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import points_of
-from spatialq.database.transport.queries import call_of
+from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
-from spatialq.functions.sql_text import literal
 
 
 def query(function: Function, road: Road, tables: Any, others: Any, options: Any) -> Any:
@@ -58,7 +57,8 @@ def answers(
     cloud = {name: parts[0][name] for name in points_of(function)}
     members = elements.set_of(f"{function.name}: elements", parts[1])
     arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
-    result, _ = call(function, arguments, *request.choose(function), road=road)
+    chosen, device = request.choose(function)
+    result, _ = call(function, arguments, chosen, device, road=road, frame=request.frame)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     named = {**result, "global_id": members.global_id.take(rows)}
     yield structs(function, named, as_it_is=road == "native")
@@ -75,10 +75,13 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
     cloud, members = points.source_of(function, table), elements.source_of(other, 1)
-    lists = ", ".join(f"list({expression})" for expression in cloud.columns.values())
+    lists = {name: f"list({expression})" for name, expression in cloud.columns.items()}
+    columns = ", ".join(f"{value} AS {name}" for name, value in lists.items())
+    given = f"(SELECT {columns} FROM {cloud.rows} HAVING {cloud.check} IS NULL) AS given"
+    names = ", ".join(f"given.{name}" for name in lists)
     return call_of(
         function, road, request, [cloud, members],
-        f"SELECT unnest({function.name}_udf({lists}, {elements.list_of(members)}, "
-        f"{literal(request.text)}), max_depth := 2) FROM {cloud.rows} "
-        f"HAVING {cloud.check} IS NULL",
+        f"{lookups_of([cloud])}SELECT unnest(spatialq_{function.name}_udf({names}, "
+        f"{elements.list_of(members)}, {request_of(request, [cloud])}), max_depth := 2) "
+        f"FROM {', '.join([given, *names_of([cloud])])}",
     )  # fmt: skip

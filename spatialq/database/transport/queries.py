@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from spatialq.database import frames
 from spatialq.database.pins import Lookup
 from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
@@ -27,6 +28,8 @@ class Source:
     """What looks for columns that are kept: then there are no rows."""
     stated: Lookup | None = None
     """What looks for values of parameters that the table states: a column `stated`, JSON."""
+    frame: Lookup | None = None
+    """What finds out the CRS of the coordinates: a column `frame`, JSON."""
 
     def unless_pinned(self, pin: Lookup | None) -> "Source":
         """Give the source whose rows are left out if a pin is found."""
@@ -45,15 +48,18 @@ def names_of(sources: Sequence[Source]) -> list[str]:
 
 
 def _lookups(sources: Sequence[Source]) -> list[Lookup]:
-    return [each for source in sources for each in (source.pin, source.stated) if each is not None]
+    lookups = (each for source in sources for each in (source.pin, source.stated, source.frame))
+    return [each for each in lookups if each is not None]
 
 
 def request_of(request: Request, sources: Sequence[Source]) -> str:
-    """Write the expression for the request, with what lookups find: pins and stated values."""
+    """Write the expression for the request, with what lookups find: pins, stated values, CRS."""
     text = literal(request.text)
     stated = [f"{each.stated.name}.stated" for each in sources if each.stated is not None]
     if stated:
         text = f"spatialq_with_stated({text}, [{', '.join(stated)}])"
+    for frame in (each.frame for each in sources if each.frame is not None):
+        text = f"spatialq_with_frame({text}, {frame.name}.frame)"
     if any(each.pin for each in sources):
         pins = ("NULL" if each.pin is None else f"{each.pin.name}.pin" for each in sources)
         text = f"spatialq_with_pins({text}, [{', '.join(pins)}]::BIGINT[])"
@@ -74,7 +80,8 @@ def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Sour
             refused = refusal(f"{function.name}: {table!r} must have a column {name} of numbers")
             kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
             cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
-    return Source(columns, rows, check=f"CASE {' '.join(cases)} END")
+    check = f"CASE {' '.join(cases)} END"
+    return Source(columns, rows, check=check, frame=frames.lookup(table))
 
 
 def call_of(
@@ -108,8 +115,8 @@ def call_of(
     # The outer join makes the rows wait for their input: it is not moved, as inner joins are, and
     # neither left out, since for all that the optimiser knows its condition may be false.
     return (
-        f"SELECT r.* EXCLUDE (ready) FROM {function.name}_rows({request.token}) AS r "
-        f"LEFT JOIN ({lookups_of(sources)}SELECT {function.name}_collect(request, part, "
+        f"SELECT r.* EXCLUDE (ready) FROM spatialq_{function.name}_rows({request.token}) AS r "
+        f"LEFT JOIN ({lookups_of(sources)}SELECT spatialq_{function.name}_collect(request, part, "
         f"{', '.join(types)}) AS n FROM ({' UNION ALL '.join(branches)})) AS q ON q.n >= 0 "
         "WHERE r.ready"
     )

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
+from spatialq.planner.plan import require_device
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
@@ -47,8 +49,19 @@ class Request:
         known = {"options": self.options, "token": self.token, "source": self.source}
         return json.dumps(known)
 
-    def choose(self, function: Function) -> tuple[Any, str]:
+    @property
+    def frame(self) -> Frame:
+        """What is known of the coordinates; nothing of those of a group."""
+        return Frame(**self.source.get("frame", {"subject": "the points"}))
+
+    def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
         """Make the parameters of the call, and the requested device.
+
+        Parameters
+        ----------
+        function : Function
+        caller : str
+            What errors begin with, where that is not the function.
 
         Raises
         ------
@@ -56,22 +69,35 @@ class Request:
             As `Function.choose`; also if a parameter is NULL that must have a value, or if the
             elements state different values for one.
         """
+        caller = caller or function.name
         named = {name: value for name, value in self.options.items() if name != "device"}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
-                message = f"{function.name}: {each.name} must not be NULL"
+                message = f"{caller}: {each.name} must not be NULL"
                 raise ValueError(message)
             stated = self.source.get("stated", {}).get(each.name)
             if stated and named.get(each.name) is None:
                 if max(stated) - min(stated) > SAME:
                     several = " and ".join(f"{value:.6g}" for value in stated)
                     message = (
-                        f"{function.name}: the elements state different values in their column "
+                        f"{caller}: the elements state different values in their column "
                         f"{each.name}, {several}: give {each.name}"
                     )
                     raise ValueError(message)
                 named[each.name] = stated[0]
-        return function.choose(named), self.options["device"]
+        device = self.options["device"]
+        require_device(caller, device)
+        return function.choose(named, caller), device
+
+
+def with_frame(texts: Any, frames: Any) -> pa.Array:
+    """Put what is known of the coordinates into requests."""
+    found = []
+    for text, frame in zip(texts.to_pylist(), frames.to_pylist(), strict=True):
+        request = json.loads(text)
+        request["source"]["frame"] = json.loads(frame)
+        found.append(json.dumps(request))
+    return pa.array(found, pa.string())
 
 
 def with_stated(texts: Any, stated: Any) -> pa.Array:

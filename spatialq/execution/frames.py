@@ -1,0 +1,241 @@
+"""Coordinates in any unit, as kernels take them: lengths, heights and degrees.
+
+A kernel compares x, y and z, and gets lengths. Here the lengths that users give in metres are
+converted to the unit of x and y, and heights in another unit than x and y to that one; coordinates
+in degrees are refused where lengths mean something.
+"""
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spatialq.data.frame import Frame
+from spatialq.errors import CrsError, CrsWarning
+from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import COORDINATES, CoordinateParameters
+from spatialq.io import crs as crs_text
+
+SAME_UNIT = 1e-5
+"""Relative: survey feet and international feet count as one unit."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of coordinates."""
+
+    across: float
+    """Metres in a unit of x and y."""
+    up: float
+    """Metres in a unit of z."""
+    note: str = ""
+    """What the user should be warned of."""
+
+    @property
+    def level(self) -> float:
+        """Units of x and y in one unit of z; 1 where they differ less than feet of two kinds."""
+        is_one = math.isclose(self.across, self.up, rel_tol=SAME_UNIT)
+        return 1.0 if is_one else self.up / self.across
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A call whose arguments and parameters are as the kernel takes them."""
+
+    arguments: dict[str, Any]
+    options: Any
+    level: float = 1.0
+    """Units of x and y in one unit of z."""
+
+    def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
+        """Give heights in the result back in the unit of z."""
+        if self.level == 1:
+            return found
+        return {
+            name: values / self.level if name in function.output.heights else values
+            for name, values in found.items()
+        }
+
+
+def fit(
+    function: Function, arguments: Mapping[str, Any], options: Any, frame: Frame | None
+) -> Fitted:
+    """Make the arguments and parameters of a call as the kernel takes them.
+
+    Parameters
+    ----------
+    function : Function
+    arguments : mapping
+        What the kernel gets, by name.
+    options : Parameters
+    frame : Frame, optional
+        What is known of the coordinates; None for arrays, of which nothing can be known.
+
+    Raises
+    ------
+    CrsError
+        If the coordinates are in degrees and the function needs lengths, or their unit cannot be
+        told, or `unit` or `crs` contradict what is known.
+
+    Warns
+    -----
+    CrsWarning
+        If metres are assumed, degrees are taken for lengths, or heights are converted.
+    """
+    if not isinstance(options, CoordinateParameters):
+        return Fitted(dict(arguments), options)
+    units = units_for(function, options, frame)
+    if units.note and not (frame is not None and frame.is_announced):
+        _warn(units.note)
+    level = units.level if function.declaration.is_spatial else 1.0
+    return Fitted(
+        _with_heights(arguments, level), _with_lengths(function, options, units.across), level
+    )
+
+
+def announce(function: Function, options: Any, frames: Iterable[Frame]) -> None:
+    """Warn of what `fit` would warn of, once for several files, and raise what it would raise."""
+    notes = [units_for(function, options, frame).note for frame in frames]
+    for note in filter(None, notes):
+        _warn(note)
+        return
+
+
+def units_for(function: Function, options: CoordinateParameters, frame: Frame | None) -> Units:
+    """Find the units of the coordinates of a call.
+
+    Raises
+    ------
+    CrsError
+        As `fit`.
+    """
+    declared = function.declaration
+    units = units_of(
+        options.function,
+        options,
+        frame,
+        needs_metres=declared.takes_unit or bool(_lengths(function)),
+        allows_degrees=declared.allows_degrees,
+    )
+    if units.level == 1 or not declared.is_spatial:
+        return units
+    note = (
+        f"{options.function}: heights of {_subject(frame)} are in units of {units.up:g} m, x and y "
+        f"in units of {units.across:g} m: heights were converted to the unit of x and y"
+    )
+    return replace(units, note=note)
+
+
+def units_of(
+    name: str,
+    options: CoordinateParameters,
+    frame: Frame | None,
+    *,
+    needs_metres: bool,
+    allows_degrees: bool,
+) -> Units:
+    """Find the units of the coordinates of a call of any function.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    options, frame
+        As for `fit`.
+    needs_metres : bool
+        Whether some of its lengths are in metres.
+    allows_degrees : bool
+        Whether the user is only warned of coordinates in degrees.
+
+    Raises
+    ------
+    CrsError
+        As `fit`.
+    """
+    subject = _subject(frame)
+    if frame is not None and frame.conflict:
+        message = f"{name}: {frame.conflict}"
+        raise CrsError(message)
+    known = None if frame is None or frame.crs is None else crs_text.from_text(frame.crs)
+    given = None if options.crs is None else crs_text.from_argument(name, options.crs)
+    if given is not None and known is not None and not crs_text.same(given, known):
+        message = (
+            f"{name}: crs is {crs_text.name(given)}, but that of {subject} is "
+            f"{crs_text.name(known)}: leave crs out, or correct that of {subject}"
+        )
+        raise CrsError(message)
+    crs = given or known
+    if crs is not None:
+        return _of_crs(name, crs, subject, options.unit, allows_degrees=allows_degrees)
+    if options.unit is not None:
+        return Units(options.unit, options.unit)
+    if frame is None or not needs_metres:
+        return Units(1.0, 1.0)
+    if frame.doubt:
+        message = f"{name}: {frame.doubt}: give unit, such as unit := 0.3048 for feet, or crs"
+        raise CrsError(message)
+    note = (
+        f"{name}: the CRS of {subject} is not known, so its coordinates are taken for metres; "
+        "unit := 0.3048 is for feet, unit := 1 for metres, crs := 'EPSG:...' for any CRS"
+    )
+    return Units(1.0, 1.0, note)
+
+
+def _of_crs(
+    name: str, crs: str, subject: str, unit: float | None, *, allows_degrees: bool
+) -> Units:
+    known = crs_text.metres_per_unit(crs)
+    if known is None:
+        sentence = f"{name}: the CRS of {subject}, {crs_text.name(crs)}, is not projected"
+        if not allows_degrees:
+            message = (
+                f"{sentence}, and lengths in degrees mean nothing: reproject the coordinates "
+                "first, for example to their UTM zone, or correct the CRS if it is wrong"
+            )
+            raise CrsError(message)
+        note = (
+            f"{sentence}: lengths are in degrees, and what compares z with x and y means little; "
+            "reproject the coordinates first"
+        )
+        return Units(1.0, 1.0, note)
+    if unit is not None and not math.isclose(unit, known[0], rel_tol=SAME_UNIT):
+        message = (
+            f"{name}: unit is {unit:g}, but that of {subject} in {crs_text.name(crs)} is "
+            f"{known[0]:g} m: leave unit out, or correct the CRS of {subject}"
+        )
+        raise CrsError(message)
+    return Units(*known)
+
+
+def _with_lengths(function: Function, options: Any, unit: float) -> Any:
+    """Convert the parameters of a call that are lengths in metres."""
+    if unit == 1:
+        return options
+    if function.declaration.takes_unit:
+        return replace(options, unit=unit)
+    lengths = {name: getattr(options, name) / unit for name in _lengths(function)}
+    return replace(options, **lengths) if lengths else options
+
+
+def _lengths(function: Function) -> list[str]:
+    """Name the parameters that are lengths in metres."""
+    known = (each for each in function.parameters if each.name not in COORDINATES)
+    return [each.name for each in known if each.unit == "metres"]
+
+
+def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
+    if level == 1:
+        return dict(arguments)
+    if "grid" in arguments:
+        grid = arguments["grid"]
+        return {**arguments, "grid": replace(grid, z=grid.z * level)}
+    return {**arguments, "z": arguments["z"] * level}
+
+
+def _subject(frame: Frame | None) -> str:
+    return "the cloud" if frame is None else frame.subject
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, CrsWarning, stacklevel=3)
