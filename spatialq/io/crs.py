@@ -76,6 +76,26 @@ def from_argument(function: str, crs: object) -> str:
 
 
 @in_proj_thread
+def compact(crs: str | None) -> Any:
+    """Write a CRS as short as JSON has it: a code where that means the same, else PROJJSON.
+
+    A compound one is ``EPSG:25832+7837``. `from_text` reads the code, or the text of the object.
+    """
+    import pyproj
+
+    if crs is None:
+        return None
+    system = pyproj.CRS.from_json(crs)
+    parts = [part.to_authority() for part in system.sub_crs_list] or [system.to_authority()]
+    authorities = {part[0] for part in parts if part}
+    if None not in parts and len(authorities) == 1:
+        code = f"{authorities.pop()}:{'+'.join(part[1] for part in parts)}"
+        if pyproj.CRS.from_user_input(code).equals(system):
+            return code
+    return json.loads(crs)
+
+
+@in_proj_thread
 def to_wkt(crs: str) -> str:
     """Give the WKT2:2019 of a PROJJSON text."""
     import pyproj

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
-from spatialq.functions.sql_text import literal
+from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
@@ -30,6 +30,7 @@ ENDINGS = (*LAS, *TABLE, *PICTURE)
 AXES = ("x", "y", "z")
 
 
+@together()
 def write_planes(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path] = (),
@@ -153,7 +154,5 @@ def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "
 
 
 def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
-    boundary = "boundary::GEOMETRY"
-    if crs is not None:
-        boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
-    write_arrow(table, target, f"SELECT * REPLACE ({boundary} AS boundary) FROM result")
+    query = "SELECT * REPLACE (boundary::GEOMETRY AS boundary) FROM result"
+    write_arrow(table, target, query, crs=crs)
