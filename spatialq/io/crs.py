@@ -1,6 +1,7 @@
 """Coordinate reference systems: kept as PROJJSON text, compared before data are combined."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from spatialq.errors import CrsError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+SAME_UNIT = 1e-5
+"""Relative: survey feet and international feet count as one unit."""
 
 
 @cache
@@ -148,6 +151,37 @@ def metres_per_unit(crs: str) -> tuple[float, float] | None:
     across, *_, up = system.axis_info
     factors = across.unit_conversion_factor, up.unit_conversion_factor
     return factors[0], factors[1] if up.direction == "up" else factors[0]
+
+
+def with_one_unit(crs: str) -> str:
+    """Give a CRS whose heights have the unit of x and y; others come back unchanged.
+
+    It is for coordinates whose heights were converted. The vertical axis gets the unit of x and y;
+    the system then has no code, since no authority knows it.
+
+    Parameters
+    ----------
+    crs : str
+        PROJJSON.
+    """
+    units = metres_per_unit(crs)
+    if units is None or math.isclose(*units, rel_tol=SAME_UNIT):
+        return crs
+    system = json.loads(crs)
+    parts = [_unbound(part) for part in system.get("components", [_unbound(system)])]
+    unit = parts[0]["coordinate_system"]["axis"][0]["unit"]
+    up = parts[-1]
+    up["coordinate_system"]["axis"][-1]["unit"] = unit
+    suffix = f" ({unit if isinstance(unit, str) else unit['name']})"
+    for changed in [up] if up is system else [up, system]:
+        changed.pop("id", None)
+        changed["name"] += suffix
+    return json.dumps(system)
+
+
+def _unbound(system: dict[str, Any]) -> dict[str, Any]:
+    """Give the system that has the axes: of one with a transformation, what it is based on."""
+    return _unbound(system["source_crs"]) if system["type"] == "BoundCRS" else system
 
 
 def require_same(function: str, sources: Iterable[tuple[object, str | None]]) -> str | None:
