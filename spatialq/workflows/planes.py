@@ -125,8 +125,10 @@ def write_planes(
         _write_table(table, crs, target)
     for target in targets.ending_in(*PICTURE):
         from spatialq.export.planes_picture import write_planes_picture
+        from spatialq.io.crs import unit_name
 
-        write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
+        title, unit = f"Planes of {path.name}", unit_name(crs)
+        write_planes_picture(target, xyz, of_point, planes, title, up, unit)
     return {
         "points": cloud.rows,
         "noise_points": cloud.rows - rows.size,
