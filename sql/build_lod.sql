@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO build_lod(
 ) AS TABLE
 FROM query(
     spatialq_build_lod_sql(
-        points::VARCHAR,
+        spatialq_text('build_lod: points must be the name of a table or a file, got ', points),
         to_json({
             strategy: strategy,
             max_points: max_points,
@@ -91,7 +91,15 @@ CREATE OR REPLACE MACRO build_lod_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE, red::USMALLINT, green::USMALLINT, blue::USMALLINT, intensity::USMALLINT, classification::UTINYINT
+    spatialq_whole('build_lod_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('build_lod_list: x must be a number, got ', x),
+    spatialq_number('build_lod_list: y must be a number, got ', y),
+    spatialq_number('build_lod_list: z must be a number, got ', z),
+    spatialq_whole('build_lod_list: red must be whole numbers from 0 to 65535, got ', red, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: green must be whole numbers from 0 to 65535, got ', green, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: blue must be whole numbers from 0 to 65535, got ', blue, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: intensity must be whole numbers from 0 to 65535, got ', intensity, 0, 65535)::USMALLINT,
+    spatialq_whole('build_lod_list: classification must be whole numbers from 0 to 255, got ', classification, 0, 255)::UTINYINT
 );
 
 -- What build_lod_list calls, where the extension that has an aggregate of this name is not loaded.

@@ -37,7 +37,7 @@ CREATE OR REPLACE MACRO classify_ground(
 ) AS TABLE
 FROM query(
     spatialq_classify_ground_sql(
-        points::VARCHAR,
+        spatialq_text('classify_ground: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
@@ -89,7 +89,10 @@ CREATE OR REPLACE MACRO classify_ground_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('classify_ground_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('classify_ground_list: x must be a number, got ', x),
+    spatialq_number('classify_ground_list: y must be a number, got ', y),
+    spatialq_number('classify_ground_list: z must be a number, got ', z)
 );
 
 -- What classify_ground_list calls, where the extension that has an aggregate of this name is not

@@ -26,17 +26,19 @@ CREATE OR REPLACE MACRO above(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'above', a::VARCHAR, b::VARCHAR,
+        'above',
+        spatialq_text('above: a must be the name of a table, got ', a),
+        spatialq_text('above: b must be the name of a table, got ', b),
         to_json({
             direction: 'above',
             model: model,
             strict: strict,
-            true_north: coalesce(true_north, 0),
+            true_north: coalesce(spatialq_number('above: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
             device: device
         })
     )
-);
+) AS p;
 
 -- The pairs of which b lies below a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -64,17 +66,19 @@ CREATE OR REPLACE MACRO below(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'below', a::VARCHAR, b::VARCHAR,
+        'below',
+        spatialq_text('below: a must be the name of a table, got ', a),
+        spatialq_text('below: b must be the name of a table, got ', b),
         to_json({
             direction: 'below',
             model: model,
             strict: strict,
-            true_north: coalesce(true_north, 0),
+            true_north: coalesce(spatialq_number('below: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
             device: device
         })
     )
-);
+) AS p;
 
 -- The pairs of which b lies north of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -102,7 +106,9 @@ CREATE OR REPLACE MACRO north_of(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'north_of', a::VARCHAR, b::VARCHAR,
+        'north_of',
+        spatialq_text('north_of: a must be the name of a table, got ', a),
+        spatialq_text('north_of: b must be the name of a table, got ', b),
         to_json({
             direction: 'north',
             model: model,
@@ -112,7 +118,7 @@ FROM query(
             device: device
         })
     )
-);
+) AS p;
 
 -- The pairs of which b lies south of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -140,7 +146,9 @@ CREATE OR REPLACE MACRO south_of(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'south_of', a::VARCHAR, b::VARCHAR,
+        'south_of',
+        spatialq_text('south_of: a must be the name of a table, got ', a),
+        spatialq_text('south_of: b must be the name of a table, got ', b),
         to_json({
             direction: 'south',
             model: model,
@@ -150,7 +158,7 @@ FROM query(
             device: device
         })
     )
-);
+) AS p;
 
 -- The pairs of which b lies east of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -178,7 +186,9 @@ CREATE OR REPLACE MACRO east_of(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'east_of', a::VARCHAR, b::VARCHAR,
+        'east_of',
+        spatialq_text('east_of: a must be the name of a table, got ', a),
+        spatialq_text('east_of: b must be the name of a table, got ', b),
         to_json({
             direction: 'east',
             model: model,
@@ -188,7 +198,7 @@ FROM query(
             device: device
         })
     )
-);
+) AS p;
 
 -- The pairs of which b lies west of a.
 -- a: Name of a table or view with global_id and mesh, as read_ifc and load give them. Spaces,
@@ -216,7 +226,9 @@ CREATE OR REPLACE MACRO west_of(
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
-        'west_of', a::VARCHAR, b::VARCHAR,
+        'west_of',
+        spatialq_text('west_of: a must be the name of a table, got ', a),
+        spatialq_text('west_of: b must be the name of a table, got ', b),
         to_json({
             direction: 'west',
             model: model,
@@ -226,7 +238,7 @@ FROM query(
             device: device
         })
     )
-);
+) AS p;
 
 -- Whether the second of two meshes lies above the first; NULL where one of them is NULL.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -248,15 +260,17 @@ CREATE OR REPLACE MACRO mesh_above(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_above',
+    spatialq_mesh('mesh_above: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_above: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'above',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the second of two meshes lies below the first; NULL where one of them is NULL.
@@ -279,15 +293,17 @@ CREATE OR REPLACE MACRO mesh_below(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_below',
+    spatialq_mesh('mesh_below: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_below: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'below',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the second of two meshes lies north of the first; NULL where one of them is NULL.
@@ -310,15 +326,17 @@ CREATE OR REPLACE MACRO mesh_north_of(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_north_of',
+    spatialq_mesh('mesh_north_of: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_north_of: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'north',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the second of two meshes lies south of the first; NULL where one of them is NULL.
@@ -341,15 +359,17 @@ CREATE OR REPLACE MACRO mesh_south_of(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_south_of',
+    spatialq_mesh('mesh_south_of: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_south_of: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'south',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the second of two meshes lies east of the first; NULL where one of them is NULL.
@@ -372,15 +392,17 @@ CREATE OR REPLACE MACRO mesh_east_of(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_east_of',
+    spatialq_mesh('mesh_east_of: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_east_of: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'east',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the second of two meshes lies west of the first; NULL where one of them is NULL.
@@ -403,13 +425,15 @@ CREATE OR REPLACE MACRO mesh_west_of(
     true_north := NULL,
     tolerance := 0.001
 ) AS spatialq_direction_of_meshes(
-    one, other,
-    {
+    'mesh_west_of',
+    spatialq_mesh('mesh_west_of: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_west_of: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         direction: 'west',
         model: model,
         strict: strict,
         true_north: true_north,
         tolerance: tolerance,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;

@@ -21,7 +21,9 @@ CREATE OR REPLACE MACRO distance(
 SELECT p.*
 FROM query(
     spatialq_distance_sql(
-        'distance', a::VARCHAR, b::VARCHAR,
+        'distance',
+        spatialq_text('distance: a must be the name of a table, got ', a),
+        spatialq_text('distance: b must be the name of a table, got ', b),
         to_json({
             max_distance: max_distance,
             k: NULL,
@@ -29,7 +31,13 @@ FROM query(
         })
     )
 ) AS p
-ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
+ANTI JOIN query(
+    spatialq_related_sql(
+        spatialq_truth('distance: exclude_related must be true or false, got ', exclude_related),
+        spatialq_text('distance: a must be the name of a table, got ', a),
+        spatialq_text('distance: relations must be the name of a table, got ', relations)
+    )
+) AS r
 ON r.a = p.a AND r.b = p.b;
 
 -- The pairs that are at most d apart.
@@ -51,12 +59,26 @@ CREATE OR REPLACE MACRO closer_than(
     device := 'auto'
 ) AS TABLE
 SELECT p.*
-FROM distance(
-    a, b,
-    max_distance := CASE WHEN isfinite(d::DOUBLE) AND d >= 0 THEN d
-        ELSE error('closer_than: d must be >= 0 metres, got ' || coalesce(d::VARCHAR, 'NULL')) END,
-    exclude_related := exclude_related, relations := relations, device := device
-) AS p;
+FROM query(
+    spatialq_distance_sql(
+        'closer_than',
+        spatialq_text('closer_than: a must be the name of a table, got ', a),
+        spatialq_text('closer_than: b must be the name of a table, got ', b),
+        to_json({
+            max_distance: spatialq_length('closer_than: d must be >= 0 metres, got ', d),
+            k: NULL,
+            device: device
+        })
+    )
+) AS p
+ANTI JOIN query(
+    spatialq_related_sql(
+        spatialq_truth('closer_than: exclude_related must be true or false, got ', exclude_related),
+        spatialq_text('closer_than: a must be the name of a table, got ', a),
+        spatialq_text('closer_than: relations must be the name of a table, got ', relations)
+    )
+) AS r
+ON r.a = p.a AND r.b = p.b;
 
 -- The pairs that are more than d apart: of all pairs of a and b, those that are not closer_than.
 -- a: Name of a table or view of elements, with global_id and mesh.
@@ -72,8 +94,20 @@ CREATE OR REPLACE MACRO farther_than(
     device := 'auto'
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
-ANTI JOIN closer_than(a, b, d, device := device) AS p
+FROM spatial_elements(spatialq_name('farther_than: a must be the name of a table, got ', a)) AS x
+JOIN spatial_elements(spatialq_name('farther_than: b must be the name of a table, got ', b)) AS y ON x.identity <> y.identity
+ANTI JOIN query(
+    spatialq_distance_sql(
+        'farther_than',
+        spatialq_text('farther_than: a must be the name of a table, got ', a),
+        spatialq_text('farther_than: b must be the name of a table, got ', b),
+        to_json({
+            max_distance: spatialq_length('farther_than: d must be >= 0 metres, got ', d),
+            k: NULL,
+            device: device
+        })
+    )
+) AS p
 ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id;
 
 -- The k nearest elements of b for every element of a.
@@ -93,16 +127,23 @@ CREATE OR REPLACE MACRO nearest(
 SELECT p.*
 FROM query(
     spatialq_distance_sql(
-        'nearest', a::VARCHAR, b::VARCHAR,
+        'nearest',
+        spatialq_text('nearest: a must be the name of a table, got ', a),
+        spatialq_text('nearest: b must be the name of a table, got ', b),
         to_json({
             max_distance: NULL,
-            k: CASE WHEN k >= 1 THEN k + 1
-                ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END,
+            k: coalesce(
+            spatialq_whole('nearest: k must be >= 1, got ', k, 1, 2147483647),
+            spatialq_refuse('nearest: k must be >= 1, got ', 'NULL')
+        ) + 1,
             device: device
         })
     )
 ) AS p
-QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesce(k, 0);
+QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesce(
+    spatialq_whole('nearest: k must be >= 1, got ', k, 1, 2147483647),
+    spatialq_refuse('nearest: k must be >= 1, got ', 'NULL')
+);
 
 -- Which elements the points of a cloud are near, and how far from each: one row per point and
 -- element, 0 metres on the surface and inside of a closed body.
@@ -129,7 +170,7 @@ WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
-        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {
+        CASE WHEN isfinite(p.x) AND isfinite(p.y) AND isfinite(p.z) THEN {
             vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         } ELSE error(
@@ -138,19 +179,32 @@ WITH spatialq_points AS NOT MATERIALIZED (
                 ', ', {x: p.x, y: p.y, z: p.z}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
             )
         ) END AS mesh
-    FROM query_table(points) AS p, (
-        SELECT spatialq_metres('point_elements', frame, unit::DOUBLE, crs::VARCHAR) AS metres
+    FROM (
+        SELECT
+            spatialq_whole('point_elements: point_id must be a whole number, got ', point_id, -9223372036854775808, 9223372036854775807) AS point_id,
+            spatialq_number('point_elements: x must be a number, got ', x) AS x,
+            spatialq_number('point_elements: y must be a number, got ', y) AS y,
+            spatialq_number('point_elements: z must be a number, got ', z) AS z
+        FROM query_table(
+            spatialq_name('point_elements: points must be the name of a table, got ', points)
+        )
+    ) AS p, (
+        SELECT spatialq_metres(
+            'point_elements',
+            frame,
+            spatialq_number('point_elements: unit must be a number, got ', unit),
+            spatialq_text('point_elements: crs must be text such as EPSG:25832, got ', crs)
+        ) AS metres
         FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
     spatialq_distance_sql(
-        'point_elements', 'spatialq_points', elements::VARCHAR,
+        'point_elements', 'spatialq_points',
+        spatialq_name('point_elements: elements must be the name of a table, got ', elements),
         to_json({
-            max_distance: CASE WHEN isfinite(max_distance::DOUBLE) AND max_distance >= 0 THEN max_distance::DOUBLE
-                ELSE error('point_elements: max_distance must be >= 0 metres, got '
-                    || coalesce(max_distance::VARCHAR, 'NULL')) END,
+            max_distance: spatialq_length('point_elements: max_distance must be >= 0 metres, got ', max_distance),
             k: NULL,
             device: device
         })
@@ -166,12 +220,14 @@ CREATE OR REPLACE MACRO mesh_distance(
     one,
     other
 ) AS spatialq_distance_of_meshes(
-    one, other,
-    {
+    'mesh_distance',
+    spatialq_mesh('mesh_distance: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_distance: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         max_distance: NULL,
         k: NULL,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).distance;
 
 -- Whether two meshes are at most d apart.
@@ -183,7 +239,16 @@ CREATE OR REPLACE MACRO mesh_closer_than(
     one,
     other,
     d
-) AS mesh_distance(one, other) <= d;
+) AS spatialq_distance_of_meshes(
+    'mesh_closer_than',
+    spatialq_mesh('mesh_closer_than: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_closer_than: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        max_distance: NULL,
+        k: NULL,
+        device: 'cpu'
+    })::VARCHAR
+).distance <= spatialq_number('mesh_closer_than: d must be a number, got ', d);
 
 -- Whether two meshes are more than d apart.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -194,7 +259,16 @@ CREATE OR REPLACE MACRO mesh_farther_than(
     one,
     other,
     d
-) AS mesh_distance(one, other) > d;
+) AS spatialq_distance_of_meshes(
+    'mesh_farther_than',
+    spatialq_mesh('mesh_farther_than: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_farther_than: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        max_distance: NULL,
+        k: NULL,
+        device: 'cpu'
+    })::VARCHAR
+).distance > spatialq_number('mesh_farther_than: d must be a number, got ', d);
 
 -- The distance of two meshes, as PostGIS names it.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -203,7 +277,16 @@ CREATE OR REPLACE MACRO mesh_farther_than(
 CREATE OR REPLACE MACRO ST_3DDistance(
     one,
     other
-) AS mesh_distance(one, other);
+) AS spatialq_distance_of_meshes(
+    'ST_3DDistance',
+    spatialq_mesh('ST_3DDistance: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('ST_3DDistance: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        max_distance: NULL,
+        k: NULL,
+        device: 'cpu'
+    })::VARCHAR
+).distance;
 
 -- Whether two meshes are at most d apart, as PostGIS names it.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -214,4 +297,13 @@ CREATE OR REPLACE MACRO ST_3DDWithin(
     one,
     other,
     d
-) AS mesh_distance(one, other) <= d;
+) AS spatialq_distance_of_meshes(
+    'ST_3DDWithin',
+    spatialq_mesh('ST_3DDWithin: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('ST_3DDWithin: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        max_distance: NULL,
+        k: NULL,
+        device: 'cpu'
+    })::VARCHAR
+).distance <= spatialq_number('ST_3DDWithin: d must be a number, got ', d);

@@ -49,7 +49,7 @@ CREATE OR REPLACE MACRO ground_surface(
 ) AS TABLE
 FROM query(
     spatialq_ground_surface_sql(
-        points::VARCHAR,
+        spatialq_text('ground_surface: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
@@ -113,7 +113,10 @@ CREATE OR REPLACE MACRO ground_surface_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('ground_surface_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('ground_surface_list: x must be a number, got ', x),
+    spatialq_number('ground_surface_list: y must be a number, got ', y),
+    spatialq_number('ground_surface_list: z must be a number, got ', z)
 );
 
 -- What ground_surface_list calls, where the extension that has an aggregate of this name is not

@@ -7,7 +7,12 @@
 --     where it has the class. NULL: whether any schema says so.
 -- example: SELECT count(*) FROM objects WHERE is_a(ifc_class, 'IfcBuildingElement')
 CREATE OR REPLACE MACRO is_a(ifc_class, supertype, ifc_schema := NULL) AS (
-    lower(ifc_class) IN (SELECT unnest(spatialq_ifc_subtypes(supertype, ifc_schema)))
+    lower(spatialq_text('is_a: ifc_class must be text, got ', ifc_class)) IN (
+        SELECT unnest(spatialq_ifc_subtypes(
+            spatialq_text('is_a: supertype must be a class, got ', supertype),
+            spatialq_text('is_a: ifc_schema must be a schema, got ', ifc_schema)
+        ))
+    )
 );
 
 -- The classes of IFC2X3, IFC4 and IFC4X3_ADD2: one row for each class and each of its supertypes,

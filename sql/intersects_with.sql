@@ -29,7 +29,9 @@ CREATE OR REPLACE MACRO intersects_with(
 SELECT p.* EXCLUDE (distance)
 FROM query(
     spatialq_intersects_with_sql(
-        'intersects_with', a::VARCHAR, b::VARCHAR,
+        'intersects_with',
+        spatialq_text('intersects_with: a must be the name of a table, got ', a),
+        spatialq_text('intersects_with: b must be the name of a table, got ', b),
         to_json({
             tolerance: tolerance,
             method: method,
@@ -39,7 +41,13 @@ FROM query(
         })
     )
 ) AS p
-ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
+ANTI JOIN query(
+    spatialq_related_sql(
+        spatialq_truth('intersects_with: exclude_related must be true or false, got ', exclude_related),
+        spatialq_text('intersects_with: a must be the name of a table, got ', a),
+        spatialq_text('intersects_with: relations must be the name of a table, got ', relations)
+    )
+) AS r
 ON r.a = p.a AND r.b = p.b;
 
 -- The relation of all pairs of elements that are not disjoint.
@@ -71,7 +79,9 @@ CREATE OR REPLACE MACRO spatial_relations(
 SELECT p.*
 FROM query(
     spatialq_intersects_with_sql(
-        'spatial_relations', a::VARCHAR, b::VARCHAR,
+        'spatial_relations',
+        spatialq_text('spatial_relations: a must be the name of a table, got ', a),
+        spatialq_text('spatial_relations: b must be the name of a table, got ', b),
         to_json({
             tolerance: tolerance,
             method: method,
@@ -81,7 +91,13 @@ FROM query(
         })
     )
 ) AS p
-ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
+ANTI JOIN query(
+    spatialq_related_sql(
+        spatialq_truth('spatial_relations: exclude_related must be true or false, got ', exclude_related),
+        spatialq_text('spatial_relations: a must be the name of a table, got ', a),
+        spatialq_text('spatial_relations: relations must be the name of a table, got ', relations)
+    )
+) AS r
 ON r.a = p.a AND r.b = p.b;
 
 -- The pairs of which a touches b: they are in contact, and have no common interior.
@@ -98,7 +114,20 @@ CREATE OR REPLACE MACRO touches(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'touches',
+        spatialq_text('touches: a must be the name of a table, got ', a),
+        spatialq_text('touches: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'touch';
 
 -- The pairs of which a and b overlap: they have a common interior, and each has a part outside the
@@ -116,7 +145,20 @@ CREATE OR REPLACE MACRO overlaps_with(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'overlaps_with',
+        spatialq_text('overlaps_with: a must be the name of a table, got ', a),
+        spatialq_text('overlaps_with: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'overlap';
 
 -- The pairs of which b lies inside a, without contact with its surface. (contains is a function of
@@ -134,7 +176,20 @@ CREATE OR REPLACE MACRO contains_element(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'contains_element',
+        spatialq_text('contains_element: a must be the name of a table, got ', a),
+        spatialq_text('contains_element: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'contains';
 
 -- The pairs of which a lies inside b, without contact with its surface.
@@ -151,7 +206,20 @@ CREATE OR REPLACE MACRO inside(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'inside',
+        spatialq_text('inside: a must be the name of a table, got ', a),
+        spatialq_text('inside: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'inside';
 
 -- The pairs of which b lies inside a, in contact with its surface.
@@ -168,7 +236,20 @@ CREATE OR REPLACE MACRO covers(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'covers',
+        spatialq_text('covers: a must be the name of a table, got ', a),
+        spatialq_text('covers: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'covers';
 
 -- The pairs of which a lies inside b, in contact with its surface.
@@ -185,7 +266,20 @@ CREATE OR REPLACE MACRO covered_by(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'covered_by',
+        spatialq_text('covered_by: a must be the name of a table, got ', a),
+        spatialq_text('covered_by: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'covered_by';
 
 -- The pairs of which a and b are the same body.
@@ -202,7 +296,20 @@ CREATE OR REPLACE MACRO equals(
     tolerance := 0.001,
     device := 'auto'
 ) AS TABLE
-SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+SELECT p.* FROM query(
+    spatialq_intersects_with_sql(
+        'equals',
+        spatialq_text('equals: a must be the name of a table, got ', a),
+        spatialq_text('equals: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 WHERE p.relation = 'equals';
 
 -- The pairs that are disjoint: of all pairs of a and b, those without any other relation.
@@ -220,8 +327,22 @@ CREATE OR REPLACE MACRO disjoint(
     device := 'auto'
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
-ANTI JOIN spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+FROM spatial_elements(spatialq_name('disjoint: a must be the name of a table, got ', a)) AS x
+JOIN spatial_elements(spatialq_name('disjoint: b must be the name of a table, got ', b)) AS y ON x.identity <> y.identity
+ANTI JOIN query(
+    spatialq_intersects_with_sql(
+        'disjoint',
+        spatialq_text('disjoint: a must be the name of a table, got ', a),
+        spatialq_text('disjoint: b must be the name of a table, got ', b),
+        to_json({
+            tolerance: tolerance,
+            method: 'exact',
+            broad_phase: 'auto',
+            relations: true,
+            device: device
+        })
+    )
+) AS p
 ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id;
 
 -- The relation of two meshes: disjoint, touch, overlap, contains, inside, covers, covered_by or
@@ -236,14 +357,16 @@ CREATE OR REPLACE MACRO mesh_relation(
     other,
     tolerance := 0.001
 ) AS spatialq_intersects_with_of_meshes(
-    one, other,
-    {
+    'mesh_relation',
+    spatialq_mesh('mesh_relation: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_relation: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
         relations: true,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).relation;
 
 -- Whether two meshes have a common interior.
@@ -257,14 +380,16 @@ CREATE OR REPLACE MACRO intersects(
     other,
     tolerance := 0.001
 ) AS spatialq_intersects_with_of_meshes(
-    one, other,
-    {
+    'intersects',
+    spatialq_mesh('intersects: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('intersects: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
         tolerance: tolerance,
         method: 'exact',
         broad_phase: 'auto',
         relations: false,
         device: 'cpu'
-    }
+    })::VARCHAR
 ).found;
 
 -- Whether the relation of one mesh to the other is 'disjoint': see mesh_relation.
@@ -277,7 +402,18 @@ CREATE OR REPLACE MACRO mesh_disjoint(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'disjoint';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_disjoint',
+    spatialq_mesh('mesh_disjoint: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_disjoint: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'disjoint';
 
 -- Whether the relation of one mesh to the other is 'touch': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -289,7 +425,18 @@ CREATE OR REPLACE MACRO mesh_touches(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'touch';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_touches',
+    spatialq_mesh('mesh_touches: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_touches: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'touch';
 
 -- Whether the relation of one mesh to the other is 'overlap': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -301,7 +448,18 @@ CREATE OR REPLACE MACRO mesh_overlaps(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'overlap';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_overlaps',
+    spatialq_mesh('mesh_overlaps: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_overlaps: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'overlap';
 
 -- Whether the relation of one mesh to the other is 'contains': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -313,7 +471,18 @@ CREATE OR REPLACE MACRO mesh_contains(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'contains';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_contains',
+    spatialq_mesh('mesh_contains: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_contains: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'contains';
 
 -- Whether the relation of one mesh to the other is 'inside': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -325,7 +494,18 @@ CREATE OR REPLACE MACRO mesh_inside(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'inside';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_inside',
+    spatialq_mesh('mesh_inside: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_inside: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'inside';
 
 -- Whether the relation of one mesh to the other is 'covers': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -337,7 +517,18 @@ CREATE OR REPLACE MACRO mesh_covers(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'covers';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_covers',
+    spatialq_mesh('mesh_covers: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_covers: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'covers';
 
 -- Whether the relation of one mesh to the other is 'covered_by': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -349,7 +540,18 @@ CREATE OR REPLACE MACRO mesh_covered_by(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'covered_by';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_covered_by',
+    spatialq_mesh('mesh_covered_by: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_covered_by: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'covered_by';
 
 -- Whether the relation of one mesh to the other is 'equals': see mesh_relation.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -361,7 +563,18 @@ CREATE OR REPLACE MACRO mesh_equals(
     one,
     other,
     tolerance := 0.001
-) AS mesh_relation(one, other, tolerance := tolerance) = 'equals';
+) AS spatialq_intersects_with_of_meshes(
+    'mesh_equals',
+    spatialq_mesh('mesh_equals: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('mesh_equals: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: tolerance,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation = 'equals';
 
 -- Whether two meshes meet, as PostGIS names it: any contact, not only of the interiors.
 -- one: STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.
@@ -370,4 +583,15 @@ CREATE OR REPLACE MACRO mesh_equals(
 CREATE OR REPLACE MACRO ST_3DIntersects(
     one,
     other
-) AS mesh_relation(one, other) <> 'disjoint';
+) AS spatialq_intersects_with_of_meshes(
+    'ST_3DIntersects',
+    spatialq_mesh('ST_3DIntersects: one must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', one),
+    spatialq_mesh('ST_3DIntersects: other must be a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[]), got ', other),
+    to_json({
+        tolerance: 0.001,
+        method: 'exact',
+        broad_phase: 'auto',
+        relations: true,
+        device: 'cpu'
+    })::VARCHAR
+).relation <> 'disjoint';

@@ -16,7 +16,9 @@
 -- example: SELECT sum("count") FROM lod_select('lod', {eye: [50, 50, 90], target: [50, 50, 0], up: [0, 1, 0], view_height: 100}, max_samples := 1_000_000)
 CREATE OR REPLACE MACRO lod_select(lod, camera, pixels := 1.0, max_samples := NULL) AS TABLE
 -- lod_nodes comes first: so nothing of this query is taken for the table, whatever that is called
-WITH lod_nodes AS NOT MATERIALIZED (FROM query_table(lod)),
+WITH lod_nodes AS NOT MATERIALIZED (
+    FROM query_table(spatialq_name('lod_select: lod must be the name of a table, got ', lod))
+),
 lod_view AS MATERIALIZED (
     SELECT spatialq_lod_select_udf(
         to_json({camera: camera, pixels: pixels, max_samples: max_samples})

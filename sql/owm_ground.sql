@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO owm_ground(
 ) AS TABLE
 FROM query(
     spatialq_owm_ground_sql(
-        points::VARCHAR,
+        spatialq_text('owm_ground: points must be the name of a table or a file, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,
@@ -79,7 +79,10 @@ CREATE OR REPLACE MACRO owm_ground_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('owm_ground_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('owm_ground_list: x must be a number, got ', x),
+    spatialq_number('owm_ground_list: y must be a number, got ', y),
+    spatialq_number('owm_ground_list: z must be a number, got ', z)
 );
 
 -- What owm_ground_list calls, where the extension that has an aggregate of this name is not loaded.

@@ -75,7 +75,8 @@ SELECT
     m.* EXCLUDE (plane_id)
 FROM query(
     spatialq_plane_elements_sql(
-        points::VARCHAR, elements::VARCHAR,
+        spatialq_text('plane_elements: points must be the name of a table, got ', points),
+        spatialq_text('plane_elements: elements must be the name of a table, got ', elements),
         to_json({
             kernel: kernel,
             phi_num: phi_num,

@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO plane_nodes(
 ) AS TABLE
 FROM query(
     spatialq_plane_nodes_sql(
-        points::VARCHAR,
+        spatialq_text('plane_nodes: points must be the name of a table or a file, got ', points),
         to_json({
             kernel: kernel,
             phi_num: phi_num,
@@ -126,7 +126,10 @@ CREATE OR REPLACE MACRO plane_nodes_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('plane_nodes_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('plane_nodes_list: x must be a number, got ', x),
+    spatialq_number('plane_nodes_list: y must be a number, got ', y),
+    spatialq_number('plane_nodes_list: z must be a number, got ', z)
 );
 
 -- What plane_nodes_list calls, where the extension that has an aggregate of this name is not

@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO plane_points(
 ) AS TABLE
 FROM query(
     spatialq_plane_points_sql(
-        points::VARCHAR,
+        spatialq_text('plane_points: points must be the name of a table or a file, got ', points),
         to_json({
             kernel: kernel,
             phi_num: phi_num,
@@ -126,7 +126,10 @@ CREATE OR REPLACE MACRO plane_points_list(
         device: device
     })::VARCHAR,
     0::UTINYINT,
-    point_id::BIGINT, x::DOUBLE, y::DOUBLE, z::DOUBLE
+    spatialq_whole('plane_points_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),
+    spatialq_number('plane_points_list: x must be a number, got ', x),
+    spatialq_number('plane_points_list: y must be a number, got ', y),
+    spatialq_number('plane_points_list: z must be a number, got ', z)
 );
 
 -- What plane_points_list calls, where the extension that has an aggregate of this name is not

@@ -52,9 +52,9 @@ CREATE OR REPLACE MACRO pops_features(
 ) AS TABLE
 FROM query(
     spatialq_pops_features_sql(
-        grid::VARCHAR,
-        nodata,
-        band,
+        spatialq_text('pops_features: grid must be the name of a table or a file, got ', grid),
+        spatialq_number('pops_features: nodata must be a number, got ', nodata),
+        spatialq_whole('pops_features: band must be a whole number, got ', band, -2147483648, 2147483647),
         to_json({
             scales: scales,
             steps: steps,

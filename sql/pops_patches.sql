@@ -49,9 +49,9 @@ CREATE OR REPLACE MACRO pops_patches(
 ) AS TABLE
 FROM query(
     spatialq_pops_patches_sql(
-        grid::VARCHAR,
-        nodata,
-        band,
+        spatialq_text('pops_patches: grid must be the name of a table or a file, got ', grid),
+        spatialq_number('pops_patches: nodata must be a number, got ', nodata),
+        spatialq_whole('pops_patches: band must be a whole number, got ', band, -2147483648, 2147483647),
         to_json({
             scales: scales,
             steps: steps,

@@ -7,4 +7,11 @@
 -- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only cells whose centre is inside.
 -- example: SELECT avg(z) FROM read_grid('dem.tif', bounds := [0, 0, 100, 100])
 CREATE OR REPLACE MACRO read_grid(path, nodata := NULL, band := 1, bounds := NULL) AS TABLE
-FROM query(spatialq_read_grid_sql(path, nodata, band, bounds));
+FROM query(
+    spatialq_read_grid_sql(
+        spatialq_text('read_grid: path must be a file or a pattern, got ', path),
+        spatialq_number('read_grid: nodata must be a number, got ', nodata),
+        spatialq_whole('read_grid: band must be a whole number, got ', band, -2147483648, 2147483647),
+        spatialq_numbers('read_grid: bounds must be a list of numbers, got ', bounds)
+    )
+);

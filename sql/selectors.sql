@@ -5,9 +5,13 @@
 -- gives: the rows of objects
 -- example: SELECT name FROM objects_where('IfcBuildingStorey + IfcSpace')
 CREATE OR REPLACE MACRO objects_where(selector, objects := 'objects') AS TABLE
-FROM query_table(objects) AS o
+FROM query_table(spatialq_name('objects_where: objects must be the name of a table, got ', objects)) AS o
 SEMI JOIN query(
-    spatialq_selector_sql('objects_where', selector::VARCHAR, objects::VARCHAR)
+    spatialq_selector_sql(
+        'objects_where',
+        spatialq_text('objects_where: selector must be text, got ', selector),
+        spatialq_name('objects_where: objects must be the name of a table, got ', objects)
+    )
 ) AS s ON s.step_id = o.step_id AND s.file_name = o.file_name;
 
 -- The elements that a selector of IfcOpenShell selects. docs/selector.md has its language.
@@ -18,11 +22,16 @@ SEMI JOIN query(
 -- gives: the rows of elements
 -- example: SELECT name, volume FROM elements_where('IfcSlab, material=concrete')
 CREATE OR REPLACE MACRO elements_where(selector, elements := 'elements', objects := NULL) AS TABLE
-FROM query_table(elements) AS e
+FROM query_table(spatialq_name('elements_where: elements must be the name of a table, got ', elements)) AS e
 SEMI JOIN query(
     spatialq_selector_sql(
         'elements_where',
-        selector::VARCHAR,
-        coalesce(objects, spatialq_objects_beside(elements))::VARCHAR
+        spatialq_text('elements_where: selector must be text, got ', selector),
+        coalesce(
+            spatialq_text('elements_where: objects must be the name of a table, got ', objects),
+            spatialq_objects_beside(
+                spatialq_name('elements_where: elements must be the name of a table, got ', elements)
+            )
+        )
     )
 ) AS s ON s.step_id = e.step_id AND s.file_name = e.file_name;

@@ -3,7 +3,7 @@
 -- ifc_class: A class such as 'IfcWall'; NULL is not ignored.
 -- example: SELECT name FROM elements WHERE NOT is_no_body(ifc_class)
 CREATE OR REPLACE MACRO is_no_body(ifc_class) AS coalesce(
-    ifc_class IN (
+    spatialq_text('is_no_body: ifc_class must be text, got ', ifc_class) IN (
         -- spatial structure
         'IfcSite', 'IfcBuilding', 'IfcBuildingStorey', 'IfcSpace', 'IfcSpatialZone',
         'IfcExternalSpatialElement', 'IfcFacility', 'IfcBridge', 'IfcRoad', 'IfcRailway',
@@ -35,7 +35,7 @@ WITH whole AS NOT MATERIALIZED (
         global_id::VARCHAR AS global_id,
         mesh::STRUCT(vertices DOUBLE[], faces INTEGER[]) AS mesh
     )
-    FROM query_table(elements)
+    FROM query_table(spatialq_name('spatial_elements: elements must be the name of a table, got ', elements))
     UNION ALL BY NAME
     SELECT NULL::VARCHAR AS ifc_class, NULL::VARCHAR AS file_name, NULL::BIGINT AS step_id
     WHERE false
@@ -52,7 +52,9 @@ AND (NOT is_no_body(e.ifc_class) OR (SELECT bool_and(is_no_body(w.ifc_class)) FR
 -- gives: a b, each pair in both orders
 -- example: SELECT count(*) FROM related_elements('relations')
 CREATE OR REPLACE MACRO related_elements(relations) AS TABLE
-WITH RECURSIVE related AS NOT MATERIALIZED (FROM query_table(relations)),
+WITH RECURSIVE related AS NOT MATERIALIZED (
+    FROM query_table(spatialq_name('related_elements: relations must be the name of a table, got ', relations))
+),
 part_of AS (
     SELECT r.child AS part, r.parent AS whole FROM related AS r
     WHERE r.kind IN ('aggregates', 'nests') AND r.parent_class <> 'IfcProject'

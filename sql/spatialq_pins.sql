@@ -8,7 +8,13 @@
 -- gives: table_name device row_count columns bytes uses misses pinned_at (UTC)
 -- example: FROM spatialq_pin('points')
 CREATE OR REPLACE MACRO spatialq_pin(table_name, columns := NULL, device := 'cpu') AS TABLE
-FROM query(spatialq_pin_sql(table_name::VARCHAR, columns::VARCHAR[], device::VARCHAR));
+FROM query(
+    spatialq_pin_sql(
+        spatialq_text('spatialq_pin: table_name must be the name of a table, got ', table_name),
+        spatialq_texts('spatialq_pin: columns must be a list of names, got ', columns),
+        spatialq_text('spatialq_pin: device must be ''cpu'' or ''gpu'', got ', device)
+    )
+);
 
 -- What is pinned in this database: how much memory it takes, in how many calls it was used, and in how
 -- many the table had another content.
@@ -22,4 +28,10 @@ SELECT unnest(spatialq_pins_udf(spatialq_instance(0)), max_depth := 2);
 -- gives: the row of spatialq_pins, or none
 -- example: FROM spatialq_unpin('points')
 CREATE OR REPLACE MACRO spatialq_unpin(table_name) AS TABLE
-SELECT unnest(spatialq_unpin_udf(spatialq_instance(0), table_name::VARCHAR), max_depth := 2);
+SELECT unnest(
+    spatialq_unpin_udf(
+        spatialq_instance(0),
+        spatialq_text('spatialq_unpin: table_name must be the name of a table, got ', table_name)
+    ),
+    max_depth := 2
+);

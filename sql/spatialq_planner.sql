@@ -18,4 +18,11 @@ SELECT unnest(spatialq_log_udf(0), recursive := true);
 -- gives: device chosen estimated_seconds memory_bytes reason
 -- example: FROM spatialq_plan('owm_ground', 20_000_000)
 CREATE OR REPLACE MACRO spatialq_plan(function, row_count, device := 'auto') AS TABLE
-SELECT unnest(spatialq_plan_udf(function, row_count, device), recursive := true);
+SELECT unnest(
+    spatialq_plan_udf(
+        spatialq_text('spatialq_plan: function must be the name of a function, got ', function),
+        spatialq_whole('spatialq_plan: row_count must be a whole number, got ', row_count, -9223372036854775808, 9223372036854775807),
+        spatialq_text('spatialq_plan: device must be ''auto'', ''cpu'' or ''gpu'', got ', device)
+    ),
+    recursive := true
+);

@@ -48,9 +48,9 @@ CREATE OR REPLACE MACRO write_ground(
 ) AS TABLE
 SELECT unnest(
     spatialq_write_ground_udf(
-        path,
-        outputs,
-        {
+        spatialq_text('write_ground: path must be a file, got ', path),
+        spatialq_texts('write_ground: outputs must be a list of files, got ', outputs),
+        to_json({
             window_size: window_size,
             overlap: overlap,
             min_points: min_points,
@@ -65,7 +65,7 @@ SELECT unnest(
             ground_only: ground_only,
             crs: crs,
             device: device
-        }
+        })::VARCHAR
     ),
     recursive := true
 );

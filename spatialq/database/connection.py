@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import tempfile
 import threading
 import weakref
 from collections.abc import Collection
@@ -13,13 +12,14 @@ from typing import Any
 
 import duckdb
 
-from spatialq.database import instances
+from spatialq.database import instances, sources
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
 from spatialq.database.transport.request import Road
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.runtime import user_cache
+from spatialq.runtime.temporary import temporary_folder
 
 MEMORY = ":memory:"
 ALLOW = "allow_unsigned_extensions"
@@ -164,8 +164,8 @@ def _copy_macros(con: duckdb.DuckDBPyConnection, road: Road) -> bool:
 
 def _write_macros(path: Path, road: Road) -> None:
     """Write the file of macros; it appears whole, however many processes write it at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = Path(folder) / "macros.duckdb"
+    with temporary_folder("macros_", path.parent) as folder:
+        part = folder / "macros.duckdb"
         con, road_there = _open(str(part), read_only=False, config={})
         with con:
             _create_functions(con, road_there)
@@ -222,6 +222,8 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
         "WHERE database_name = current_database()"
     ).fetchall()[0]
     home = "temp" if read_only else database
+    if not read_only:
+        sources.migrate(con)
     rows = con.execute(
         "SELECT function_name, function_type = 'table_macro', comment FROM duckdb_functions() "
         "WHERE database_name = ? AND schema_name = 'main' AND function_type LIKE '%macro'",

@@ -13,7 +13,7 @@ from spatialq.functions.declaration import (
     PointsAndElementsInput,
     PointsInput,
 )
-from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
+from spatialq.functions.sql_function import SqlFunction, struct_type
 
 TRANSPORT = "spatialq.database.transport"
 
@@ -67,7 +67,7 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
                 runs("udf", "elements:of_sets", f"{ELEMENT}[]", f"{ELEMENT}[]", "VARCHAR"),
                 SqlFunction(
                     f"spatialq_{function.name}_of_meshes",
-                    (MESH, MESH, parameters_type(function.parameters)),
+                    ("VARCHAR", MESH, MESH, "VARCHAR"),
                     struct_type({"found": "BOOLEAN", **pair}),
                     f"{TRANSPORT}.elements:of_meshes",
                     (function,),

@@ -11,7 +11,7 @@ from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import find
 from spatialq.functions.declaration import Size
 from spatialq.planner import devices, log
-from spatialq.planner.plan import plan_call
+from spatialq.planner.plan import plan_call, require_device
 
 MAX_ROWS = 10**15
 DEVICES = pa.struct(arrow_fields(sql_functions.DEVICES))
@@ -73,6 +73,7 @@ def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:
         if rows is None or not 0 <= rows <= MAX_ROWS:
             message = f"spatialq_plan: row_count must be >= 0 and <= {MAX_ROWS:.0e}, got {rows}"
             raise ValueError(message)
+        require_device("spatialq_plan", wanted)
         plan = plan_call([function], Size(rows), function.choose({}), wanted, "lists")
         tables.append(
             [

@@ -129,7 +129,7 @@ ENGINE = (
     ),
     SqlFunction(
         "spatialq_read_grid_sql",
-        ("VARCHAR", "DOUBLE", "INTEGER", "DOUBLE[]"),
+        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]"),
         "VARCHAR",
         f"{READERS}.grid:read_grid_sql",
         volatile=False,
@@ -219,6 +219,13 @@ ENGINE = (
         volatile=False,
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
+    SqlFunction(
+        "spatialq_frame_sql",
+        ("VARCHAR", "BIGINT"),
+        "VARCHAR",
+        "spatialq.database.frames:frame_sql",
+        volatile=False,
+    ),
     SqlFunction(
         "spatialq_frame",
         ("VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[][]", "VARCHAR[][]"),

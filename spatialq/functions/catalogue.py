@@ -51,27 +51,34 @@ class Function:
         """Whether its kernel has other outputs, too."""
         return len(self.declaration.outputs) > 1
 
-    def choose(self, given: Mapping[str, Any]) -> Any:
+    def choose(self, given: Mapping[str, Any], caller: str = "") -> Any:
         """Make the parameters of a call of named arguments.
+
+        Parameters
+        ----------
+        given : mapping
+        caller : str
+            What errors begin with, where that is not this function, but a composition.
 
         Raises
         ------
         ValueError
             If there is no such parameter, or a value is of another type or out of range.
         """
+        caller = caller or self.name
         known = {each.name: each for each in self.parameters}
         if unknown := sorted(set(given) - set(known)):
             names = ", ".join(sorted(known))
-            message = f"{self.name}: no option {unknown[0]!r}; there is {names}"
+            message = f"{caller}: no option {unknown[0]!r}; there is {names}"
             raise ValueError(message)
         chosen = {}
         for name, value in given.items():
             try:
                 chosen[name] = known[name].convert(value)
             except TypeError as error:
-                message = f"{self.name}: {name} must be {error}, got {value!r}"
+                message = f"{caller}: {name} must be {error}, got {value!r}"
                 raise ValueError(message) from None
-        return self.declaration.parameters(**chosen, caller=self.name)
+        return self.declaration.parameters(**chosen, caller=caller)
 
     def no_rows(self) -> dict[str, Any]:
         """Give the columns of a result without a row, but for geometries and lists."""

@@ -1,6 +1,6 @@
 """What the macros of functions of elements share: their arguments, and how they name tables."""
 
-from spatialq.functions.macros import Argument
+from spatialq.functions.macros import MESH, TABLE, TRUTH, Argument, checked, indent
 
 FIRST = Argument(
     "a",
@@ -27,9 +27,48 @@ RELATED = (
         rows="Query",
     ),
 )
-WITHOUT_RELATED = """ANTI JOIN query(spatialq_related_sql(exclude_related, a, relations)) AS r
-ON r.a = p.a AND r.b = p.b"""
 MESHES = (
     Argument("one", "STRUCT(vertices DOUBLE[], faces INTEGER[]) in metres.", kind="mesh"),
     Argument("other", "Another one.", kind="mesh"),
 )
+
+
+def of_sets(function: str, caller: str, options: str) -> str:
+    """Write the pairs that a function finds in the tables `a` and `b`, with its options in JSON."""
+    return f"""query(
+    spatialq_{function}_sql(
+        '{caller}',
+        {checked("text", caller, "a", TABLE)},
+        {checked("text", caller, "b", TABLE)},
+        to_json({indent(options, 2)})
+    )
+) AS p"""
+
+
+def without_related(caller: str) -> str:
+    """Write what leaves out the pairs that belong together, behind `of_sets`."""
+    return f"""ANTI JOIN query(
+    spatialq_related_sql(
+        {checked("truth", caller, "exclude_related", TRUTH)},
+        {checked("text", caller, "a", TABLE)},
+        {checked("text", caller, "relations", TABLE)}
+    )
+) AS r
+ON r.a = p.a AND r.b = p.b"""
+
+
+def of_meshes(function: str, caller: str, options: str) -> str:
+    """Write what a function says of the meshes `one` and `other`, a struct."""
+    return f"""spatialq_{function}_of_meshes(
+    '{caller}',
+    {checked("mesh", caller, "one", MESH)},
+    {checked("mesh", caller, "other", MESH)},
+    to_json({indent(options)})::VARCHAR
+)"""
+
+
+def all_pairs(caller: str) -> str:
+    """Write the pairs of different elements of the tables `a` and `b`, as `x` and `y`."""
+    a, b = (checked("name", caller, each, TABLE) for each in "ab")
+    return f"""spatial_elements({a}) AS x
+JOIN spatial_elements({b}) AS y ON x.identity <> y.identity"""

@@ -12,15 +12,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.functions.catalogue import Function, catalogue, folders
 from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
     DEVICE,
+    NUMBER,
     POINTS,
+    TABLE_OR_FILE,
     Argument,
     Macro,
     arguments_of,
+    checked,
     indent,
     render,
     struct,
@@ -47,6 +53,7 @@ GRID = Argument(
     "and the result has a column file_name.",
     rows="Grid",
 )
+WHOLE = ("a whole number", -(2**31), 2**31 - 1)
 OF_FILES = (
     Argument("nodata", "Of a file: a value that means that there is none.", "NULL", "number"),
     Argument("band", "Of a file with several bands, from 1.", "1", "whole number"),
@@ -91,7 +98,8 @@ def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
             *arguments_of(function.parameters),
             DEVICE,
         ),
-        f"FROM query(\n    spatialq_{function.name}_sql(\n        points::VARCHAR,\n"
+        f"FROM query(\n    spatialq_{function.name}_sql(\n"
+        f"        {checked('text', function.name, 'points', TABLE_OR_FILE)},\n"
         f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),
@@ -115,7 +123,7 @@ def _of_groups(function: Function, attributes: Mapping[str, str]) -> Macro:
                  "NULL" if name in attributes else None, kind)
         for name, kind in columns.items()
     ]  # fmt: skip
-    casts = ", ".join(f"{name}::{kind}" for name, kind in columns.items())
+    casts = ",\n    ".join(_column(function, *each) for each in columns.items())
     return Macro(
         f"{function.name}_list",
         f"{function.name} as an aggregate, to run tile by tile with GROUP BY: a list of structs, "
@@ -126,6 +134,16 @@ def _of_groups(function: Function, attributes: Mapping[str, str]) -> Macro:
         (_group_by(function),),
         is_table=False,
     )
+
+
+def _column(function: Function, name: str, kind: str) -> str:
+    """Write an argument of an aggregate as a column of its type."""
+    caller = f"{function.name}_list"
+    if kind == "DOUBLE":
+        return checked("number", caller, name, NUMBER)
+    limits = np.iinfo(NUMPY_TYPES[kind])
+    whole = checked("whole", caller, name, whole_numbers(kind), limits.min, limits.max)
+    return whole if kind == "BIGINT" else f"{whole}::{kind}"
 
 
 def _aggregate(function: Function, attributes: Mapping[str, str]) -> Macro:
@@ -162,8 +180,11 @@ def _of_grid(function: Function) -> Macro:
         function.name,
         function.output.summary,
         (GRID, *arguments_of(function.parameters), *OF_FILES, DEVICE),
-        f"FROM query(\n    spatialq_{function.name}_sql(\n        grid::VARCHAR,\n        nodata,\n"
-        f"        band,\n        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
+        f"FROM query(\n    spatialq_{function.name}_sql(\n"
+        f"        {checked('text', function.name, 'grid', TABLE_OR_FILE)},\n"
+        f"        {checked('number', function.name, 'nodata', NUMBER)},\n"
+        f"        {checked('whole', function.name, 'band', *WHOLE)},\n"
+        f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),
     )

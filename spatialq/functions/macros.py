@@ -99,6 +99,32 @@ def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **
     return f"{{\n{inner}\n}}"
 
 
+TABLE = "the name of a table"
+TABLE_OR_FILE = "the name of a table or a file"
+NUMBER = "a number"
+TRUTH = "true or false"
+MESH = "a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[])"
+
+
+def checked(kind: str, function: str, argument: str, must: str, *limits: int) -> str:
+    """Write an argument of a macro as a value of a type, or the error about one of another type.
+
+    Parameters
+    ----------
+    kind : str
+        Of the macros ``spatialq_<kind>`` of `sql/spatialq_arguments.sql`: "text", "name",
+        "number", "whole", "truth", "numbers", "texts" or "mesh".
+    function, argument : str
+        As the user writes them.
+    must : str
+        What a value must be.
+    *limits : int
+        Of a whole number: the least and the largest.
+    """
+    sentence = literal(f"{function}: {argument} must be {must}, got ")
+    return f"spatialq_{kind}({', '.join([sentence, argument, *map(str, limits)])})"
+
+
 @dataclass(frozen=True)
 class Sql:
     """An expression, not a value."""

@@ -1,15 +1,12 @@
 """A scalar function that DuckDB calls with Arrow arrays; users call the macros that call these."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter, Signature
 from typing import Any
 
-from spatialq.functions.declaration import Parameter as Declared
 from spatialq.functions.sql_text import identifier
-
-SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,3 @@ class SqlFunction:
 def struct_type(columns: Mapping[str, str]) -> str:
     """Write the SQL type of a struct of columns and their types."""
     return f"STRUCT({', '.join(f'{identifier(name)} {kind}' for name, kind in columns.items())})"
-
-
-def parameters_type(parameters: Iterable[Declared]) -> str:
-    """Give the SQL type of the parameters of a call, and the device."""
-    types = {each.name: SQL_TYPES[each.type] + "[]" * each.is_list for each in parameters}
-    return struct_type({**types, "device": "VARCHAR"})

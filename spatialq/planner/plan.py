@@ -53,6 +53,13 @@ class Plan:
         return next((each.estimate for each in self.candidates if each.device == device), None)
 
 
+def require_device(caller: str, requested: Any) -> None:
+    """Raise a ValueError if a device cannot be requested by this name."""
+    if requested not in get_args(Requested):
+        message = f"{caller}: device must be 'auto', 'cpu' or 'gpu', got {requested!r}"
+        raise ValueError(message)
+
+
 def plan_call(
     functions: Sequence[Function], size: Size, options: Any, requested: str, road: Road = "arrays"
 ) -> Plan:
@@ -79,9 +86,7 @@ def plan_call(
         If the requested device cannot take the call.
     """
     name = functions[0].name
-    if requested not in get_args(Requested):
-        message = f"{name}: device must be 'auto', 'cpu' or 'gpu', got {requested!r}"
-        raise ValueError(message)
+    require_device(name, requested)
     works = [(each.output.work(size, options), each) for each in functions]
     work, function = max(works, key=lambda pair: pair[0].bytes_out)
     candidates = [

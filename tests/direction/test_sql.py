@@ -194,10 +194,10 @@ def test_scalar_forms_are_the_table_form_by_rows(con, direction):
     ("call", "message"),
     [
         ("NULL, 'walls'", "above: a must be the name of a table of elements, got NULL"),
-        ("'walls', 'walls', model := 'ray'", "direction: model must be 'projection' or 'halfs"),
-        ("'walls', 'walls', tolerance := -1", "direction: tolerance must be >= 0 metres, got -1"),
-        ("'walls', 'walls', true_north := 'inf'::DOUBLE", "direction: true_north must be a fin"),
-        ("'walls', 'walls', strict := NULL", "direction: strict must not be NULL"),
+        ("'walls', 'walls', model := 'ray'", "above: model must be 'projection' or 'halfs"),
+        ("'walls', 'walls', tolerance := -1", "above: tolerance must be >= 0 metres, got -1"),
+        ("'walls', 'walls', true_north := 'inf'::DOUBLE", "above: true_north must be a fin"),
+        ("'walls', 'walls', strict := NULL", "above: strict must not be NULL"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(con, call, message):

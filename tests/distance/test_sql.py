@@ -109,7 +109,7 @@ def test_scalar_forms(con):
             "closer_than: d must be >= 0 metres, got -0.5",
         ),
         ("closer_than('cubes', NULL, NULL)", "closer_than: d must be >= 0 metres, got NULL"),
-        ("farther_than('cubes', 'cubes', NULL)", "closer_than: d must be >= 0 metres, got NULL"),
+        ("farther_than('cubes', 'cubes', NULL)", "farther_than: d must be >= 0 metres, got NULL"),
         ("nearest('cubes', NULL, k := 0)", "nearest: k must be >= 1, got 0"),
         ("nearest('cubes', NULL, k := NULL)", "nearest: k must be >= 1, got NULL"),
         ("nearest(NULL, 'cubes')", "nearest: a must be the name of a table of elements, got NULL"),

@@ -3,8 +3,17 @@
 from typing import Any
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.element_macros import FIRST, MESHES
-from spatialq.functions.macros import DEVICE, Argument, Macro, Sql, arguments_of, indent, struct
+from spatialq.functions.element_macros import FIRST, MESHES, of_meshes, of_sets
+from spatialq.functions.macros import (
+    DEVICE,
+    NUMBER,
+    Argument,
+    Macro,
+    Sql,
+    arguments_of,
+    checked,
+    struct,
+)
 
 from . import DIRECTIONS, Options
 
@@ -25,35 +34,31 @@ SETS = (
 
 
 def _of_sets(direction: str) -> Macro:
+    name = NAMES[direction]
     fixed: dict[str, Any] = {"direction": direction}
     if direction in ("above", "below"):  # true north does not matter, so it is not looked for
-        fixed["true_north"] = Sql("coalesce(true_north, 0)")
-    options = indent(struct(PARAMETERS, OWN, **fixed), 2)
-    name = NAMES[direction]
+        angle = checked("number", name, "true_north", NUMBER)
+        fixed["true_north"] = Sql(f"coalesce({angle}, 0)")
+    pairs = of_sets("direction", name, struct(PARAMETERS, OWN, **fixed))
     return Macro(
         name,
         f"The pairs of which b lies {WORDS[direction]} a.",
         (*SETS, *CHOSEN, DEVICE),
-        f"""FROM query(
-    spatialq_direction_sql(
-        '{name}', a::VARCHAR, b::VARCHAR,
-        to_json({options})
-    )
-)""",
+        f"FROM {pairs}",
         (f"FROM {name}('slabs', 'walls', model := 'halfspace', strict := true)",),
         "a b flags",
     )
 
 
 def _of_meshes(direction: str) -> Macro:
-    options = indent(struct(PARAMETERS, OWN, direction=direction, device="cpu"))
+    options = struct(PARAMETERS, OWN, direction=direction, device="cpu")
     name = f"mesh_{NAMES[direction]}"
     return Macro(
         name,
         f"Whether the second of two meshes lies {WORDS[direction]} the first; NULL where one of "
         "them is NULL.",
         (*MESHES, *CHOSEN),
-        f"spatialq_direction_of_meshes(\n    one, other,\n    {options}\n).found",
+        f"{of_meshes('direction', name, options)}.found",
         (f"SELECT {name}(s.mesh, w.mesh) FROM slabs AS s, walls AS w",),
         is_table=False,
     )

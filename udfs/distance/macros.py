@@ -1,14 +1,26 @@
 """The macros of distances: compositions of the one kernel."""
 
 from spatialq.functions.declaration import CoordinateParameters, parameters_of
-from spatialq.functions.element_macros import FIRST, MESHES, RELATED, TWO_SETS, WITHOUT_RELATED
+from spatialq.functions.element_macros import (
+    FIRST,
+    MESHES,
+    RELATED,
+    TWO_SETS,
+    all_pairs,
+    of_meshes,
+    of_sets,
+    without_related,
+)
 from spatialq.functions.macros import (
     DEVICE,
+    NUMBER,
     POINTS,
+    TABLE,
     Argument,
     Macro,
     Sql,
     arguments_of,
+    checked,
     indent,
     struct,
 )
@@ -23,27 +35,28 @@ SETS = (
     ),
 )
 LIMIT = Argument("d", "The distance. (metres)", kind="number")
-NEAREST = """CASE WHEN k >= 1 THEN k + 1
-        ELSE error('nearest: k must be >= 1, got ' || coalesce(k::VARCHAR, 'NULL')) END"""
 
 
-def of_sets(name: str, **fixed: object) -> str:
+def _of_sets(name: str, **fixed: object) -> str:
     """Write the query that runs the kernel on two tables."""
-    options = indent(struct(PARAMETERS, ("max_distance",), **fixed), 2)
-    return f"""SELECT p.*
-FROM query(
-    spatialq_distance_sql(
-        '{name}', a::VARCHAR, b::VARCHAR,
-        to_json({options})
-    )
-) AS p"""
+    pairs = of_sets("distance", name, struct(PARAMETERS, ("max_distance",), **fixed))
+    return f"SELECT p.*\nFROM {pairs}"
 
 
-def metres(name: str, least: str) -> str:
-    """Write an argument of `point_elements` as a length, or its error sentence."""
-    return f"""CASE WHEN isfinite({name}::DOUBLE) AND {name} {least} 0 THEN {name}::DOUBLE
-        ELSE error('point_elements: {name} must be {least} 0 metres, got '
-            || coalesce({name}::VARCHAR, 'NULL')) END"""
+def _within(name: str) -> str:
+    """Write the pairs that are at most d apart."""
+    options = struct(PARAMETERS, (), max_distance=Sql(checked("length", name, "d", ">= 0 metres")))
+    return of_sets("distance", name, options)
+
+
+def _of_meshes(name: str) -> str:
+    """Write the distance of two meshes."""
+    return f"{of_meshes('distance', name, struct(PARAMETERS, (), device='cpu'))}.distance"
+
+
+def _compared(name: str, sign: str) -> str:
+    """Write whether the distance of two meshes is less or more than d."""
+    return f"{_of_meshes(name)} {sign} {checked('number', name, 'd', NUMBER)}"
 
 
 def of_points() -> str:
@@ -52,12 +65,15 @@ def of_points() -> str:
     A point is a mesh of one triangle without area. Its file keeps it apart from an element whose
     GlobalId is a number.
     """
-    options = struct(PARAMETERS, (), max_distance=Sql(metres("max_distance", ">=")))
+    limit = checked("length", "point_elements", "max_distance", ">= 0 metres")
+    options = struct(PARAMETERS, (), max_distance=Sql(limit))
+    point_id = checked("whole", "point_elements", "point_id", "a whole number", -(2**63), 2**63 - 1)
+    x, y, z = (checked("number", "point_elements", name, NUMBER) for name in "xyz")
     return f"""WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
         p.point_id::VARCHAR AS global_id,
         'points' AS file_name,
-        CASE WHEN isfinite(p.x::DOUBLE) AND isfinite(p.y::DOUBLE) AND isfinite(p.z::DOUBLE) THEN {{
+        CASE WHEN isfinite(p.x) AND isfinite(p.y) AND isfinite(p.z) THEN {{
             vertices: [p.x * s.metres[1], p.y * s.metres[1], p.z * s.metres[2]]::DOUBLE[],
             faces: [0, 0, 0]::INTEGER[]
         }} ELSE error(
@@ -66,29 +82,48 @@ def of_points() -> str:
                 ', ', {{x: p.x, y: p.y, z: p.z}}::VARCHAR, 'point_id ' || p.point_id::VARCHAR
             )
         ) END AS mesh
-    FROM query_table(points) AS p, (
-        SELECT spatialq_metres('point_elements', frame, unit::DOUBLE, crs::VARCHAR) AS metres
+    FROM (
+        SELECT
+            {point_id} AS point_id,
+            {x} AS x,
+            {y} AS y,
+            {z} AS z
+        FROM query_table(
+            {checked("name", "point_elements", "points", TABLE)}
+        )
+    ) AS p, (
+        SELECT spatialq_metres(
+            'point_elements',
+            frame,
+            {checked("number", "point_elements", "unit", NUMBER)},
+            {checked("text", "point_elements", "crs", "text such as EPSG:25832")}
+        ) AS metres
         FROM spatialq_frame_of(points)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance
 FROM query(
     spatialq_distance_sql(
-        'point_elements', 'spatialq_points', elements::VARCHAR,
+        'point_elements', 'spatialq_points',
+        {checked("name", "point_elements", "elements", TABLE)},
         to_json({indent(options, 2)})
     )
 ) AS n"""
 
 
 COLUMNS = "a b distance ax ay az bx by bz flags: GlobalIds; metres; the nearest points of the two"
-OF_MESHES = indent(struct(PARAMETERS, (), device="cpu"))
+K = checked("whole", "nearest", "k", ">= 1", 1, 2**31 - 1)
+NEAREST = f"""coalesce(
+    {K},
+    spatialq_refuse('nearest: k must be >= 1, got ', 'NULL')
+)"""
 
 MACROS = (
     Macro(
         "distance",
         DECLARATION.outputs[0].summary,
         (*SETS, *arguments_of(PARAMETERS, "max_distance"), *RELATED, DEVICE),
-        f"{of_sets('distance')}\n{WITHOUT_RELATED}",
+        f"{_of_sets('distance')}\n{without_related('distance')}",
         ("FROM distance('ducts', 'beams', max_distance := 0.5) ORDER BY distance",),
         COLUMNS,
     ),
@@ -96,13 +131,7 @@ MACROS = (
         "closer_than",
         "The pairs that are at most d apart.",
         (*SETS, LIMIT, *RELATED, DEVICE),
-        """SELECT p.*
-FROM distance(
-    a, b,
-    max_distance := CASE WHEN isfinite(d::DOUBLE) AND d >= 0 THEN d
-        ELSE error('closer_than: d must be >= 0 metres, got ' || coalesce(d::VARCHAR, 'NULL')) END,
-    exclude_related := exclude_related, relations := relations, device := device
-) AS p""",
+        f"SELECT p.*\nFROM {_within('closer_than')}\n{without_related('closer_than')}",
         ("FROM closer_than('ducts', 'beams', 0.05)",),
         "the columns of distance",
     ),
@@ -111,9 +140,9 @@ FROM distance(
         "The pairs that are more than d apart: of all pairs of a and b, those that are not "
         "closer_than.",
         (*TWO_SETS, LIMIT, DEVICE),
-        """SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
-ANTI JOIN closer_than(a, b, d, device := device) AS p
+        f"""SELECT x.global_id AS a, y.global_id AS b
+FROM {all_pairs("farther_than")}
+ANTI JOIN {_within("farther_than")}
 ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id""",
         ("SELECT count(*) FROM farther_than('exits', 'desks', 30.0)",),
         "a b",
@@ -133,9 +162,9 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
             DEVICE,
         ),
         # one more, since an element that is in both sets is not its own neighbour
-        of_sets("nearest", max_distance=None, k=Sql(NEAREST))
+        _of_sets("nearest", max_distance=None, k=Sql(f"{NEAREST} + 1"))
         + "\nQUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b)"
-        " <= coalesce(k, 0)",
+        f" <= {NEAREST}",
         ("FROM nearest('desks', 'exits')",),
         "the columns of distance",
     ),
@@ -166,7 +195,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "The distance of two meshes in metres: 0 when they meet, or one is inside the other; NULL "
         "where one of them is NULL. For many pairs of one table use the table macro distance.",
         MESHES,
-        f"spatialq_distance_of_meshes(\n    one, other,\n    {OF_MESHES}\n).distance",
+        _of_meshes("mesh_distance"),
         ("SELECT mesh_distance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
         is_table=False,
     ),
@@ -174,7 +203,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "mesh_closer_than",
         "Whether two meshes are at most d apart.",
         (*MESHES, LIMIT),
-        "mesh_distance(one, other) <= d",
+        _compared("mesh_closer_than", "<="),
         ("FROM ducts AS d JOIN beams AS b ON mesh_closer_than(d.mesh, b.mesh, 0.05)",),
         is_table=False,
     ),
@@ -182,7 +211,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "mesh_farther_than",
         "Whether two meshes are more than d apart.",
         (*MESHES, LIMIT),
-        "mesh_distance(one, other) > d",
+        _compared("mesh_farther_than", ">"),
         ("SELECT mesh_farther_than(d.mesh, e.mesh, 30.0) FROM desks AS d, exits AS e",),
         is_table=False,
     ),
@@ -190,7 +219,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "ST_3DDistance",
         "The distance of two meshes, as PostGIS names it.",
         MESHES,
-        "mesh_distance(one, other)",
+        _of_meshes("ST_3DDistance"),
         ("SELECT ST_3DDistance(d.mesh, b.mesh) FROM ducts AS d, beams AS b",),
         is_table=False,
     ),
@@ -198,7 +227,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "ST_3DDWithin",
         "Whether two meshes are at most d apart, as PostGIS names it.",
         (*MESHES, LIMIT),
-        "mesh_distance(one, other) <= d",
+        _compared("ST_3DDWithin", "<="),
         ("SELECT ST_3DDWithin(d.mesh, b.mesh, 0.05) FROM ducts AS d, beams AS b",),
         is_table=False,
     ),

@@ -1,8 +1,17 @@
 """The macros of topological relations: compositions of the one kernel."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.element_macros import MESHES, RELATED, SETS, TWO_SETS, WITHOUT_RELATED
-from spatialq.functions.macros import DEVICE, Macro, arguments_of, indent, struct
+from spatialq.functions.element_macros import (
+    MESHES,
+    RELATED,
+    SETS,
+    TWO_SETS,
+    all_pairs,
+    of_meshes,
+    of_sets,
+    without_related,
+)
+from spatialq.functions.macros import DEVICE, Macro, arguments_of, struct
 
 from . import DECLARATION, RELATIONS, Options
 
@@ -12,23 +21,21 @@ CHOSEN = arguments_of(PARAMETERS, *OWN)
 TOLERANCE = arguments_of(PARAMETERS, "tolerance")
 
 
-def of_sets(name: str, columns: str, **fixed: object) -> str:
+def _of_sets(name: str, columns: str, **fixed: object) -> str:
     """Write the query that runs the kernel on two tables."""
-    options = indent(struct(PARAMETERS, OWN, **fixed), 2)
-    return f"""SELECT {columns}
-FROM query(
-    spatialq_intersects_with_sql(
-        '{name}', a::VARCHAR, b::VARCHAR,
-        to_json({options})
-    )
-) AS p
-{WITHOUT_RELATED}"""
+    pairs = of_sets("intersects_with", name, struct(PARAMETERS, OWN, **fixed))
+    return f"SELECT {columns}\nFROM {pairs}\n{without_related(name)}"
 
 
-def of_meshes(field: str, **fixed: object) -> str:
+def _related(name: str) -> str:
+    """Write the pairs with a relation, of a macro whose only parameter is the tolerance."""
+    return of_sets("intersects_with", name, struct(PARAMETERS, ("tolerance",), relations=True))
+
+
+def _of_meshes(name: str, field: str, *own: str, **fixed: object) -> str:
     """Write the expression that asks the kernel about two meshes."""
-    options = indent(struct(PARAMETERS, ("tolerance",), **fixed, device="cpu"))
-    return f"spatialq_intersects_with_of_meshes(\n    one, other,\n    {options}\n).{field}"
+    options = struct(PARAMETERS, own, **fixed, device="cpu")
+    return f"{of_meshes('intersects_with', name, options)}.{field}"
 
 
 def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro:
@@ -36,8 +43,7 @@ def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro
         name,
         summary,
         (*TWO_SETS, *TOLERANCE, DEVICE),
-        "SELECT p.* FROM spatial_relations(a, b, tolerance := tolerance, device := device) AS p\n"
-        f"WHERE p.relation = '{relation}'",
+        f"SELECT p.* FROM {_related(name)}\nWHERE p.relation = '{relation}'",
         (f"FROM {name}({example})",),
         "the columns of spatial_relations",
     )
@@ -48,7 +54,7 @@ def _predicate(name: str, relation: str) -> Macro:
         name,
         f"Whether the relation of one mesh to the other is '{relation}': see mesh_relation.",
         (*MESHES, *TOLERANCE),
-        f"mesh_relation(one, other, tolerance := tolerance) = '{relation}'",
+        f"{_of_meshes(name, 'relation', 'tolerance', relations=True)} = '{relation}'",
         (f"SELECT {name}(a.mesh, b.mesh) FROM walls AS a, slabs AS b",),
         is_table=False,
     )
@@ -65,7 +71,7 @@ MACROS = (
         "intersects_with",
         DECLARATION.outputs[0].summary,
         (*SETS, *CHOSEN, *RELATED, DEVICE),
-        of_sets("intersects_with", "p.* EXCLUDE (distance)", relations=False),
+        _of_sets("intersects_with", "p.* EXCLUDE (distance)", relations=False),
         ("FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY depth DESC",),
         "a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by "
         "or equals; metres; a point in the common interior; what is odd, such as 'a_open'",
@@ -74,7 +80,7 @@ MACROS = (
         "spatial_relations",
         "The relation of all pairs of elements that are not disjoint.",
         (*SETS, *CHOSEN, *RELATED, DEVICE),
-        of_sets("spatial_relations", "p.*", relations=True),
+        _of_sets("spatial_relations", "p.*", relations=True),
         ("SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation",),
         "a b relation depth distance x y z flags: the relation of a to b, touch included, and the "
         "distance of the surfaces",
@@ -124,9 +130,9 @@ MACROS = (
         "disjoint",
         "The pairs that are disjoint: of all pairs of a and b, those without any other relation.",
         (*TWO_SETS, *TOLERANCE, DEVICE),
-        """SELECT x.global_id AS a, y.global_id AS b
-FROM spatial_elements(a) AS x JOIN spatial_elements(b) AS y ON x.identity <> y.identity
-ANTI JOIN spatial_relations(a, b, tolerance := tolerance, device := device) AS p
+        f"""SELECT x.global_id AS a, y.global_id AS b
+FROM {all_pairs("disjoint")}
+ANTI JOIN {_related("disjoint")}
 ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id""",
         ("SELECT count(*) FROM disjoint('ducts', 'beams')",),
         "a b",
@@ -137,7 +143,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "covered_by or equals; NULL where one of them is NULL. For many pairs of one table use "
         "spatial_relations.",
         (*MESHES, *TOLERANCE),
-        of_meshes("relation", relations=True),
+        _of_meshes("mesh_relation", "relation", "tolerance", relations=True),
         ("SELECT mesh_relation(w.mesh, s.mesh) FROM walls AS w JOIN slabs AS s USING (storey)",),
         is_table=False,
     ),
@@ -145,7 +151,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "intersects",
         "Whether two meshes have a common interior.",
         (*MESHES, *TOLERANCE),
-        of_meshes("found", relations=False),
+        _of_meshes("intersects", "found", "tolerance", relations=False),
         ("SELECT d.name FROM ducts AS d JOIN beams AS b ON intersects(d.mesh, b.mesh)",),
         is_table=False,
     ),
@@ -154,7 +160,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
         "ST_3DIntersects",
         "Whether two meshes meet, as PostGIS names it: any contact, not only of the interiors.",
         MESHES,
-        "mesh_relation(one, other) <> 'disjoint'",
+        f"{_of_meshes('ST_3DIntersects', 'relation', relations=True)} <> 'disjoint'",
         ("SELECT ST_3DIntersects(a.mesh, b.mesh) FROM walls AS a, slabs AS b",),
         is_table=False,
     ),

@@ -1,7 +1,17 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
 from spatialq.functions.declaration import parameters_of
-from spatialq.functions.macros import DEVICE, POINTS, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import (
+    DEVICE,
+    POINTS,
+    TABLE,
+    Argument,
+    Macro,
+    arguments_of,
+    checked,
+    indent,
+    struct,
+)
 
 from .. import detect_planes
 from . import DECLARATION, Options
@@ -37,7 +47,8 @@ MACROS = (
     m.* EXCLUDE (plane_id)
 FROM query(
     spatialq_plane_elements_sql(
-        points::VARCHAR, elements::VARCHAR,
+        {checked("text", "plane_elements", "points", TABLE)},
+        {checked("text", "plane_elements", "elements", TABLE)},
         to_json({indent(struct(PARAMETERS), 2)})
     )
 ) AS m

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from spatialq.functions.declaration import parameter, parameters_of
-from spatialq.functions.sql_function import SqlFunction, parameters_type, struct_type
+from spatialq.functions.sql_function import SqlFunction, struct_type
 
 from ..classify_ground import GroundOptions
 from ..ground_surface import TerrainOptions
@@ -38,7 +38,7 @@ SQL_FUNCTIONS = (
     # a list, since unnesting a bare struct would call the function once for each of its fields
     SqlFunction(
         "spatialq_write_ground_udf",
-        ("VARCHAR", "VARCHAR[]", parameters_type(PARAMETERS)),
+        ("VARCHAR", "VARCHAR[]", "VARCHAR"),
         f"{struct_type(RESULT)}[]",
         "spatialq.workflows.ground_sql:write_ground_rows",
     ),

@@ -1,6 +1,6 @@
 """The macro of `write_ground`."""
 
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, indent, struct
+from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, checked, indent, struct
 
 from . import PARAMETERS, RESULT
 
@@ -24,9 +24,9 @@ MACROS = (
         ),
         f"""SELECT unnest(
     spatialq_write_ground_udf(
-        path,
-        outputs,
-        {indent(struct(PARAMETERS), 2)}
+        {checked("text", "write_ground", "path", "a file")},
+        {checked("texts", "write_ground", "outputs", "a list of files")},
+        to_json({indent(struct(PARAMETERS), 2)})::VARCHAR
     ),
     recursive := true
 )""",

@@ -127,7 +127,7 @@ def _query(
             raise ValueError(message)
     assert a is not None
     request = Request.new(text, within=b is None)
-    request.choose(function)  # wrong ones are rejected while the query is bound
+    request.choose(function, caller)  # wrong ones are rejected while the query is bound
     sources = []
     for part, table in enumerate([a] if b is None else [a, b]):
         source = source_of(table, part)
@@ -146,10 +146,11 @@ def _query(
     return call_of(function, road, request, sources, lists)
 
 
-def of_meshes(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
+def of_meshes(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
     """Say how the two meshes of each row stand to each other: a struct."""
-    parts = zip(firsts.chunks, seconds.chunks, options.chunks, strict=True)
-    return pa.concat_arrays([_row_by_row(function, a, b, chosen) for a, b, chosen in parts])
+    columns = (callers, firsts, seconds, options)
+    parts = zip(*(column.chunks for column in columns), strict=True)
+    return pa.concat_arrays([_row_by_row(function, *part) for part in parts])
 
 
 @dataclass(frozen=True)
@@ -279,8 +280,9 @@ def _pairs(
     return pa.StructArray.from_arrays([*pairs.flatten(), flags], names=list(given_by(function)))
 
 
-def _row_by_row(function: Function, firsts: Any, seconds: Any, options: Any) -> Any:
+def _row_by_row(function: Function, callers: Any, firsts: Any, seconds: Any, options: Any) -> Any:
     """Run the kernel on the pairs of meshes of one chunk, together."""
+    caller = callers[0].as_py()
     n = len(firsts)
     asked = np.flatnonzero(
         pc.and_(firsts.is_valid(), seconds.is_valid()).to_numpy(zero_copy_only=False)
@@ -292,14 +294,14 @@ def _row_by_row(function: Function, firsts: Any, seconds: Any, options: Any) -> 
         is_real = name not in function.output.codes and kind == pa.float64()
         result[name] = np.full(n, np.nan) if is_real else np.zeros(n, np.int64)
     each = options.to_pylist()
-    for chosen in {tuple(each[row].items()) for row in asked}:
-        rows = np.array([row for row in asked if tuple(each[row].items()) == chosen])
-        settings, _ = Request(dict(chosen)).choose(function)  # always on the CPU
+    for chosen in {each[row] for row in asked}:
+        rows = np.array([row for row in asked if each[row] == chosen])
+        settings, _ = Request.of(chosen).choose(function, caller)  # always on the CPU
         taken = (column.take(pa.array(rows)) for column in (firsts, seconds))
         a, b = ((mesh.field("vertices"), mesh.field("faces")) for mesh in taken)
         found = function.kernel("cpu")(
-            _meshes(f"{function.name}: the first argument", *a),
-            _meshes(f"{function.name}: the second argument", *b),
+            _meshes(f"{caller}: the first argument", *a),
+            _meshes(f"{caller}: the second argument", *b),
             options=settings,
             pairs=(np.arange(len(rows)), np.arange(len(rows))),
         )

@@ -108,8 +108,8 @@ def _query(
         columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())
         given = f"(SELECT {columns} FROM {table.rows} HAVING {table.check} IS NULL) AS given"
         lists = (
-            f"{lookups_of([table])}SELECT unnest(spatialq_{function.name}_udf(given.x, given.y, given.z, "
-            f"{request_of(request, [table])}), recursive := true) "
+            f"{lookups_of([table])}SELECT unnest(spatialq_{function.name}_udf("
+            f"given.x, given.y, given.z, {request_of(request, [table])}), recursive := true) "
             f"FROM {', '.join([given, *names_of([table])])}"
         )
         return call_of(function, road, request, [table], lists)

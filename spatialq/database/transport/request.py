@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.functions.catalogue import Function
+from spatialq.planner.plan import require_device
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
@@ -53,8 +54,14 @@ class Request:
         """What is known of the coordinates; nothing of those of a group."""
         return Frame(**self.source.get("frame", {"subject": "the points"}))
 
-    def choose(self, function: Function) -> tuple[Any, str]:
+    def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
         """Make the parameters of the call, and the requested device.
+
+        Parameters
+        ----------
+        function : Function
+        caller : str
+            What errors begin with, where that is not the function.
 
         Raises
         ------
@@ -62,22 +69,25 @@ class Request:
             As `Function.choose`; also if a parameter is NULL that must have a value, or if the
             elements state different values for one.
         """
+        caller = caller or function.name
         named = {name: value for name, value in self.options.items() if name != "device"}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
-                message = f"{function.name}: {each.name} must not be NULL"
+                message = f"{caller}: {each.name} must not be NULL"
                 raise ValueError(message)
             stated = self.source.get("stated", {}).get(each.name)
             if stated and named.get(each.name) is None:
                 if max(stated) - min(stated) > SAME:
                     several = " and ".join(f"{value:.6g}" for value in stated)
                     message = (
-                        f"{function.name}: the elements state different values in their column "
+                        f"{caller}: the elements state different values in their column "
                         f"{each.name}, {several}: give {each.name}"
                     )
                     raise ValueError(message)
                 named[each.name] = stated[0]
-        return function.choose(named), self.options["device"]
+        device = self.options["device"]
+        require_device(caller, device)
+        return function.choose(named, caller), device
 
 
 def with_frame(texts: Any, frames: Any) -> pa.Array:

@@ -1,0 +1,141 @@
+"""Every argument of every macro, with values of wrong types: the error is ours.
+
+It names the macro and the argument as the user writes them, and no function that the macro calls.
+"""
+
+import itertools
+import re
+
+import duckdb
+import numpy as np
+import pytest
+
+import spatialq
+from spatialq.database.macros import macros
+from spatialq.demo.house import write_house
+from spatialq.functions.sql_text import literal
+
+from .test_load import write_las
+
+WRONG = ("5", "'abc'", "[1]", "['abc']", "{a: 1}", "NULL", "DATE '2020-01-01'", "true", "1.5")
+NEVER_RIGHT = ("DATE '2020-01-01'",)
+"""No argument is one."""
+OUR_OWN = re.compile(r"spatialq_(pin|pins|unpin|plan|log|devices)$")
+MISSING = "Table with name abc"
+"""Of DuckDB about a text that names no table; the line below it shows the call."""
+NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
+"""Of DuckDB about a struct that is no mesh: it does not ask a function before it casts one."""
+FAMILIES = {
+    "read_ifc_": "read_ifc", "write_ground": "(classify_)?ground(_surface)?", "ql4bim": "<script>",
+}  # fmt: skip
+"""Other names in errors about values of the right type: the reader, or what it is composed of."""
+COLUMNS = ("point_id", "x", "y", "z", "red", "green", "blue", "intensity", "classification")
+"""Arguments of aggregates."""
+
+
+def parameters(macro):
+    head = macro.statement.split(") AS", 1)[0].split("(", 1)[1]
+    pattern = r"(\w+)(?:\s*:=\s*((?:'[^']*'|\[[^]]*\]|[^,])*))?(?:,|$)"
+    return {name: default.strip() for name, default in re.findall(pattern, head)}
+
+
+def is_ours(macro):
+    return not macro.name.startswith("spatialq_") or OUR_OWN.match(macro.name)
+
+
+ARGUMENTS = [
+    (macro, argument)
+    for macro in macros("native")
+    if is_ours(macro)
+    for argument in parameters(macro)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("types")
+    write_house(folder / "house.ifc")
+    write_las(folder / "cloud.las")
+    np.save(folder / "grid.npy", np.zeros((4, 4)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def con(folder):
+    con = spatialq.connect()
+    spatialq.load(con, [folder / "house.ifc"])
+    con.execute(
+        "CREATE TABLE points AS SELECT i AS point_id, i % 7 AS x, i // 7 AS y, i * 0.01 AS z, "
+        "1::USMALLINT AS red, 2::USMALLINT AS green, 3::USMALLINT AS blue, "
+        "4::USMALLINT AS intensity, 2::UTINYINT AS classification FROM range(50) AS t(i)"
+    )
+    con.execute(
+        "CREATE TABLE cells AS SELECT 60.0 * i AS x, 60.0 * k AS y, sin(i) + k AS z "
+        "FROM range(40) AS a(i), range(40) AS b(k)"
+    )
+    con.execute("CREATE TABLE lod AS FROM build_lod('points', device := 'cpu')")
+    yield con
+    con.close()
+
+
+def right(macro, argument, folder):
+    """A value with which the macro can be called."""
+    if argument in COLUMNS and macro.name.endswith("_list"):
+        return argument
+    path = {"read_las": "cloud.las", "read_grid": "grid.npy", "write_ground": "cloud.las"}
+    values = {
+        "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
+        "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
+        "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
+        "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
+        "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}',
+    }  # fmt: skip
+    expressions = {
+        "outputs": f"[{literal(str(folder / 'ground.csv'))}]", "d": "1.0", "max_distance": "1.0",
+        "one": "mesh", "other": "mesh", "row_count": "1000",
+        "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
+    }  # fmt: skip
+    return expressions.get(argument) or literal(values[argument])
+
+
+def call(macro, argument, value, folder):
+    given = []
+    for name, default in parameters(macro).items():
+        if name == argument:
+            given.append(value if not default else f"{name} := {value}")
+        elif not default:
+            given.append(right(macro, name, folder))
+    text = f"{macro.name}({', '.join(given)})"
+    if macro.is_table:
+        return f"FROM {text} LIMIT 1"
+    table = "points" if macro.name.endswith("_list") else "elements"
+    return f"SELECT {text} FROM {table}" + ("" if table == "points" else " LIMIT 1")
+
+
+@pytest.mark.parametrize(
+    ("macro", "argument"), ARGUMENTS, ids=[f"{m.name} {argument}" for m, argument in ARGUMENTS]
+)
+def test_a_value_of_a_wrong_type(con, folder, macro, argument):
+    others = [other for begin, other in FAMILIES.items() if macro.name.startswith(begin)]
+    name = "|".join([macro.name.removesuffix("_list"), *others])
+    for value in WRONG:
+        query = call(macro, argument, value, folder)
+        try:
+            con.execute(query).fetchall()
+        except (duckdb.Error, RuntimeError) as error:
+            sentence = str(error).split("\n\nLINE")[0]
+            if value == "'abc'" and MISSING in sentence:
+                continue
+            if value == "{a: 1}" and NO_MATCH in sentence:
+                continue
+            assert re.search(rf"({name})(_list)?:", sentence), (query, sentence)
+            said = re.split(rf"(?:{name})(?:_list)?:", sentence, maxsplit=1)[-1]
+            assert not re.search(r"spatialq_\w+|_udf|query_table|No function matches", said), query
+        else:
+            assert value not in NEVER_RIGHT, query
+
+
+def test_the_calls_are_right_but_for_one_argument(con, folder):
+    for macro, arguments in itertools.groupby(ARGUMENTS, key=lambda each: each[0]):
+        next(arguments)
+        con.execute(call(macro, "", "", folder)).fetchall()
