@@ -37,15 +37,24 @@ def load(
         str | None, typer.Option(help="CRS of files that do not name one, such as EPSG:25832.")
     ] = None,
     geometry: IfcGeometry = "auto",
+    replace: Annotated[
+        bool, typer.Option("--replace/--append", help="In place of the table, or added to it.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Load files into tables, in one transaction per file."""
+    """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
 
-    con = open_database("load", database, create=True)
-    with progress() as update:
-        records = loading.load(con, list(files), table, crs=crs, geometry=geometry, progress=update)
-    con.close()
+    with open_database("load", database, create=True) as con, progress() as update:
+        records = loading.load(
+            con,
+            list(files),
+            table,
+            crs=crs,
+            geometry=geometry,
+            mode="replace" if replace else "append",
+            progress=update,
+        )
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
         for record in records
@@ -72,10 +81,9 @@ def sql(
 
     if output is not None:
         require_output(output)
-    con = open_database("sql", database, create=create)
-    if output is None:
-        show = partial(show_statement, con, limit=limit, as_json=as_json)
-    else:
-        show = partial(write_statement, con, output=output, as_json=as_json)
-    with interruptible(con):
+    with open_database("sql", database, create=create) as con, interruptible(con):
+        if output is None:
+            show = partial(show_statement, con, limit=limit, as_json=as_json)
+        else:
+            show = partial(write_statement, con, output=output, as_json=as_json)
         statements.run(con, "sql", query, show)
