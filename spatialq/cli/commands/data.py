@@ -8,7 +8,7 @@ import typer
 
 from spatialq.cli.databases import MEMORY, Create, Database, open_database
 from spatialq.cli.interruption import interruptible
-from spatialq.cli.options import MAX_ROWS, IfcGeometry, Json, Limit, Output
+from spatialq.cli.options import MAX_ROWS, Crs, IfcGeometry, Json, Limit, Output, OverrideCrs
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show
 
@@ -33,9 +33,8 @@ def load(
         str | None,
         typer.Option("--table", "-t", help="Table; by default points, grid or elements."),
     ] = None,
-    crs: Annotated[
-        str | None, typer.Option(help="CRS of files that do not name one, such as EPSG:25832.")
-    ] = None,
+    crs: Crs = None,
+    override_crs: OverrideCrs = False,
     geometry: IfcGeometry = "auto",
     as_json: Json = False,
 ) -> None:
@@ -44,7 +43,15 @@ def load(
 
     con = open_database("load", database, create=True)
     with progress() as update:
-        records = loading.load(con, list(files), table, crs=crs, geometry=geometry, progress=update)
+        records = loading.load(
+            con,
+            list(files),
+            table,
+            crs=crs,
+            override_crs=override_crs,
+            geometry=geometry,
+            progress=update,
+        )
     con.close()
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
