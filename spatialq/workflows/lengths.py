@@ -1,4 +1,4 @@
-"""Lengths as people give them to commands, '2mm' or '20ft', as numbers in the units of parameters."""
+"""Lengths as people give them to commands, such as '2mm', in the units of parameters."""
 
 import warnings
 from collections.abc import Iterable, Mapping
