@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spatialq.database import frames
 from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import crs as crs_text
@@ -84,7 +85,7 @@ class Identity(NamedTuple):
 def prepare(con: "duckdb.DuckDBPyConnection") -> None:
     """Make the table of files and its view, of an older `spatialq_sources` where there is one.
 
-    In the caller's transaction. Files whose table is gone are forgotten.
+    In the caller's transaction.
     """
     present = _present(con)
     old = "spatialq_files" not in present and "spatialq_sources" in present
@@ -95,7 +96,7 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
         con.execute(SOURCES)
     if old:
         ids = {
-            table: identify(con, table, kind, crs)
+            table: _identify(con, table, kind, crs)
             for table, kind, crs in con.execute(
                 "SELECT table_name, any_value(kind), any_value(crs) FROM spatialq_old_sources "
                 f"WHERE table_name IN (SELECT table_name FROM duckdb_tables() WHERE {HERE}) "
@@ -108,8 +109,12 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
                 "FROM spatialq_old_sources WHERE table_name = ?",
                 [table_id, table],
             )
-            identify_parts(con, table, table_id)
+            _identify_parts(con, table, table_id)
         con.execute("DROP TABLE spatialq_old_sources")
+
+
+def forget_dropped(con: "duckdb.DuckDBPyConnection") -> None:
+    """Delete the records of files whose table is gone."""
     con.execute(
         "DELETE FROM spatialq_files WHERE NOT list_contains("
         f"(SELECT coalesce(list({ID}), []) FROM duckdb_tables() WHERE {HERE}), table_id)"
@@ -157,7 +162,7 @@ def named(con: "duckdb.DuckDBPyConnection", table_id: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
+def _identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
     """Write into the comment of a table who it is and which CRS it has; give its id.
 
     What else the user wrote there stays.
@@ -171,7 +176,7 @@ def identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str |
     return table_id
 
 
-def identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
+def _identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
     """Write into the comments of the tables beside a table of elements which model they are of."""
     for part in PARTS:
         table = beside_elements(elements, part)
@@ -185,12 +190,9 @@ def _comment(con: "duckdb.DuckDBPyConnection", table: str, said: dict[str, Any])
     con.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(text)}")
 
 
-def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> str:
-    """Write a record; in the caller's transaction, so that it comes and goes with the rows.
-
-    Gives the id of the table.
-    """
-    table_id = identify(con, record.table, record.kind, record.crs)
+def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
+    """Write a record; in the caller's transaction, so that it comes and goes with the rows."""
+    table_id = _identify(con, record.table, record.kind, record.crs)
     con.execute(
         "INSERT INTO spatialq_files BY NAME SELECT ? AS table_id, ? AS table_name, ? AS path, "
         "? AS kind, ? AS row_count, ? AS crs, ? AS crs_name, ? AS xmin, ? AS ymin, ? AS xmax, "
@@ -208,7 +210,8 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> str:
             list(record.warnings),
         ],
     )
-    return table_id
+    if record.kind == "ifc":
+        _identify_parts(con, record.table, table_id)
 
 
 class Loaded(NamedTuple):
@@ -233,33 +236,35 @@ def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
 
 
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
-    """Return the CRS of the tables of a query; tables without one go with any.
+    """Return the CRS of the tables and files of a query; those without one go with any.
 
-    The tables are those that DuckDB's plan reads, through views and macros too, and those that
-    an INSERT names. Tables that were renamed or are in another schema than the current one, and
-    files that the query reads itself, are not known here.
+    The tables are those that DuckDB's plan reads, through views and macros too, those that an
+    INSERT names, and those of other schemas that the query or its views name.
 
     Raises
     ------
     CrsError
-        If it names tables of different CRS, or models at different places on the map.
+        If they are of different CRS, or models at different places on the map.
     """
-    known = [loaded for loaded in _all(con) if loaded.crs or loaded.georeference]
-    if not known:
-        return None
-    names = tables_read(con, query)
-    read = [loaded for loaded in known if loaded.table.lower() in names]
+    models = [loaded for loaded in _all(con) if loaded.georeference]
+    stated = [
+        (name.lower(), crs)
+        for name, comment in con.sql(  # not `execute`, see `_present`
+            f"SELECT table_name, comment FROM duckdb_tables() WHERE {HERE} AND comment IS NOT NULL"
+        ).fetchall()
+        if (crs := frames.stated_crs(comment))
+    ]
+    names = tables_read(con, query) if models or stated else set()
     georeference.require_same(
         "query",
         [
             (f"'{loaded.path}' in table {loaded.table}", json.loads(loaded.georeference))
-            for loaded in read
-            if loaded.georeference
+            for loaded in models
+            if loaded.table.lower() in names and loaded.georeference
         ],
     )
-    return crs_text.require_same(
-        "query", [(f"table {loaded.table}", loaded.crs) for loaded in read if loaded.crs]
-    )
+    read = [(f"table {name}", crs_text.from_text(crs)) for name, crs in stated if name in names]
+    return crs_text.require_same("query", [*read, *frames.systems(con, query)])
 
 
 def _present(con: "duckdb.DuckDBPyConnection") -> set[str]:

@@ -124,6 +124,19 @@ def name(crs: str | None) -> str:
     return f"{title} ({code['authority']}:{code['code']})" if code else title
 
 
+UNITS = {"m": 1.0, "ft": 0.3048, "ftUS": 1200 / 3937, "km": 1000.0}
+"""Metres in the units that maps have."""
+
+
+def unit_name(crs: str | None) -> str | None:
+    """Name the unit of x and y for people; None where they are no map coordinates, or unknown."""
+    units = None if crs is None else metres_per_unit(crs)
+    if units is None:
+        return None
+    known = (each for each, metres in UNITS.items() if math.isclose(metres, units[0], rel_tol=1e-9))
+    return next(known, None)
+
+
 @lru_cache(maxsize=256)
 def same(first: str | None, second: str | None) -> bool:
     """Whether two CRS mean the same coordinates; an unknown one is the same only as unknown."""

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from spatialq.functions.sql_text import literal
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import log
+from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.feature_choice import (
     Features,
     choose_features,
@@ -142,7 +142,10 @@ def write_features(
     source_options = {"nodata": nodata, "band": int(band), "device": device}
     started = datetime.now(UTC)
     # the table may be larger than memory
-    with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
+    with (
+        temporary_folder("spatialq_features_") as folder,
+        connect_quietly(f"{folder}/features.duckdb") as con,
+    ):
         for grid, choice in zip(grids, choices, strict=True):
             given = {**choice.values(), **source_options}
             named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
