@@ -98,7 +98,6 @@ def write_planes(
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
-    from spatialq.io.crs import with_one_unit
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
