@@ -1,6 +1,8 @@
 """The database of a command: one that is there, unless a new one is asked for."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,8 +26,29 @@ Create = Annotated[
 ]
 
 
-def open_database(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyConnection":
-    """Connect to a database that is there, or make it if `create`.
+CONTENT = """
+SELECT count(*)
+FROM (
+    SELECT table_name AS name, internal, database_name FROM duckdb_tables()
+    UNION ALL SELECT view_name, internal, database_name FROM duckdb_views()
+    UNION ALL SELECT schema_name, internal, database_name FROM duckdb_schemas()
+    UNION ALL SELECT sequence_name, false, database_name FROM duckdb_sequences()
+    UNION ALL SELECT type_name, internal, database_name FROM duckdb_types()
+    UNION ALL SELECT function_name, internal OR comment LIKE '%spatialq %', database_name
+        FROM duckdb_functions()
+)
+WHERE NOT internal AND database_name = ? AND NOT starts_with(name, 'spatialq_')
+"""
+"""Counts what there is in a database that `connect` has not put there."""
+
+
+@contextmanager
+def open_database(
+    command: str, name: str, *, create: bool
+) -> "Iterator[duckdb.DuckDBPyConnection]":
+    """Connect to a database that is there, or make it if `create`, and close it at the end.
+
+    A new file is removed where the command fails before there is anything in it.
 
     Raises
     ------
@@ -34,6 +57,33 @@ def open_database(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyC
     ValueError
         If the name is empty.
     """
+    is_new = NO_FILE.match(name) is None and not Path(name).exists()
+    con = _connect(command, name, create=create)
+    try:
+        yield con
+    except BaseException:
+        is_empty = is_new and _is_empty(con)
+        con.close()
+        if is_empty:
+            Path(name).unlink(missing_ok=True)
+        raise
+    con.close()
+
+
+def _is_empty(con: "duckdb.DuckDBPyConnection") -> bool:
+    """Whether nothing is in a database that another connection could see."""
+    import duckdb
+
+    try:
+        with con.cursor() as cursor:
+            (database,) = cursor.execute("SELECT current_database()").fetchall()[0]
+            (count,) = cursor.execute(CONTENT, [database]).fetchall()[0]
+    except duckdb.Error:  # it may be closed, or not usable any more
+        return False
+    return bool(count == 0)
+
+
+def _connect(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyConnection":
     import duckdb
 
     from spatialq.database.connection import connect_quietly
@@ -42,9 +92,11 @@ def open_database(command: str, name: str, *, create: bool) -> "duckdb.DuckDBPyC
         message = f"{command}: database must be a file, got ''"
         raise ValueError(message)
     path, prefix = Path(name), NO_FILE.match(name)
+    if prefix is None and not path.parent.is_dir():
+        raise FileError.of(command, name, f"there is no folder '{path.parent}'")
+    if prefix is None and path.is_dir():
+        raise FileError.of(command, name, "is a folder, not a database")
     if not (create or prefix or path.exists()):
-        if not path.parent.is_dir():
-            raise FileError.of(command, name, f"there is no folder '{path.parent}'")
         near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()])
         names = f"near names are {', '.join(near)}; " if near else ""
         reason = f"there is no such database; {names}--create makes a new one"

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import tempfile
 import threading
 import weakref
 from collections.abc import Collection
@@ -20,6 +19,7 @@ from spatialq.database.sql_functions import sql_functions
 from spatialq.database.transport.request import Road
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.runtime import user_cache
+from spatialq.runtime.temporary import temporary_folder
 
 MEMORY = ":memory:"
 ALLOW = "allow_unsigned_extensions"
@@ -164,8 +164,8 @@ def _copy_macros(con: duckdb.DuckDBPyConnection, road: Road) -> bool:
 
 def _write_macros(path: Path, road: Road) -> None:
     """Write the file of macros; it appears whole, however many processes write it at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        part = Path(folder) / "macros.duckdb"
+    with temporary_folder("macros_", path.parent) as folder:
+        part = folder / "macros.duckdb"
         con, road_there = _open(str(part), read_only=False, config={})
         with con:
             _create_functions(con, road_there)

@@ -146,12 +146,14 @@ def _frame_sql(name: str | None, number: int) -> str:
 
 def _is_there(name: str, number: int) -> bool:
     """Whether a database of an instance has a table or view of a name, in whatever schema."""
-    sought = parts_of(name)[-1]
-    with instances.cursor(number) as cursor:
+    cursor = instances.cursor(number)
+    if cursor is None:
+        return False
+    with cursor:
         there = cursor.execute(
             "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) UNION ALL "
             "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) LIMIT 1",
-            [sought],
+            parts_of(name)[-1:],
         ).fetchall()
     return bool(there)
 
@@ -207,12 +209,12 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
 
     Those of which it is not known are left out.
     """
-    entries = con.execute(
+    entries = con.sql(  # not `execute`, which would end a pending result of the user
         "SELECT database_name, schema_name, table_name, comment, NULL AS sql FROM duckdb_tables() "
         "WHERE comment IS NOT NULL UNION ALL SELECT database_name, schema_name, view_name, "
         "comment, sql FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
-    place = con.execute("SELECT current_database(), current_schema()").fetchall()[0]
+    place = con.sql("SELECT current_database(), current_schema()").fetchall()[0]
     known = Lineage(place, {each.path: each for each in map(_entry, entries)})
     return [(subject, crs_text.from_text(crs)) for subject, crs in known.systems(query)]
 

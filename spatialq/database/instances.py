@@ -48,15 +48,14 @@ class Instance:
         """Whether one of its connections is left, open or not."""
         return len(self._connections) > 0
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Open another connection."""
+    def cursor(self) -> duckdb.DuckDBPyConnection | None:
+        """Open another connection; None if those that were noted are closed."""
         with _lock:
             known = list(self._connections)
         for each in known:
             with contextlib.suppress(duckdb.ConnectionException):  # it is closed
                 return each.cursor()
-        message = "spatialq: the database is closed"
-        raise duckdb.ConnectionException(message)
+        return None
 
     def close_if_unused(self) -> None:
         """Close the instance once all its connections are closed."""
@@ -91,10 +90,9 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     return instance
 
 
-def cursor(number: int) -> duckdb.DuckDBPyConnection:
+def cursor(number: int) -> duckdb.DuckDBPyConnection | None:
     """Open a connection of its own to an instance: it sees what has been committed."""
-    known = next(each for each in _instances if each.number == number)
-    return known.cursor()
+    return next(each for each in _instances if each.number == number).cursor()
 
 
 def settle() -> None:

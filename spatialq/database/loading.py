@@ -288,10 +288,12 @@ def _check_name(table: str | None) -> None:
     reason = None
     if not table or "." in table:
         reason = "must be a plain name; for another schema, USE it before"
+    elif not table.isprintable():
+        reason = "must be a name without line breaks and other control characters"
     elif table.lower() in RESERVED:
         reason = "must be another name, as spatialq keeps other things there"
     if reason:
-        message = f"{READER}: table {reason}; got '{table}'"
+        message = f"{READER}: table {reason}; got {table!r}"
         raise ValueError(message)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spatialq.database import frames
 from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import crs as crs_text
@@ -265,33 +266,35 @@ def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
 
 
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
-    """Return the CRS of the tables of a query; tables without one go with any.
+    """Return the CRS of the tables and files of a query; those without one go with any.
 
-    The tables are those that DuckDB's plan reads, through views and macros too, and those that
-    an INSERT names. Tables that were renamed or are in another schema than the current one, and
-    files that the query reads itself, are not known here.
+    The tables are those that DuckDB's plan reads, through views and macros too, those that an
+    INSERT names, and those of other schemas that the query or its views name.
 
     Raises
     ------
     CrsError
-        If it names tables of different CRS, or models at different places on the map.
+        If they are of different CRS, or models at different places on the map.
     """
-    known = [loaded for loaded in _all(con) if loaded.crs or loaded.georeference]
-    if not known:
-        return None
-    names = tables_read(con, query)
-    read = [loaded for loaded in known if loaded.table.lower() in names]
+    models = [loaded for loaded in _all(con) if loaded.georeference]
+    stated = [
+        (name.lower(), crs)
+        for name, comment in con.sql(  # not `execute`, see `_present`
+            f"SELECT table_name, comment FROM duckdb_tables() WHERE {HERE} AND comment IS NOT NULL"
+        ).fetchall()
+        if (crs := frames.stated_crs(comment))
+    ]
+    names = tables_read(con, query) if models or stated else set()
     georeference.require_same(
         "query",
         [
             (f"'{loaded.path}' in table {loaded.table}", json.loads(loaded.georeference))
-            for loaded in read
-            if loaded.georeference
+            for loaded in models
+            if loaded.table.lower() in names and loaded.georeference
         ],
     )
-    return crs_text.require_same(
-        "query", [(f"table {loaded.table}", loaded.crs) for loaded in read if loaded.crs]
-    )
+    read = [(f"table {name}", crs_text.from_text(crs)) for name, crs in stated if name in names]
+    return crs_text.require_same("query", [*read, *frames.systems(con, query)])
 
 
 def _present(con: "duckdb.DuckDBPyConnection") -> set[str]:

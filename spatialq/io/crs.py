@@ -1,6 +1,7 @@
 """Coordinate reference systems: kept as PROJJSON text, compared before data are combined."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from spatialq.errors import CrsError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+SAME_UNIT = 1e-5
+"""Relative: survey feet and international feet count as one unit."""
 
 
 @cache
@@ -110,6 +113,19 @@ def name(crs: str | None) -> str:
     return f"{title} ({code['authority']}:{code['code']})" if code else title
 
 
+UNITS = {"m": 1.0, "ft": 0.3048, "ftUS": 1200 / 3937, "km": 1000.0}
+"""Metres in the units that maps have."""
+
+
+def unit_name(crs: str | None) -> str | None:
+    """Name the unit of x and y for people; None where they are no map coordinates, or unknown."""
+    units = None if crs is None else metres_per_unit(crs)
+    if units is None:
+        return None
+    known = (each for each, metres in UNITS.items() if math.isclose(metres, units[0], rel_tol=1e-9))
+    return next(known, None)
+
+
 @lru_cache(maxsize=256)
 def same(first: str | None, second: str | None) -> bool:
     """Whether two CRS mean the same coordinates; an unknown one is the same only as unknown."""
@@ -148,6 +164,37 @@ def metres_per_unit(crs: str) -> tuple[float, float] | None:
     across, *_, up = system.axis_info
     factors = across.unit_conversion_factor, up.unit_conversion_factor
     return factors[0], factors[1] if up.direction == "up" else factors[0]
+
+
+def with_one_unit(crs: str) -> str:
+    """Give a CRS whose heights have the unit of x and y; others come back unchanged.
+
+    It is for coordinates whose heights were converted. The vertical axis gets the unit of x and y;
+    the system then has no code, since no authority knows it.
+
+    Parameters
+    ----------
+    crs : str
+        PROJJSON.
+    """
+    units = metres_per_unit(crs)
+    if units is None or math.isclose(*units, rel_tol=SAME_UNIT):
+        return crs
+    system = json.loads(crs)
+    parts = [_unbound(part) for part in system.get("components", [_unbound(system)])]
+    unit = parts[0]["coordinate_system"]["axis"][0]["unit"]
+    up = parts[-1]
+    up["coordinate_system"]["axis"][-1]["unit"] = unit
+    suffix = f" ({unit if isinstance(unit, str) else unit['name']})"
+    for changed in [up] if up is system else [up, system]:
+        changed.pop("id", None)
+        changed["name"] += suffix
+    return json.dumps(system)
+
+
+def _unbound(system: dict[str, Any]) -> dict[str, Any]:
+    """Give the system that has the axes: of one with a transformation, what it is based on."""
+    return _unbound(system["source_crs"]) if system["type"] == "BoundCRS" else system
 
 
 def require_same(function: str, sources: Iterable[tuple[object, str | None]]) -> str | None:

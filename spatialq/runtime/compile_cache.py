@@ -5,13 +5,13 @@ that it uses, changes in another file, the old code stays compiled into it. The 
 checks the files that the function's module imports from, directly or indirectly.
 """
 
+import atexit
 import functools
 import logging
 import re
 import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from importlib.util import resolve_name
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Any
 
 import numba
 from numba.core import caching
+
+from spatialq.runtime.temporary import temporary_folder
 
 LOGGER = logging.getLogger(__name__)
 """Logs each function that is compiled because it is not in the cache."""
@@ -124,9 +126,12 @@ def _folder() -> str:
     try:
         return str(caching.FunctionCache(njit).cache_path)
     except RuntimeError:
-        return _temporary_folder().name
+        return _temporary_folder()
 
 
 @functools.cache
-def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(prefix="spatialq_numba_")
+def _temporary_folder() -> str:
+    """Make a folder that is removed when the process ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return str(stack.enter_context(temporary_folder("spatialq_numba_")))

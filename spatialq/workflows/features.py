@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
 from spatialq.io.source import Progress
 from spatialq.planner import log
+from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.feature_choice import (
     Features,
     choose_features,
@@ -139,7 +139,10 @@ def write_features(
     named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
     started = datetime.now(UTC)
     # the table may be larger than memory
-    with TemporaryDirectory() as folder, connect_quietly(f"{folder}/features.duckdb") as con:
+    with (
+        temporary_folder("spatialq_features_") as folder,
+        connect_quietly(f"{folder}/features.duckdb") as con,
+    ):
         for grid in grids:
             name = literal(str(grid.path))
             query = f"SELECT *, {name} AS file_name FROM {FUNCTION}({name}, {named})"

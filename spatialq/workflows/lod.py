@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileWarning
@@ -16,6 +15,7 @@ from spatialq.export.atomic import together
 from spatialq.functions.declaration import Parameter
 from spatialq.io.source import Progress
 from spatialq.planner import devices
+from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_files import crs_of, open_clouds
 from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files
@@ -170,10 +170,10 @@ def _tiles(
     beside = targets.paths[0].resolve().parent if targets.paths else None
     with (
         planned([function], Size(points), options, device, road="files") as execution,
-        TemporaryDirectory(prefix=f".{COMMAND}-", dir=beside) as folder,
+        temporary_folder(f".{COMMAND}-", beside) as folder,
     ):
         batches = batches_of_clouds(function, clouds, progress)
-        yield grouped(rows_of(batches, Path(folder), options, execution, budget)), execution
+        yield grouped(rows_of(batches, folder, options, execution, budget)), execution
 
 
 def _write_tables(

@@ -87,6 +87,7 @@ def write_planes(
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
+    from spatialq.io.crs import with_one_unit
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
@@ -122,11 +123,13 @@ def write_planes(
         fields = _fields(of_point.astype(np.int32), distance)
         write_with_fields(path, target, fields, partial(tick, target))
     for target in targets.ending_in(*TABLE):
-        _write_table(table, crs, target)
+        _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):
         from spatialq.export.planes_picture import write_planes_picture
+        from spatialq.io.crs import unit_name
 
-        write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
+        title, unit = f"Planes of {path.name}", unit_name(crs)
+        write_planes_picture(target, xyz, of_point, planes, title, up, unit)
     return {
         "points": cloud.rows,
         "noise_points": cloud.rows - rows.size,

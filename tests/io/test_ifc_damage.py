@@ -57,6 +57,9 @@ def bad_files(walls):
                 archive.writestr(name.replace("_", "."), content)
         return packed.read_bytes()
 
+    whole = zipped(a_ifc=text)
+    # the data follow the header of 30 bytes and the name; 0xFF begins a block of no known kind
+    damaged = whole[:35] + b"\xff" * 8 + whole[43:]
     return {
         "empty": (b"", "the file is empty"),
         "text": (b"hello\n", "does not begin with ISO-10303-21"),
@@ -72,7 +75,8 @@ def bad_files(walls):
         "zip_of_nothing": (zipped(a_txt=b"text"), "must hold exactly one .ifc file, holds 0"),
         "zip_of_two": (zipped(a_ifc=text, b_ifc=text), "exactly one .ifc file, holds 2"),
         "zip_bomb": (zipped(a_ifc=b" " * (80 << 20)), "refused as a zip bomb"),
-        "zip_cut": (zipped(a_ifc=text)[:-30], "the zip cannot be unpacked"),
+        "zip_damaged": (damaged, "the zip cannot be unpacked: Error -3 while"),
+        "zip_cut": (whole[:-30], "the zip cannot be unpacked"),
     }
 
 

@@ -45,8 +45,7 @@ def load(
     """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
 
-    con = open_database("load", database, create=True)
-    with progress() as update:
+    with open_database("load", database, create=True) as con, progress() as update:
         records = loading.load(
             con,
             list(files),
@@ -56,7 +55,6 @@ def load(
             mode="replace" if replace else "append",
             progress=update,
         )
-    con.close()
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
         for record in records
@@ -83,10 +81,9 @@ def sql(
 
     if output is not None:
         require_output(output)
-    con = open_database("sql", database, create=create)
-    if output is None:
-        show = partial(show_statement, con, limit=limit, as_json=as_json)
-    else:
-        show = partial(write_statement, con, output=output, as_json=as_json)
-    with interruptible(con):
+    with open_database("sql", database, create=create) as con, interruptible(con):
+        if output is None:
+            show = partial(show_statement, con, limit=limit, as_json=as_json)
+        else:
+            show = partial(write_statement, con, output=output, as_json=as_json)
         statements.run(con, "sql", query, show)

@@ -58,8 +58,12 @@ def run(
 
     if output is not None:
         require_output(output)
-    con = open_database("run", database, create=create)
-    with together(), progress(), interruptible(con):
+    with (
+        open_database("run", database, create=create) as con,
+        together(),
+        progress(),
+        interruptible(con),
+    ):
         written = run_program(con, program).exported
         if output is not None:
             rows = [{"output": str(output), "rows": write_table(con, query, output)}]

@@ -17,13 +17,14 @@ def shell(*, database: Database = MEMORY, create: Create = False, limit: Limit =
     """
     from spatialq.cli.shell.session import Session, run_lines
 
-    session = Session(open_database("shell", database, create=create), limit=limit)
-    if sys.stdin.isatty():
-        from spatialq.cli.shell.prompt import run_in_terminal
+    with open_database("shell", database, create=create) as con:
+        session = Session(con, limit=limit)
+        if sys.stdin.isatty():
+            from spatialq.cli.shell.prompt import run_in_terminal
 
-        typer.echo("spatialq: SQL and QL4BIM; .help says more, Ctrl-D ends it")
-        run_in_terminal(session)
-        return
-    run_lines(session, sys.stdin)
-    if session.failed:
-        raise typer.Exit(1)
+            typer.echo("spatialq: SQL and QL4BIM; .help says more, Ctrl-D ends it")
+            run_in_terminal(session)
+            return
+        run_lines(session, sys.stdin)
+        if session.failed:
+            raise typer.Exit(1)

@@ -1,18 +1,23 @@
 """Checks of an IFC file before IfcOpenShell sees it: what it accepts silently is rejected here."""
 
 import contextlib
+import lzma
 import mmap
 import re
-import tempfile
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
+from spatialq.runtime.temporary import temporary_folder
 
 READER = "read_ifc"
+FOLDER = "spatialq_ifc_"
+"""Begins the names of folders with what a zip holds."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD = 4096
 TAIL = 65_536
@@ -23,6 +28,11 @@ MAX_RATIO = 400
 """STEP text shrinks to a tenth, very regular text to a fiftieth; a bomb to a thousandth."""
 
 END_MARK = re.compile(rb"END-ISO-10303-21\s*;")
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
+    OSError, ValueError, struct.error,
+)  # fmt: skip
+"""What zipfile raises about a zip that is damaged, encrypted, or of a kind that it cannot read."""
 NOT_ASCII = re.compile(rb"[\x80-\xff]")
 ENTITY = re.compile(rb"^[ \t]*#\d+[ \t]*=", re.MULTILINE)
 
@@ -62,11 +72,11 @@ def checked(path: Path) -> Iterator[StepFile]:
     except OSError as error:
         raise FileError.of(READER, path, error.strerror or str(error)) from error
     if start.startswith(b"PK\x03\x04"):
-        with tempfile.TemporaryDirectory(prefix="spatialq_ifc_") as folder:
-            yield check_step(unzip(path, Path(folder)), path)
+        with temporary_folder(FOLDER) as folder:
+            yield check_step(unzip(path, folder), path)
     elif start.startswith(BYTE_ORDER_MARK):
-        with tempfile.TemporaryDirectory(prefix="spatialq_ifc_") as folder:
-            copy = Path(folder) / "model.ifc"
+        with temporary_folder(FOLDER) as folder:
+            copy = folder / "model.ifc"
             copy.write_bytes(path.read_bytes().removeprefix(BYTE_ORDER_MARK))
             step = check_step(copy, path)
             warning = "the file begins with a UTF-8 byte order mark, which STEP forbids; ignored"
@@ -113,7 +123,9 @@ def unzip(path: Path, folder: Path) -> Path:
                 while block := packed.read(1 << 20):
                     unpacked.write(block)
             return target
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except FileError:
+        raise
+    except DAMAGED as error:
         raise FileError.of(READER, path, f"the zip cannot be unpacked: {error}") from error
 
 

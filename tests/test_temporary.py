@@ -1,0 +1,101 @@
+"""Temporary folders: what a killed process left is removed, and nothing else."""
+
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import spatialq
+from spatialq.demo.house import write_house
+from spatialq.runtime import temporary
+from spatialq.runtime.temporary import temporary_folder
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs locks of files")
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from spatialq.runtime.temporary import temporary_folder
+with temporary_folder("spatialq_ifc_", Path(sys.argv[1])) as folder:
+    (folder / "model.ifc").write_text("a model")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def holder(place):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE, text=True
+    )
+    return process, Path(process.stdout.readline().strip())
+
+
+def end(process):
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+def test_the_folder_of_a_killed_process_is_removed_and_that_of_a_living_one_is_not(tmp_path):
+    dead, left = holder(tmp_path)
+    end(dead)
+    assert (left / "model.ifc").exists()
+    living, used = holder(tmp_path)
+    try:
+        assert not left.exists()
+        with temporary_folder("spatialq_ifc_", tmp_path) as own:
+            assert sorted(tmp_path.iterdir()) == sorted([used, own])
+            assert (used / "model.ifc").exists()
+        assert not own.exists()
+    finally:
+        end(living)
+
+
+def test_reading_a_zip_removes_what_a_killed_reader_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("SPATIALQ_IFC_CACHE", "off")
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "temporary").mkdir()
+    write_house(tmp_path / "house.ifc")
+    with zipfile.ZipFile(tmp_path / "house.ifczip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "house.ifc", "house.ifc")
+    code = (
+        "import os, signal; from pathlib import Path; from spatialq.io.ifc import guard\n"
+        f"with guard.checked(Path({str(tmp_path / 'house.ifczip')!r})):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    (left,) = (tmp_path / "temporary").glob("spatialq_ifc_*")
+    assert (left / "model.ifc").stat().st_size == (tmp_path / "house.ifc").stat().st_size
+    with spatialq.connect() as con:
+        assert con.sql(f"FROM read_ifc('{tmp_path / 'house.ifczip'}')").fetchall()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("kind", ["of another system", "without a lock", "a link", "of a user"])
+def test_what_may_belong_to_others_stays(tmp_path, monkeypatch, kind):
+    dead, left = holder(tmp_path / ".")
+    end(dead)
+    if kind == "of another system":
+        (left / temporary.LOCK).write_text("another")
+    elif kind == "without a lock":
+        (left / temporary.LOCK).unlink()
+    elif kind == "a link":
+        left = left.rename(tmp_path / "elsewhere")
+        (tmp_path / "spatialq_ifc_link").symlink_to(left)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
+    with temporary_folder("spatialq_ifc_", tmp_path):
+        assert (left / "model.ifc").read_text() == "a model"
+
+
+def test_a_folder_is_never_seen_without_the_lock_of_its_owner(tmp_path):
+    with temporary_folder("spatialq_ifc_", tmp_path) as folder:
+        for _ in range(3):
+            with temporary_folder("spatialq_ifc_", tmp_path):
+                assert folder.exists()
+    assert list(tmp_path.iterdir()) == []
