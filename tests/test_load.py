@@ -1,5 +1,6 @@
 """Files into tables: whole or not at all, once, and in one CRS."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import spatialq
 from spatialq.database import sources
 from spatialq.errors import CrsError, FileError
+from spatialq.io.crs import from_text
 from spatialq.io.ifc.columns import TABLES
 from spatialq.workflows.info import describe
 
@@ -87,15 +89,134 @@ def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
         FileError, match=r"is in tables 'elements', .*'objects'.* already; drop the"
     ):
         spatialq.load(con, path)
-    con.execute("DROP TABLE elements")
+    con.execute("CREATE OR REPLACE TABLE elements AS FROM elements LIMIT 0")
     with pytest.raises(FileError, match="'objects'"):
         spatialq.load(con, path)
-    assert con.sql("SELECT count(*) FROM objects WHERE ifc_class = 'IfcWall'").fetchall() == [(1,)]
-    spatialq.load(con, path, "again")
-    for table in (set(TABLES) - {"elements", "load_errors"}) | {"again"}:
-        con.execute(f"DROP TABLE {table}")
+    con.execute("DROP TABLE elements")
     spatialq.load(con, path)
-    assert con.sql("SELECT count(*) FROM elements").fetchall() == [(1,)]
+    for table in ("elements", "objects"):
+        query = f"SELECT count(*) FROM {table} WHERE ifc_class = 'IfcWall'"
+        assert con.sql(query).fetchall() == [(1,)]
+
+
+def test_what_is_left_of_a_dropped_model_goes_when_another_is_loaded(con, tmp_path, world):
+    builder = Builder()
+    builder.boxes(1)
+    spatialq.load(con, world.ifc)
+    con.execute("DROP TABLE elements")
+    spatialq.load(con, builder.write(tmp_path / "box.ifc"))
+    files = " UNION ".join(f"SELECT file_name FROM {t}" for t in ("objects", "relations", "models"))
+    assert [path for (path,) in con.sql(files).fetchall()] == [str(tmp_path / "box.ifc")]
+
+
+def test_the_tables_of_a_renamed_model_are_not_mixed_with_another(con, tmp_path, world):
+    builder = Builder()
+    builder.boxes(1)
+    path = builder.write(tmp_path / "box.ifc")
+    spatialq.load(con, world.ifc)
+    con.execute("ALTER TABLE elements RENAME TO house")
+    message = "table 'objects' belongs to the model in table 'house'; rename it to 'house_objects'"
+    with pytest.raises(ValueError, match=message):
+        spatialq.load(con, path)
+    for table in set(TABLES) - {"elements", "load_errors"}:
+        con.execute(f"ALTER TABLE {table} RENAME TO house_{table}")
+    spatialq.load(con, path)
+    query = "SELECT table_name, parse_filename(path) FROM spatialq_sources ORDER BY table_name"
+    assert con.sql(query).fetchall() == [("elements", "box.ifc"), ("house", world.ifc.name)]
+
+
+def comment_of(con, table):
+    query = "SELECT comment FROM duckdb_tables() WHERE table_name = $1"
+    return json.loads(con.execute(query, [table]).fetchone()[0])
+
+
+@pytest.mark.parametrize("code", ["EPSG:25832", "EPSG:25832+7837", "EPSG:2230", None])
+def test_the_comment_of_a_table_has_its_crs(con, tmp_path, code):
+    spatialq.load(con, write_las(tmp_path / "a.las", 10, crs=None), "t", crs=code)
+    assert comment_of(con, "t")["crs"] == code
+    assert comment_of(con, "t")["kind"] == "las"
+
+
+def test_a_crs_without_a_code_is_whole_in_the_comment(con, tmp_path):
+    local = "+proj=tmerc +lat_0=47.1 +lon_0=9.3 +x_0=1000 +units=m +type=crs"
+    spatialq.load(con, write_las(tmp_path / "a.las", 10, crs=None), "t", crs=local)
+    ((crs,),) = con.sql("SELECT crs FROM spatialq_sources").fetchall()
+    assert comment_of(con, "t")["crs"] == json.loads(crs)
+    spatialq.load(con, write_las(tmp_path / "b.las", 10, crs=None), "t", crs=local)
+
+
+def test_what_the_user_wrote_in_the_comment_stays(con, tmp_path):
+    con.execute("CREATE TABLE t (x DOUBLE); COMMENT ON TABLE t IS 'the ''old'' survey'")
+    spatialq.load(con, write_las(tmp_path / "a.las", 10), "t", columns=("x",))
+    assert comment_of(con, "t")["comment"] == "the 'old' survey"
+    con.execute("""CREATE TABLE feet (x DOUBLE); COMMENT ON TABLE feet IS '{"crs": "EPSG:2230"}'""")
+    with pytest.raises(CrsError, match=r"'table feet' is in .*EPSG:2230.* but .*a.las' is in ETRS"):
+        spatialq.load(con, tmp_path / "a.las", "feet", columns=("x",))
+
+
+def test_a_dropped_table_leaves_no_crs(con, tmp_path):
+    here, there = write_las(tmp_path / "a.las"), write_las(tmp_path / "b.las", crs="EPSG:25833")
+    spatialq.load(con, here, "t")
+    con.execute("CREATE OR REPLACE TABLE t AS FROM t")
+    assert con.sql("FROM spatialq_sources").fetchall() == []
+    assert sources.require_one_crs(con, "FROM t") is None
+    spatialq.load(con, there, "t")
+    assert comment_of(con, "t")["crs"] == "EPSG:25833"
+    con.execute("DROP TABLE t")
+    spatialq.load(con, here, "t")
+    assert con.sql("SELECT path FROM spatialq_files").fetchall() == [(str(here),)]
+
+
+def test_a_renamed_table_keeps_its_files(con, tmp_path):
+    path = write_las(tmp_path / "a.las")
+    spatialq.load(con, path)
+    con.execute("ALTER TABLE points RENAME TO survey")
+    spatialq.load(con, path)
+    query = "SELECT table_name, path, row_count FROM spatialq_sources ORDER BY ALL"
+    assert con.sql(query).fetchall() == [
+        ("points", str(path), 1000),
+        ("survey", str(path), 1000),
+    ]
+    with pytest.raises(FileError, match="is in table 'survey' already"):
+        spatialq.load(con, path, "survey")
+
+
+OLD = """
+CREATE TABLE t AS SELECT i::DOUBLE AS x FROM range(3) r(i);
+CREATE TABLE elements (global_id VARCHAR, file_name VARCHAR);
+CREATE TABLE objects (global_id VARCHAR, file_name VARCHAR);
+CREATE TABLE spatialq_sources (
+    table_name VARCHAR NOT NULL, path VARCHAR NOT NULL, kind VARCHAR NOT NULL,
+    row_count BIGINT NOT NULL, crs VARCHAR, crs_name VARCHAR,
+    xmin DOUBLE, ymin DOUBLE, xmax DOUBLE, ymax DOUBLE,
+    georeference VARCHAR, warnings VARCHAR[], loaded_at TIMESTAMP DEFAULT current_localtimestamp()
+);
+"""
+
+
+def test_a_database_of_the_version_before_is_brought_up_to_date(tmp_path):
+    database = str(tmp_path / "old.duckdb")
+    with duckdb.connect(database) as con:
+        con.execute(OLD)
+        rows = [("t", "las"), ("elements", "ifc"), ("dropped", "las")]
+        for table, kind in rows:
+            crs = from_text("EPSG:25832") if kind == "las" else None
+            values = [table, f"/data/{table}", kind, crs]
+            con.execute(
+                "INSERT INTO spatialq_sources BY NAME SELECT $1 AS table_name, $2 AS path, "
+                "$3 AS kind, 3 AS row_count, $4 AS crs",
+                values,
+            )
+    with spatialq.connect(database, read_only=True) as con:
+        assert [each.path for each in sources.of_table(con, "t")] == ["/data/t"]
+    for _ in range(2):
+        with spatialq.connect(database) as con:
+            query = "SELECT table_name, path, kind FROM spatialq_sources ORDER BY ALL"
+            expected = [("elements", "/data/elements", "ifc"), ("t", "/data/t", "las")]
+            assert con.sql(query).fetchall() == expected
+            assert comment_of(con, "t")["crs"] == "EPSG:25832"
+            model = comment_of(con, "elements")["spatialq"]
+            assert comment_of(con, "objects")["spatialq_model"] == model
 
 
 def test_a_model_without_meshes(con, tmp_path):
@@ -194,7 +315,10 @@ def test_a_pipe_or_folder_is_refused_at_once(con, tmp_path, name):
         ("Relations", "must be another name"),
         ("properties", "must be another name"),
         ("spatialq_sources", "must be another name"),
+        ("spatialq_files", "must be another name"),
         ("spatialq_incoming", "must be another name"),
+        ("a\nb", r"table must be a name without line breaks and .* characters; got 'a\\nb'"),
+        ("a\0b", "table must be a name without line breaks"),
     ],
 )
 def test_names_that_no_table_can_have(con, tmp_path, name, message):
@@ -221,7 +345,7 @@ def test_a_table_holds_one_kind(con, tmp_path, world):
     spatialq.load(con, cloud, "mine", columns=("x",))
     assert con.sql("SELECT count(x), count(note) FROM mine").fetchall() == [(10, 0)]
     tables = con.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
-    assert tables == [("house_relations",), ("mine",), ("spatialq_sources",), ("t",)]
+    assert tables == [("house_relations",), ("mine",), ("spatialq_files",), ("t",)]
 
 
 @pytest.mark.parametrize("kind", ["INTEGER", "FLOAT", "DECIMAL(9, 3)", "VARCHAR"])

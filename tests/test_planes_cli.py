@@ -254,3 +254,17 @@ def test_errors_are_one_line(tmp_path, arguments, code, message):
     assert result.stderr.startswith(message)
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_outputs_appear_together_or_not_at_all(tmp_path, monkeypatch):
+    source = write_scene(tmp_path / "a.las")
+    (tmp_path / "p.csv").write_text("as it was")
+
+    def stop(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("spatialq.export.planes_picture.write_planes_picture", stop)
+    with pytest.raises(OSError, match="No space left"):
+        spatialq.write_planes(source, [tmp_path / name for name in ("p.las", "p.csv", "p.png")])
+    assert (tmp_path / "p.csv").read_text() == "as it was"
+    assert {each.name for each in tmp_path.iterdir()} == {"a.las", "p.csv"}

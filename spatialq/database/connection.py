@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from spatialq.database import instances
+from spatialq.database import instances, sources
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
@@ -222,6 +222,8 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
         "WHERE database_name = current_database()"
     ).fetchall()[0]
     home = "temp" if read_only else database
+    if not read_only:
+        sources.migrate(con)
     rows = con.execute(
         "SELECT function_name, function_type = 'table_macro', comment FROM duckdb_functions() "
         "WHERE database_name = ? AND schema_name = 'main' AND function_type LIKE '%macro'",

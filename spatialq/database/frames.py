@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from spatialq.data.frame import Frame
+from spatialq.database import instances
 from spatialq.database.pins import NAME, Lookup
 from spatialq.errors import CrsError, CrsWarning, SpatialqError
 from spatialq.execution.frames import units_of
@@ -119,6 +120,49 @@ def lookup(table: str, part: int = 0) -> Lookup:
     return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
 
 
+def frame_sql(names: Any, numbers: Any) -> pa.Array:
+    """Write the queries for the frames of tables, with the numbers of their instances."""
+    calls = zip(names.to_pylist(), numbers.to_pylist(), strict=True)
+    return pa.array([_frame_sql(*arguments) for arguments in calls], pa.string())
+
+
+def _frame_sql(name: str | None, number: int) -> str:
+    # Only the text of the query tells what a name of its own is. DuckDB's function for it is
+    # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
+    # out where the database has a table or view of the name.
+    text = "NULL" if name and _is_there(name, number) else "current_query()"
+    return f"""
+        SELECT spatialq_frame(
+            {literal(name)}, {text}, [current_database(), current_schema()], tables, views
+        ) AS frame
+        FROM (
+            SELECT list([database_name, schema_name, table_name, comment]) AS tables
+            FROM duckdb_tables() WHERE comment IS NOT NULL
+        ), (
+            SELECT list([database_name, schema_name, view_name, comment, sql]) AS views
+            FROM duckdb_views() WHERE NOT internal
+        )"""
+
+
+def _is_there(name: str, number: int) -> bool:
+    """Whether a database of an instance has a table or view of a name, in whatever schema."""
+    cursor = instances.cursor(number)
+    if cursor is None:
+        return False
+    with cursor:
+        there = cursor.execute(
+            "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) UNION ALL "
+            "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) LIMIT 1",
+            parts_of(name)[-1:],
+        ).fetchall()
+    return bool(there)
+
+
+def parts_of(name: str) -> list[str]:
+    """Give the parts of the name of a table: database, schema and table, or the last of them."""
+    return [quoted.replace('""', '"') or plain for quoted, plain in NAME.findall(name)]
+
+
 def frame_json(names: Any, queries: Any, places: Any, tables: Any, views: Any) -> pa.Array:
     """Give the frames of tables, as `lookup` asks for them."""
     columns = (names, queries, places, tables, views)
@@ -158,6 +202,21 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
             warnings.warn(units.note, CrsWarning, stacklevel=2)
         found.append([units.across, units.up])
     return pa.array(found, pa.list_(pa.float64()))
+
+
+def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
+    """List the tables and files with coordinates that a query reads, and their CRS as PROJJSON.
+
+    Those of which it is not known are left out.
+    """
+    entries = con.sql(  # not `execute`, which would end a pending result of the user
+        "SELECT database_name, schema_name, table_name, comment, NULL AS sql FROM duckdb_tables() "
+        "WHERE comment IS NOT NULL UNION ALL SELECT database_name, schema_name, view_name, "
+        "comment, sql FROM duckdb_views() WHERE NOT internal"
+    ).fetchall()
+    place = con.sql("SELECT current_database(), current_schema()").fetchall()[0]
+    known = Lineage(place, {each.path: each for each in map(_entry, entries)})
+    return [(subject, crs_text.from_text(crs)) for subject, crs in known.systems(query)]
 
 
 # -- the text of queries
@@ -229,21 +288,40 @@ class Lineage:
         doubt = f"several queries are called {name!r} and differ in their CRS"
         return Frame(repr(name), doubt=doubt)
 
-    def files(self, query: str) -> list[tuple[str, str | None]]:
-        """List the files with coordinates that a query reads itself, with their CRS."""
-        found = []
+    def systems(self, query: str) -> list[tuple[str, str]]:
+        """List the tables and files with coordinates that a query reads, and their CRS if known."""
+        found: dict[str, str] = {}
         for node in parse(query):
-            for function, _ in self._calls(node, Scope(), set()):
-                origin = _of_file(function)
-                if origin is not None:
-                    found.append((origin.subject, origin.crs))
-        return found
+            for source, scope in self._sources(node, Scope(), frozenset()):
+                for origin in self._stated(source, scope):
+                    if origin.crs is not None:
+                        found[origin.subject] = origin.crs
+        return list(found.items())
+
+    def _stated(self, source: Node, scope: Scope) -> frozenset[Origin]:
+        """Where the coordinates come from that a source of a query gives or is asked for."""
+        if source["type"] == "BASE_TABLE":
+            return self._of_table(source["qualified_name"]["path"], "x", scope, ())
+        function = source["function"]
+        file = _of_file(function)
+        if file is not None:
+            return frozenset({file})
+        if _called(function) not in catalogue():
+            return frozenset()
+        names = filter(None, map(_name_of, _arguments(function)))
+        found = (self._of_table(parts_of(name), "x", scope, ()) for name in names)
+        return frozenset().union(*found)
 
     def _scopes(self, name: str, query: str | None) -> list[Scope]:
         """Where a query, or a view that it reads, calls a function with the name."""
         nodes = parse(query) if query and self._has_names(query) else []
-        calls = [call for node in nodes for call in self._calls(node, Scope(), set())]
-        found = [scope for function, scope in calls if name in map(_name_of, _arguments(function))]
+        found = [
+            scope
+            for node in nodes
+            for source, scope in self._sources(node, Scope(), frozenset())
+            if source["type"] == "TABLE_FUNCTION"
+            and name in map(_name_of, _arguments(source["function"]))
+        ]
         return found or [*(Scope().within(node) for node in nodes), Scope()][:1]
 
     def _has_names(self, query: str) -> bool:
@@ -251,32 +329,35 @@ class Lineage:
         texts = (query, *(each.sql or "" for each in self.entries.values()))
         return any(re.search(r"\bwith\b", text, re.IGNORECASE) for text in texts)
 
-    def _calls(self, node: Any, scope: Scope, seen: set[Entry]) -> Iterator[tuple[Node, Scope]]:
-        """Give the calls of table functions within a query and the views that it reads."""
+    def _sources(
+        self, node: Any, scope: Scope, seen: frozenset[Entry]
+    ) -> Iterator[tuple[Node, Scope]]:
+        """Give the tables and table functions within a query and within the views that it reads."""
         if isinstance(node, list):
             for each in node:
-                yield from self._calls(each, scope, seen)
-            return
+                yield from self._sources(each, scope, seen)
         if not isinstance(node, dict):
             return
         inner = scope.within(node)
         if node.get("type") == "TABLE_FUNCTION":
-            yield node["function"], inner
+            yield node, inner
         if node.get("type") == "BASE_TABLE":
             path = node["qualified_name"]["path"]
             entry = None if _is_own(path, inner) else self._entry(path)
-            if entry is not None and entry.sql is not None and entry not in seen:
-                yield from self._calls(parse(entry.sql), Scope(), seen | {entry})
+            if entry is not None:
+                yield node, inner
+                if entry.sql is not None and entry not in seen:
+                    yield from self._sources(parse(entry.sql), Scope(), seen | {entry})
         for name, value in node.items():
             if name == "cte_map":
                 for each in value.get("map", ()):
                     query, outer = inner.queries[each["key"].casefold()]
-                    yield from self._calls(query, outer, seen)
+                    yield from self._sources(query, outer, seen)
             else:
-                yield from self._calls(value, inner, seen)
+                yield from self._sources(value, inner, seen)
 
     def _of_axes(self, name: str, scope: Scope) -> Frame:
-        path = [other.replace('""', '"') or plain for other, plain in NAME.findall(name)]
+        path = parts_of(name)
         by_axis = {axis: self._of_table(path, axis, scope, ()) for axis in AXES}
         origins = [origin for found in by_axis.values() for origin in sorted(found, key=repr)]
         known = [(each.subject, each.crs) for each in origins if each.crs is not None]
@@ -413,8 +494,7 @@ class Lineage:
             and not isinstance(known.inputs, ElementsInput)
         )
         if table is not None and gives:
-            path = [other.replace('""', '"') or plain for other, plain in NAME.findall(table)]
-            return self._of_table(path, column, scope, seen)
+            return self._of_table(parts_of(table), column, scope, seen)
         return frozenset({Origin(f"function {name}", is_computed=True)})
 
     def _of_expression(

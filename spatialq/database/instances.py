@@ -1,5 +1,6 @@
 """Which DuckDB database instance a function is called in, and whether it is still open."""
 
+import contextlib
 import itertools
 import threading
 import weakref
@@ -47,6 +48,15 @@ class Instance:
         """Whether one of its connections is left, open or not."""
         return len(self._connections) > 0
 
+    def cursor(self) -> duckdb.DuckDBPyConnection | None:
+        """Open another connection; None if those that were noted are closed."""
+        with _lock:
+            known = list(self._connections)
+        for each in known:
+            with contextlib.suppress(duckdb.ConnectionException):  # it is closed
+                return each.cursor()
+        return None
+
     def close_if_unused(self) -> None:
         """Close the instance once all its connections are closed."""
         with _lock:
@@ -78,6 +88,11 @@ def of(con: duckdb.DuckDBPyConnection) -> Instance:
     instance = next(each for each in _instances if each.number == number)
     instance.add(con)
     return instance
+
+
+def cursor(number: int) -> duckdb.DuckDBPyConnection | None:
+    """Open a connection of its own to an instance: it sees what has been committed."""
+    return next(each for each in _instances if each.number == number).cursor()
 
 
 def settle() -> None:

@@ -12,20 +12,20 @@ from typing import Any
 import duckdb
 
 from spatialq.database import sources
-from spatialq.database.model_tables import beside_elements
+from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.database.sources import SourceRecord
 from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
-from spatialq.io.ifc.columns import TABLES, Geometry
+from spatialq.io.ifc.columns import Geometry
 from spatialq.io.source import Box, Progress, Source
 
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
-RESERVED = (INCOMING, "spatialq_sources", *(name for name in TABLES if name != "elements"))
+RESERVED = (INCOMING, "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
 SUFFIXES = {
     ".las": "las",
@@ -140,12 +140,17 @@ def load(
             warnings.simplefilter("always", FileWarning)
             try:
                 with _one_file, transaction(con):
+                    sources.prepare(con)
+                    if kind == "ifc":
+                        _drop_remains(con, name)
                     _refuse_mixing(con, name, file, kind)
                     if kind == "ifc":
                         record = _load_model(con, file, name, geometry, progress, caught)
                     else:
                         record = _load_rows(con, file, kind, name, given, columns, progress, caught)
-                    sources.add(con, record)
+                    table_id = sources.add(con, record)
+                    if kind == "ifc":
+                        sources.identify_parts(con, name, table_id)
             finally:
                 con.unregister(INCOMING)  # only now: an aborted transaction refuses it
         for warning in caught:
@@ -206,7 +211,9 @@ def _load_rows(
     source = open_source(file, kind)
     crs = given_crs or source.crs
     before = sources.of_table(con, table)
-    crs_text.require_same(READER, [*((other.path, other.crs) for other in before), (file, crs)])
+    identity = sources.identity(con, table)
+    if identity and (before or identity.crs):
+        crs_text.require_same(READER, [(f"table {table}", identity.crs), (file, crs)])
     warn_about(READER, source)
     counted: Any = source if progress is None else _Counted(source, progress)
     view = View(READER, [counted], columns=columns)
@@ -242,6 +249,8 @@ def _load_model(
     (model,) = read_models([file], geometry=geometry, progress=progress)
     warn_about_model(READER, model, stacklevel=3)
     # Without meshes the table of elements is empty: by its name the model is known.
+    for errors in _with_rows_of(con, file, ["load_errors"]):  # of the file in another table
+        con.execute(f"DELETE FROM {errors} WHERE file_name = ?", [str(file)])
     for name, rows in {"elements": SCHEMAS["elements"].empty_table(), **model.tables}.items():
         con.register(INCOMING, rows)
         # All models share one table of errors.
@@ -279,12 +288,7 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, *, grows: bool) -> tuple
     A table that `grows` gets the columns that it lacks; another one must have them all.
     """
     name = identifier(table)
-    (exists,) = con.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? "
-        "AND database_name = current_database() AND schema_name = current_schema()",
-        [table],
-    ).fetchall()[0]
-    if not exists:
+    if not sources.identity(con, table):
         counted: tuple[int] = con.execute(f"CREATE TABLE {name} AS FROM {INCOMING}").fetchall()[0]
         return counted
     have = {row[0].lower(): row[1] for row in con.execute(f"DESCRIBE {name}").fetchall()}
@@ -331,7 +335,9 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
     is_here = str(file.resolve()) in {other.path for other in before}
     loaded = [table] if is_here else []
     if kind == "ifc":
-        loaded += _tables_with_rows_of(con, file, table)
+        loaded += _with_rows_of(
+            con, file, [beside_elements(table, n) for n in ("elements", *PARTS)]
+        )
     if loaded:
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(loaded))
         which = "table" if len(loaded) == 1 else "tables"
@@ -344,14 +350,35 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
         raise FileError.of(READER, file, reason)
 
 
-def _tables_with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, elements: str) -> list[str]:
-    """Name the tables with rows of a model: when its elements are dropped, the others stay."""
-    names = [beside_elements(elements, name) for name in TABLES if name != "load_errors"]
+def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
+    """Drop the other tables of a model whose elements were dropped.
+
+    Raises
+    ------
+    ValueError
+        If they belong to a model whose elements were renamed.
+    """
+    if sources.identity(con, elements):
+        return
+    for name in PARTS:
+        part = sources.identity(con, beside_elements(elements, name))
+        if part is None or part.model is None:
+            continue
+        if owner := sources.named(con, part.model):
+            message = (
+                f"{READER}: table '{part.table}' belongs to the model in table '{owner}'; rename "
+                f"it to '{beside_elements(owner, name)}' or choose another table"
+            )
+            raise ValueError(message)
+        con.execute(f"DROP TABLE {identifier(part.table)}")
+
+
+def _with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[str]) -> list[str]:
+    """Choose the tables with rows of a model: a user may have made them, or dropped one."""
     here = con.execute(
         "SELECT table_name FROM duckdb_columns() WHERE column_name = 'file_name' "
-        "AND table_name IN (SELECT unnest(?)) AND database_name = current_database() "
-        "AND schema_name = current_schema()",
-        [names],
+        f"AND table_name IN (SELECT unnest(?)) AND {sources.HERE}",
+        [list(tables)],
     ).fetchall()
     return [
         name

@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable
 
 from spatialq.functions.sql_text import NAME, identifier, unquoted
+from spatialq.io.ifc.columns import TABLES
 
+PARTS = tuple(name for name in TABLES if name not in ("elements", "load_errors"))
+"""The tables of a model beside its elements; all models share one table of errors."""
 LAST = re.compile(rf"((?:(?:{NAME})\.)*)({NAME}|.*)", re.DOTALL)
 """What stands before the name of a table, and the name."""
 

@@ -134,16 +134,18 @@ def files_of(
 ) -> set[str]:
     """Find the files that GlobalIds are from, in the column `file_name` of tables.
 
-    These are the tables that the query has `read`; if none of them has the column, those that
-    models were loaded into, unless the query reads a model itself. If none of them has the
-    GlobalIds, as those of storeys are not in a table of elements, all files in them come into
-    question.
+    These are the tables that the query has `read`; if none of them has the column, the views and
+    temporary tables that it names, or else the tables that models were loaded into, unless the
+    query reads a model itself. If none of them has the GlobalIds, as those of storeys are not in a
+    table of elements, all files in them come into question.
     """
     tables = {name for name in read if has_column(con, name, "file_name")}
     if not tables:
-        if any(word.lower().startswith("read_ifc") for word in words(query)):
+        named = words(query)
+        if any(word.lower().startswith("read_ifc") for word in named):
             return set()
-        tables = {model.table for model in models(con)}
+        tables = {name for name in named if has_column(con, name, "file_name")}
+        tables = tables or {model.table for model in models(con)}
     ids = literal(sorted(global_ids))
     rows = f"global_id IN (SELECT unnest({ids}::VARCHAR[]))"
     with_ids = {name for name in tables if has_column(con, name, "global_id")}
@@ -163,10 +165,11 @@ def files_in(con: "duckdb.DuckDBPyConnection", tables: Iterable[str], condition:
 
 
 def has_column(con: "duckdb.DuckDBPyConnection", table: str, name: str) -> bool:
-    """Whether a table of the current schema has a column."""
+    """Whether a table or view of the current schema, or a temporary one, has a column."""
     found = con.execute(
         "SELECT lower(column_name) FROM duckdb_columns() WHERE lower(table_name) = lower(?) "
-        "AND database_name = current_database() AND schema_name = current_schema()",
+        "AND (database_name = 'temp' OR "
+        "database_name = current_database() AND schema_name = current_schema())",
         [table],
     ).fetchall()
     return (name,) in found

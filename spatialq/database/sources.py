@@ -1,21 +1,33 @@
-"""Where each table came from: the table `spatialq_sources`, and the CRS check that rests on it."""
+"""Which files are in which table: `spatialq_files`, and the identity in a table's comment.
+
+DuckDB keeps the comment with the table when it is renamed, and drops it with the table; so the
+view `spatialq_sources`, which joins the two, is right without any bookkeeping.
+"""
 
 import json
 import re
+import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spatialq.database import frames
+from spatialq.database.model_tables import PARTS, beside_elements
+from spatialq.functions.sql_text import identifier, literal
 from spatialq.io import crs as crs_text
 from spatialq.io import georeference
 
 if TYPE_CHECKING:
     import duckdb
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS spatialq_sources (
+HERE = "database_name = current_database() AND schema_name = current_schema()"
+ID = "CASE WHEN json_valid(comment) THEN comment ->> '$.spatialq' END"
+"""The identity of a row of `duckdb_tables()`; its comment may be any text of the user's."""
+FILES = """
+CREATE TABLE spatialq_files (
+    table_id VARCHAR NOT NULL,
     table_name VARCHAR NOT NULL,
     path VARCHAR NOT NULL,
     kind VARCHAR NOT NULL,
@@ -26,7 +38,15 @@ CREATE TABLE IF NOT EXISTS spatialq_sources (
     georeference VARCHAR,
     warnings VARCHAR[],
     loaded_at TIMESTAMP DEFAULT current_localtimestamp()
-)
+);
+COMMENT ON TABLE spatialq_files IS
+    'The files that load put into tables; table_id is in the comment of a table';
+"""
+SOURCES = f"""
+CREATE VIEW spatialq_sources AS
+SELECT tables.table_name, files.* EXCLUDE (table_id, table_name)
+FROM spatialq_files files
+JOIN (SELECT DISTINCT table_name, {ID} AS table_id FROM duckdb_tables()) tables USING (table_id)
 """
 
 
@@ -47,14 +67,137 @@ class SourceRecord:
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
-def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
-    """Write a record; in the caller's transaction, so that it comes and goes with the rows."""
-    con.execute(TABLE)
+class Identity(NamedTuple):
+    """What the comment of a table says."""
+
+    table: str
+    """As it is written in the catalogue."""
+    id: str | None
+    """The `table_id` of its files; None if `load` put nothing into it."""
+    model: str | None
+    """The `id` of the table of elements that this table is beside."""
+    crs: str | None
+    """PROJJSON."""
+    said: dict[str, Any]
+    """All of the comment; a text that is not JSON is its `comment`."""
+
+
+def prepare(con: "duckdb.DuckDBPyConnection") -> None:
+    """Make the table of files and its view, of an older `spatialq_sources` where there is one.
+
+    In the caller's transaction. Files whose table is gone are forgotten.
+    """
+    present = _present(con)
+    old = "spatialq_files" not in present and "spatialq_sources" in present
+    if old:
+        con.execute("ALTER TABLE spatialq_sources RENAME TO spatialq_old_sources")
+    if "spatialq_files" not in present:
+        con.execute(FILES)
+        con.execute(SOURCES)
+    if old:
+        ids = {
+            table: identify(con, table, kind, crs)
+            for table, kind, crs in con.execute(
+                "SELECT table_name, any_value(kind), any_value(crs) FROM spatialq_old_sources "
+                f"WHERE table_name IN (SELECT table_name FROM duckdb_tables() WHERE {HERE}) "
+                "GROUP BY ALL"
+            ).fetchall()
+        }
+        for table, table_id in ids.items():
+            con.execute(
+                "INSERT INTO spatialq_files BY NAME SELECT ? AS table_id, * "
+                "FROM spatialq_old_sources WHERE table_name = ?",
+                [table_id, table],
+            )
+            identify_parts(con, table, table_id)
+        con.execute("DROP TABLE spatialq_old_sources")
     con.execute(
-        "INSERT INTO spatialq_sources BY NAME SELECT ? AS table_name, ? AS path, ? AS kind, "
-        "? AS row_count, ? AS crs, ? AS crs_name, ? AS xmin, ? AS ymin, ? AS xmax, ? AS ymax, "
-        "? AS georeference, ?::VARCHAR[] AS warnings",
+        "DELETE FROM spatialq_files WHERE NOT list_contains("
+        f"(SELECT coalesce(list({ID}), []) FROM duckdb_tables() WHERE {HERE}), table_id)"
+    )
+
+
+def migrate(con: "duckdb.DuckDBPyConnection") -> None:
+    """Bring the records of an older version to the present form, if there are any."""
+    if _present(con) == {"spatialq_sources"}:
+        prepare(con)
+
+
+def identity(con: "duckdb.DuckDBPyConnection", table: str) -> Identity | None:
+    """Read the comment of a table of the current schema; None where there is no such table."""
+    rows = con.execute(
+        f"SELECT table_name, comment FROM duckdb_tables() WHERE {HERE} "
+        "AND lower(table_name) = lower(?)",
+        [table],
+    ).fetchall()
+    if not rows:
+        return None
+    ((name, comment),) = rows
+    try:
+        said = json.loads(comment or "{}")
+    except ValueError:
+        said = comment
+    if not isinstance(said, dict):
+        said = {"comment": comment}
+    crs = said.get("crs")
+    text = crs if isinstance(crs, str) or crs is None else json.dumps(crs)
+    return Identity(
+        name,
+        said.get("spatialq"),
+        said.get("spatialq_model"),
+        text and crs_text.from_text(text),
+        said,
+    )
+
+
+def named(con: "duckdb.DuckDBPyConnection", table_id: str) -> str | None:
+    """Name the table of the current schema that has an id; None where it was dropped."""
+    rows = con.execute(
+        f"SELECT table_name FROM duckdb_tables() WHERE {HERE} AND {ID} = ?", [table_id]
+    ).fetchall()
+    return rows[0][0] if rows else None
+
+
+def identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
+    """Write into the comment of a table who it is and which CRS it has; give its id.
+
+    What else the user wrote there stays.
+    """
+    before = identity(con, table)
+    if before and before.id:
+        return before.id
+    said = before.said if before else {}
+    table_id = uuid.uuid4().hex
+    _comment(con, table, {**said, "spatialq": table_id, "kind": kind, "crs": crs_text.compact(crs)})
+    return table_id
+
+
+def identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
+    """Write into the comments of the tables beside a table of elements which model they are of."""
+    for part in PARTS:
+        table = beside_elements(elements, part)
+        before = identity(con, table)
+        if before and before.model != model:
+            _comment(con, table, {**before.said, "spatialq_model": model})
+
+
+def _comment(con: "duckdb.DuckDBPyConnection", table: str, said: dict[str, Any]) -> None:
+    text = json.dumps(said, ensure_ascii=False)
+    con.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(text)}")
+
+
+def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> str:
+    """Write a record; in the caller's transaction, so that it comes and goes with the rows.
+
+    Gives the id of the table.
+    """
+    table_id = identify(con, record.table, record.kind, record.crs)
+    con.execute(
+        "INSERT INTO spatialq_files BY NAME SELECT ? AS table_id, ? AS table_name, ? AS path, "
+        "? AS kind, ? AS row_count, ? AS crs, ? AS crs_name, ? AS xmin, ? AS ymin, ? AS xmax, "
+        "? AS ymax, ? AS georeference, ?::VARCHAR[] AS warnings",
         [
+            table_id,
             record.table,
             record.path,
             record.kind,
@@ -66,6 +209,7 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
             list(record.warnings),
         ],
     )
+    return table_id
 
 
 class Loaded(NamedTuple):
@@ -90,46 +234,56 @@ def models(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
 
 
 def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
-    """Return the CRS of the tables of a query; tables without one go with any.
+    """Return the CRS of the tables and files of a query; those without one go with any.
 
-    The tables are those that DuckDB's plan reads, through views and macros too, and those that
-    an INSERT names. Tables that were renamed or are in another schema than the current one, and
-    files that the query reads itself, are not known here.
+    The tables are those that DuckDB's plan reads, through views and macros too, those that an
+    INSERT names, and those of other schemas that the query or its views name.
 
     Raises
     ------
     CrsError
-        If it names tables of different CRS, or models at different places on the map.
+        If they are of different CRS, or models at different places on the map.
     """
-    known = [loaded for loaded in _all(con) if loaded.crs or loaded.georeference]
-    if not known:
-        return None
-    names = tables_read(con, query)
-    read = [loaded for loaded in known if loaded.table.lower() in names]
+    models = [loaded for loaded in _all(con) if loaded.georeference]
+    stated = [
+        (name.lower(), crs)
+        for name, comment in con.sql(  # not `execute`, see `_present`
+            f"SELECT table_name, comment FROM duckdb_tables() WHERE {HERE} AND comment IS NOT NULL"
+        ).fetchall()
+        if (crs := frames.stated_crs(comment))
+    ]
+    names = tables_read(con, query) if models or stated else set()
     georeference.require_same(
         "query",
         [
             (f"'{loaded.path}' in table {loaded.table}", json.loads(loaded.georeference))
-            for loaded in read
-            if loaded.georeference
+            for loaded in models
+            if loaded.table.lower() in names and loaded.georeference
         ],
     )
-    return crs_text.require_same(
-        "query", [(f"table {loaded.table}", loaded.crs) for loaded in read if loaded.crs]
-    )
+    read = [(f"table {name}", crs_text.from_text(crs)) for name, crs in stated if name in names]
+    return crs_text.require_same("query", [*read, *frames.systems(con, query)])
+
+
+def _present(con: "duckdb.DuckDBPyConnection") -> set[str]:
+    """Which of the tables of files are there: since `spatialq_files`, the other is a view."""
+    rows = con.sql(  # not `execute`, which would end a pending result of the user
+        f"SELECT table_name FROM duckdb_tables() WHERE {HERE} "
+        "AND table_name IN ('spatialq_files', 'spatialq_sources')"
+    ).fetchall()
+    return {name for (name,) in rows}
 
 
 def _all(con: "duckdb.DuckDBPyConnection") -> list[Loaded]:
-    exists = con.sql(  # not `execute`, which would end a pending result of the user
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'spatialq_sources' "
-        "AND database_name = current_database() AND schema_name = current_schema()"
-    ).fetchall()[0][0]
-    if not exists:
+    present = _present(con)
+    if not present:
         return []
+    is_present = "spatialq_files" in present  # else of an older version, in a read-only database
+    files, key = ("spatialq_files", ID) if is_present else ("spatialq_sources", "table_name")
     rows = con.execute(
-        "SELECT table_name, path, kind, crs, georeference, loaded_at FROM spatialq_sources "
-        "WHERE table_name IN (SELECT table_name FROM duckdb_tables() "
-        "WHERE database_name = current_database() AND schema_name = current_schema())"
+        "SELECT tables.table_name, path, kind, crs, georeference, loaded_at "
+        f"FROM (SELECT table_name, {key} AS key FROM duckdb_tables() WHERE {HERE}) tables "
+        f"JOIN {files} files ON key = files.{'table_id' if is_present else 'table_name'}"
     ).fetchall()
     return [Loaded(*row) for row in rows]
 

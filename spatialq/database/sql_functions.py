@@ -220,6 +220,13 @@ ENGINE = (
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
+        "spatialq_frame_sql",
+        ("VARCHAR", "BIGINT"),
+        "VARCHAR",
+        "spatialq.database.frames:frame_sql",
+        volatile=False,
+    ),
+    SqlFunction(
         "spatialq_frame",
         ("VARCHAR", "VARCHAR", "VARCHAR[]", "VARCHAR[][]", "VARCHAR[][]"),
         "VARCHAR",

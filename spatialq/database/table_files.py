@@ -5,6 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spatialq.database.geoparquet import copy_geoparquet, geometry_columns
 from spatialq.database.partial_models import export_ifc
 from spatialq.database.sources import require_one_crs
 from spatialq.database.statements import one_statement
@@ -17,16 +18,28 @@ from spatialq.functions.sql_text import literal
 if TYPE_CHECKING:
     import duckdb
 
-FORMATS = {".parquet": "PARQUET", ".csv": "CSV", ".json": "JSON"}
+PARQUET = ".parquet"
+FORMATS = {PARQUET: "PARQUET", ".csv": "CSV", ".json": "JSON"}
 RASTERS = {".tif": write_terrain, ".tiff": write_terrain, ".png": write_hillshade}
 
 
-def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:
+def write_table(
+    con: "duckdb.DuckDBPyConnection", query: str, path: Path, *, crs: str | None = None
+) -> int:
     """Write the result of a query; the ending of the path tells the format.
 
-    A .tif or .png takes the columns x, y, z of a regular grid, in any order of rows. The .tif
-    has the CRS of the tables that the query names; the .png is the hillshade. A .ifc or .ifczip
+    A .parquet is GeoParquet if a column is of type GEOMETRY. A .tif or .png takes the columns
+    x, y, z of a regular grid, in any order of rows; the .png is the hillshade. A .ifc or .ifczip
     takes GlobalIds, see `export_ifc`.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    query : str
+    path : Path
+    crs : str, optional
+        PROJJSON of grids, and of geometries whose type states none; by default that of the tables
+        that the query reads.
 
     Returns
     -------
@@ -41,7 +54,7 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
         If the ending is unknown, the query is not one statement, or its result is no grid where
         it must be one.
     CrsError
-        If a grid comes from tables of different CRS.
+        If a grid or geometries come from tables of different CRS.
     """
     import duckdb
 
@@ -51,18 +64,27 @@ def write_table(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int
         return export_ifc(con, query, path)
     statement = one_statement(WRITER, con, query)
     if ending in RASTERS:
-        return _write_raster(con, statement, path)
+        return _write_raster(con, statement, path, crs or require_one_crs(con, statement))
     with whole(path) as partial:
         try:
-            (rows,) = con.execute(
-                f"COPY ({statement}\n) TO {literal(str(partial))} (FORMAT {FORMATS[ending]})"
-            ).fetchall()[0]
+            rows = _bound(con, statement)
+            query = rows.sql_query()
+            if ending == PARQUET and geometry_columns(rows):
+                crs = crs or require_one_crs(con, statement)
+                return copy_geoparquet(con, query, partial, geometry_columns(rows, crs))
+            target = f"{literal(str(partial))} (FORMAT {FORMATS[ending]})"
+            ((written,),) = con.execute(f"COPY ({query}\n) TO {target}").fetchall()
         except duckdb.IOException as error:
             if partial.name not in str(error):  # it is about a file that the query reads
                 raise
             reason = f"cannot be written: {_said(error).replace(str(partial), str(path))}"
             raise FileError.of(WRITER, path, reason) from error
-    return int(rows)
+    return int(written)
+
+
+def _bound(con: "duckdb.DuckDBPyConnection", statement: str) -> "duckdb.DuckDBPyRelation":
+    """Make a relation of a statement, of which COPY takes all: a PIVOT is several to DuckDB."""
+    return con.sql(statement).project("*")  # renames columns of equal name: a, a_1
 
 
 def _said(error: Exception) -> str:
@@ -108,8 +130,7 @@ def _require(path: Path, endings: Collection[str]) -> None:
     require_writable(path)
 
 
-def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path) -> int:
-    crs = require_one_crs(con, query)
+def _write_raster(con: "duckdb.DuckDBPyConnection", query: str, path: Path, crs: str | None) -> int:
     relation = con.sql(f"SELECT * FROM ({query}\n)")
     if sorted(relation.columns) != ["x", "y", "z"]:
         message = (

@@ -16,6 +16,8 @@ from spatialq.export.lod_picture import write_lod_picture
 from spatialq.export.planes_picture import write_planes_picture
 from spatialq.export.raster import from_cells
 from spatialq.functions.sql_text import literal
+from spatialq.io.crs import unit_name
+from spatialq.io.las.source import open_las
 from spatialq.workflows.feature_choice import feature_maps
 
 Show = Callable[[str, str, list[dict[str, Any]], float], None]
@@ -93,6 +95,7 @@ def run(las: Path, ifc: Path, folder: Path, show: Show, progress: Any = None) ->
         cloud["plane_id"],
         planes,
         title=f"Roof planes of {las.name}",
+        unit=unit_name(open_las(las).crs),
     )
     lod = con.sql("FROM lod ORDER BY level, node").to_arrow_table()
     write_lod_picture(pictures[2], lod, title=f"Levels of detail of {las.name}")

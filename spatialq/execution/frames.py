@@ -16,9 +16,7 @@ from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import COORDINATES, CoordinateParameters
 from spatialq.io import crs as crs_text
-
-SAME_UNIT = 1e-5
-"""Relative: survey feet and international feet count as one unit."""
+from spatialq.io.crs import SAME_UNIT
 
 
 @dataclass(frozen=True)

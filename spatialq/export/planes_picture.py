@@ -24,6 +24,8 @@ MAX_POINTS = 400_000  # drawn with a plane, and as many without
 BLOCK = 16  # side in pixels of the squares in which the density of points is measured
 FRAME = (0.1, 99.9)  # percentiles of the points that the picture covers
 LISTED = 20  # planes in the legend
+NOTHING = -1  # pixels without a point; those of a point without a plane are 0
+NUMBERED = 40  # pixels that are seen of a plane whose number is in the picture
 ELEVATION = math.radians(38)
 ROTATION = math.radians(28)  # of the view, relative to the main direction of the walls
 MULTIPOLYGON_Z = 1006  # code in WKB
@@ -37,12 +39,14 @@ def write_planes_picture(
     planes: Sequence[Mapping[str, Any]],
     title: str,
     up: str = "z",
+    unit: str | None = None,
 ) -> None:
     """Write a PNG of a cloud whose points have the colours of their planes.
 
-    The view is parallel, from above, rotated from the main direction of the vertical planes. A
-    plane that hides most of what is behind it, such as the ceiling of a room, is cut away: only
-    its boundary is drawn.
+    The largest planes are listed, and planes have their numbers in the picture where there is room,
+    the larger ones first. The view is parallel, from above, rotated from the main direction of the
+    vertical planes. A plane that hides most of what is behind it, such as the ceiling of a room, is
+    cut away: only its boundary is drawn.
 
     Parameters
     ----------
@@ -57,6 +61,8 @@ def write_planes_picture(
         First line of the picture.
     up : 'x', 'y' or 'z'
         The axis that points up.
+    unit : str, optional
+        That of the coordinates, such as 'm' or 'ft'; by default it is not known.
 
     Raises
     ------
@@ -84,15 +90,16 @@ def write_planes_picture(
     wide, tall = (max(FINE, math.ceil((high - low)[k] * scale)) for k in (0, 1))
 
     cut = _cut_away(seen, owner, low, high)
-    pixels = np.full((tall, wide, 3), PAPER, np.uint8)
+    pixels = np.full((tall, wide), NOTHING)
     colours = _colours(planes, axes)
     for mine, thin in ((owner == 0, 2), (~np.isin(owner, [0, *cut]), 1)):
         picked = seen[mine]
         picked = np.column_stack(
             [(picked[:, 0] - low[0]) * scale, (high[1] - picked[:, 1]) * scale, picked[:, 2]]
         )
-        _paint(pixels, picked, colours[owner[mine]], _splat(picked) // thin)
-    view = Image.fromarray(pixels)
+        _paint(pixels, picked, owner[mine], _splat(picked) // thin)
+    palette = np.vstack([colours, np.array(PAPER, np.uint8)])  # the last one is that of NOTHING
+    view = Image.fromarray(palette[pixels])
     draw = ImageDraw.Draw(view)
     for plane in planes:
         if plane["plane_id"] in cut:
@@ -108,7 +115,9 @@ def write_planes_picture(
     canvas.paste(view, (left, top))
     draw = ImageDraw.Draw(canvas)
     draw.text((MARGIN, MARGIN), title, INK, ImageFont.load_default(30))
-    _legend(draw, planes, colours, cut, (n_all, n_on))
+    largest_first = sorted(planes, key=lambda plane: -plane["area"])
+    _number(draw, (left, top), pixels[::FINE, ::FINE], [p["plane_id"] for p in largest_first])
+    _legend(draw, largest_first, colours, cut, (n_all, n_on), unit)
     with whole(Path(path)) as partial:
         canvas.save(partial, "PNG")
 
@@ -188,9 +197,9 @@ def _splat(places: "FloatArray") -> int:
 
 
 def _paint(
-    pixels: "NDArray[np.uint8]", places: "FloatArray", colours: "NDArray[np.uint8]", size: int
+    pixels: "NDArray[np.int64]", places: "FloatArray", owner: "NDArray[np.int64]", size: int
 ) -> None:
-    """Draw squares of pixels, the nearest ones last."""
+    """Draw squares of pixels with the numbers of their planes, the nearest ones last."""
     order = np.argsort(places[:, 2], kind="stable")
     column, row = (places[order, k].astype(np.int64) - size // 2 for k in (0, 1))
     side = np.arange(size)
@@ -198,7 +207,33 @@ def _paint(
     columns = (column[:, None, None] + side).repeat(size, axis=1).ravel()
     inside = (rows >= 0) & (rows < pixels.shape[0]) & (columns >= 0) & (columns < pixels.shape[1])
     # the last one drawn at a pixel remains
-    pixels[rows[inside], columns[inside]] = colours[order].repeat(size * size, axis=0)[inside]
+    pixels[rows[inside], columns[inside]] = owner[order].repeat(size * size)[inside]
+
+
+def _number(
+    draw: Any, corner: tuple[int, int], pixels: "NDArray[np.int64]", plane_ids: Sequence[int]
+) -> None:
+    """Write the numbers of planes in the midst of what is seen of them, if none is there yet."""
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(14)
+    there: list[tuple[float, float, float, float]] = []
+    rows, columns = np.nonzero(pixels > 0)
+    owner = pixels[rows, columns]
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], plane_ids, "left")
+    stops = np.searchsorted(owner[order], plane_ids, "right")
+    for plane_id, start, stop in zip(plane_ids, starts, stops, strict=True):
+        if stop - start < NUMBERED:
+            continue
+        seen = np.column_stack([columns, rows])[order[start:stop]]
+        inmost = seen[np.square(seen - seen.mean(axis=0)).sum(axis=1).argmin()]
+        at = (float(corner[0] + inmost[0]), float(corner[1] + inmost[1]))
+        box = draw.textbbox(at, str(plane_id), font, anchor="mm", stroke_width=2)
+        if any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in there):
+            continue
+        there.append(box)
+        draw.text(at, str(plane_id), INK, font, anchor="mm", stroke_width=2, stroke_fill=PAPER)
 
 
 def _rings(wkb: bytes) -> "Iterator[FloatArray]":
@@ -220,18 +255,20 @@ def _legend(
     colours: "NDArray[np.uint8]",
     cut: set[int],
     counts: tuple[int, int],
+    unit: str | None,
 ) -> None:
     from PIL import ImageFont
 
     left, top = MARGIN + VIEW_SIDE + 28, TITLE + MARGIN
     small, medium = ImageFont.load_default(16), ImageFont.load_default(18)
-    draw.text((left, top), "Planes, by votes", INK, medium)
+    draw.text((left, top), "Planes, by area", INK, medium)
     line = top + 34
     for plane in planes[:LISTED]:
         k = plane["plane_id"]
         box = (left, line, left + 22, line + 14)
         draw.rectangle(box, fill=None if k in cut else tuple(colours[k]), outline=FAINT)
         area = f"{plane['area']:,.0f}" if plane["area"] >= 100 else f"{plane['area']:.3g}"
+        area = area if unit is None else f"{area} sq {unit}"
         text = f"{k}  {plane['orientation']}  {area}"
         draw.text((left + 32, line + 7), text, INK, small, anchor="lm")
         line += 22
@@ -240,6 +277,7 @@ def _legend(
         *([f"and {len(planes) - LISTED} more"] if len(planes) > LISTED else []),
         f"{counts[0]:,} points,",
         f"{share:.0f} % on {len(planes)} planes",
+        *(["areas in the unit of the file"] if unit is None and planes else []),
         *(["outlines: cut away"] if cut else []),
     ]
     for i, note in enumerate(notes):

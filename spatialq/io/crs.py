@@ -1,16 +1,19 @@
 """Coordinate reference systems: kept as PROJJSON text, compared before data are combined."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from spatialq.errors import CrsError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+SAME_UNIT = 1e-5
+"""Relative: survey feet and international feet count as one unit."""
 
 
 @cache
@@ -73,6 +76,26 @@ def from_argument(function: str, crs: object) -> str:
 
 
 @in_proj_thread
+def compact(crs: str | None) -> Any:
+    """Write a CRS as short as JSON has it: a code where that means the same, else PROJJSON.
+
+    A compound one is ``EPSG:25832+7837``. `from_text` reads the code, or the text of the object.
+    """
+    import pyproj
+
+    if crs is None:
+        return None
+    system = pyproj.CRS.from_json(crs)
+    parts = [part.to_authority() for part in system.sub_crs_list] or [system.to_authority()]
+    authorities = {part[0] for part in parts if part}
+    if None not in parts and len(authorities) == 1:
+        code = f"{authorities.pop()}:{'+'.join(part[1] for part in parts)}"
+        if pyproj.CRS.from_user_input(code).equals(system):
+            return code
+    return json.loads(crs)
+
+
+@in_proj_thread
 def to_wkt(crs: str) -> str:
     """Give the WKT2:2019 of a PROJJSON text."""
     import pyproj
@@ -88,6 +111,19 @@ def name(crs: str | None) -> str:
     code = fields.get("id")
     title = str(fields.get("name", "unnamed CRS"))
     return f"{title} ({code['authority']}:{code['code']})" if code else title
+
+
+UNITS = {"m": 1.0, "ft": 0.3048, "ftUS": 1200 / 3937, "km": 1000.0}
+"""Metres in the units that maps have."""
+
+
+def unit_name(crs: str | None) -> str | None:
+    """Name the unit of x and y for people; None where they are no map coordinates, or unknown."""
+    units = None if crs is None else metres_per_unit(crs)
+    if units is None:
+        return None
+    known = (each for each, metres in UNITS.items() if math.isclose(metres, units[0], rel_tol=1e-9))
+    return next(known, None)
 
 
 @lru_cache(maxsize=256)
@@ -128,6 +164,37 @@ def metres_per_unit(crs: str) -> tuple[float, float] | None:
     across, *_, up = system.axis_info
     factors = across.unit_conversion_factor, up.unit_conversion_factor
     return factors[0], factors[1] if up.direction == "up" else factors[0]
+
+
+def with_one_unit(crs: str) -> str:
+    """Give a CRS whose heights have the unit of x and y; others come back unchanged.
+
+    It is for coordinates whose heights were converted. The vertical axis gets the unit of x and y;
+    the system then has no code, since no authority knows it.
+
+    Parameters
+    ----------
+    crs : str
+        PROJJSON.
+    """
+    units = metres_per_unit(crs)
+    if units is None or math.isclose(*units, rel_tol=SAME_UNIT):
+        return crs
+    system = json.loads(crs)
+    parts = [_unbound(part) for part in system.get("components", [_unbound(system)])]
+    unit = parts[0]["coordinate_system"]["axis"][0]["unit"]
+    up = parts[-1]
+    up["coordinate_system"]["axis"][-1]["unit"] = unit
+    suffix = f" ({unit if isinstance(unit, str) else unit['name']})"
+    for changed in [up] if up is system else [up, system]:
+        changed.pop("id", None)
+        changed["name"] += suffix
+    return json.dumps(system)
+
+
+def _unbound(system: dict[str, Any]) -> dict[str, Any]:
+    """Give the system that has the axes: of one with a transformation, what it is based on."""
+    return _unbound(system["source_crs"]) if system["type"] == "BoundCRS" else system
 
 
 def require_same(function: str, sources: Iterable[tuple[object, str | None]]) -> str | None:

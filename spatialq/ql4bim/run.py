@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spatialq.database.partial_models import write_objects
 from spatialq.database.sources import require_one_crs
 from spatialq.errors import CrsError, FileError, QueryError, ScriptError
-from spatialq.export.atomic import require_writable
+from spatialq.export.atomic import require_different, require_writable, together
 from spatialq.functions.sql_text import literal
 from spatialq.ql4bim.meshes import with_meshes
 from spatialq.ql4bim.program import Files, Program, compile_script, unknown_variable
@@ -258,6 +258,7 @@ def _placed(program: Program, name: str, error: Exception) -> ScriptError:
     return program.text.error(place, reason)
 
 
+@together()
 def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Path]:
     """Write what ExportModel names, after all of it has been looked at.
 
@@ -267,7 +268,10 @@ def write_exports(con: "duckdb.DuckDBPyConnection", program: Program) -> list[Pa
         If a set has no objects, or they are of several files.
     FileError
         If a file cannot be written.
+    ValueError
+        If two of the files are one.
     """
+    require_different("ExportModel", [Path(each.path) for each in program.exports])
     chosen = []
     for each in program.exports:
         require_writable(Path(each.path))

@@ -64,7 +64,7 @@ def frame(
     return gpd.GeoDataFrame(found, geometry=shapes, crs=crs)
 
 
-def crs_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
+def crs_of(caller: str, con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
     """Give the CRS of the loaded tables and the files that a step reads; None if unknown.
 
     Raises
@@ -75,4 +75,4 @@ def crs_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
     known = [("the loaded tables", require_one_crs(con, statement_of(con, step)))]
     for reader, files in filter(None, map(read_by, in_order(step))):
         known += [(str(file), SOURCES[reader](file).crs) for file in files]
-    return crs_text.require_same("to_geopandas", [each for each in known if each[1]])
+    return crs_text.require_same(caller, [each for each in known if each[1]])

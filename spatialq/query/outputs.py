@@ -172,7 +172,7 @@ class Outputs:
         _require("to_geopandas", "geopandas")
         names = geometries.choose(self._columns, geometry)
         with self._running("to_geopandas") as rows:
-            known = geometries.crs_of(self._con, self._step) if crs is None else crs
+            known = geometries.crs_of("to_geopandas", self._con, self._step) if crs is None else crs
             return geometries.frame(rows, names, known)
 
     def create(self, name: str, *, replace: bool = False) -> None:
@@ -201,7 +201,9 @@ class Outputs:
         ----------
         path : path
             .parquet, .csv or .json; .tif or .png for the cells x, y, z of a regular grid; .ifc or
-            .ifczip for the objects whose GlobalIds the rows have.
+            .ifczip for the objects whose GlobalIds the rows have. A .parquet with a column of type
+            GEOMETRY is GeoParquet, which has like a .tif the CRS of the loaded tables and the files
+            that the query reads, if it is known.
 
         Returns
         -------
@@ -215,7 +217,8 @@ class Outputs:
         """
         with self._prepared("write") as step:
             text = statement_of(self._con, step)
-            return write_table(self._con, text, Path(path))
+            crs = geometries.crs_of("write", self._con, self._step)
+            return write_table(self._con, text, Path(path), crs=crs)
 
     def _repr_html_(self) -> str:
         with self._running("_repr_html_") as rows:

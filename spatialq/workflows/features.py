@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import FileError
+from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
@@ -54,6 +55,7 @@ TICK = 0.2
 """Seconds between two calls of `progress`."""
 
 
+@together()
 def write_features(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
+from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
@@ -29,6 +30,7 @@ UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
 
 
+@together()
 def write_ground(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spatialq.errors import FileWarning
+from spatialq.export.atomic import together
 from spatialq.functions.declaration import Parameter
 from spatialq.io.source import Progress
 from spatialq.planner import devices
@@ -31,6 +32,7 @@ ENDINGS = (*TABLE, *PICTURE)
 MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
+@together()
 def write_lod(
     source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),

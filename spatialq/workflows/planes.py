@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.frame import Frame
-from spatialq.functions.sql_text import literal
+from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
@@ -30,6 +30,7 @@ ENDINGS = (*LAS, *TABLE, *PICTURE)
 AXES = ("x", "y", "z")
 
 
+@together()
 def write_planes(
     source: str | Path,
     outputs: str | Path | Sequence[str | Path] = (),
@@ -86,6 +87,7 @@ def write_planes(
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
+    from spatialq.io.crs import with_one_unit
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
@@ -121,11 +123,13 @@ def write_planes(
         fields = _fields(of_point.astype(np.int32), distance)
         write_with_fields(path, target, fields, partial(tick, target))
     for target in targets.ending_in(*TABLE):
-        _write_table(table, crs, target)
+        _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):
         from spatialq.export.planes_picture import write_planes_picture
+        from spatialq.io.crs import unit_name
 
-        write_planes_picture(target, xyz, of_point, planes, f"Planes of {path.name}", up)
+        title, unit = f"Planes of {path.name}", unit_name(crs)
+        write_planes_picture(target, xyz, of_point, planes, title, up, unit)
     return {
         "points": cloud.rows,
         "noise_points": cloud.rows - rows.size,
@@ -153,7 +157,5 @@ def _fields(plane_id: "NDArray[np.int32]", distance: "NDArray[np.float32]") -> "
 
 
 def _write_table(table: "pa.Table", crs: str | None, target: Path) -> None:
-    boundary = "boundary::GEOMETRY"
-    if crs is not None:
-        boundary = f"ST_SetCRS({boundary}, {literal(crs)})"
-    write_arrow(table, target, f"SELECT * REPLACE ({boundary} AS boundary) FROM result")
+    query = "SELECT * REPLACE (boundary::GEOMETRY AS boundary) FROM result"
+    write_arrow(table, target, query, crs=crs)

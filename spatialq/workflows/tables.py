@@ -14,11 +14,16 @@ def dicts(result: "duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation") -> list
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
-def write_arrow(table: "pa.Table", target: Path, query: str = "FROM result") -> None:
-    """Write an Arrow table, which the query knows as `result`, to a Parquet, CSV or JSON file."""
+def write_arrow(
+    table: "pa.Table", target: Path, query: str = "FROM result", *, crs: str | None = None
+) -> None:
+    """Write an Arrow table, which the query knows as `result`, to a Parquet, CSV or JSON file.
+
+    The CRS (PROJJSON) is that of its geometries.
+    """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import write_table
 
     with connect_quietly() as con:
         con.register("result", table)
-        write_table(con, query, target)
+        write_table(con, query, target, crs=crs)

@@ -43,6 +43,24 @@ def names(path):
 WALLS = "SELECT global_id FROM elements WHERE name LIKE 'Wall _'"
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TEMP VIEW v AS FROM read_ifc('one.ifc')",
+        "CREATE TEMP TABLE v AS FROM read_ifc('one.ifc')",
+        "CREATE TEMP VIEW w AS FROM read_ifc('one.ifc'); CREATE VIEW v AS FROM w WHERE volume > 0",
+        "CREATE TEMP VIEW v AS FROM (FROM read_ifc('*.ifc')) WHERE file_name LIKE '%one%'",
+    ],
+)
+def test_views_before_the_query(files, tmp_path, made):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.ifc").write_bytes((files / f"{name}.ifc").read_bytes())
+    query = f"{made}; {WALLS.replace('elements', 'v')}"
+    result = spatialq_command("sql", query, "-o", "part.ifc", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert names(tmp_path / "part.ifc") == {"Wall 0", "Wall 1"}
+
+
 def test_a_query(con, tmp_path):
     assert spatialq.export_ifc(con, WALLS, tmp_path / "part.ifc") == 2
     assert names(tmp_path / "part.ifc") == {"Wall 0", "Wall 1"}

@@ -201,7 +201,7 @@ def test_a_point_of_one_id_twice_and_one_without_id_are_not_lost(con):
         ("'points', 'elements', NULL", "max_distance must be >= 0 metres, got NULL"),
         (
             "'points', 'elements', 1, unit := 0",
-            "point_elements: unit must be > 0 metres, or NULL, got 0",
+            "point_elements: unit must be > 0 metres or NULL",
         ),
         ("'points', 'elements', 1, device := 'tpu'", "device must be 'auto', 'cpu' or 'gpu'"),
         ("'odd', 'elements', 1", "x, y and z must be finite numbers, .*nan.*, point_id 9"),

@@ -2,6 +2,7 @@
 
 import os
 import resource
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 import spatialq
 from spatialq.database.table_files import write_table
 from spatialq.errors import FileError
-from spatialq.export.atomic import require_writable, whole
+from spatialq.export.atomic import require_outputs, require_writable, together, whole
 from spatialq.workflows.ground import write_ground
 
 
@@ -70,3 +71,96 @@ def test_a_full_disk(tmp_path):
 def test_a_file_that_the_query_misses_is_no_matter_of_the_output(tmp_path):
     with spatialq.connect() as con, pytest.raises(duckdb.IOException, match=r"none\.csv"):
         write_table(con, "FROM 'none.csv'", tmp_path / "a.csv")
+
+
+def test_two_writers_of_one_process_have_names_of_their_own(tmp_path):
+    target = tmp_path / "a.csv"
+    with whole(target) as one:
+        pool = ThreadPoolExecutor(1)  # a thread of its own, as for two queries at once
+
+        def write():
+            with whole(target) as other:
+                other.write_text("other")
+                return other
+
+        assert pool.submit(write).result() != one
+        assert target.read_text() == "other"
+        one.write_text("one")
+    assert target.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path):
+    target = tmp_path / f"{'a' * 251}.csv"
+    with whole(target) as partial:
+        partial.write_text("text")
+    assert target.read_text() == "text"
+
+
+def test_files_appear_together(tmp_path):
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    old.write_text("old")
+    with together():
+        for path in (old, new):
+            with whole(path) as partial:
+                partial.write_text("text")
+        assert old.read_text() == "old"
+        assert not new.exists()
+    assert [each.read_text() for each in (old, new)] == ["text", "text"]
+    assert sorted(tmp_path.iterdir()) == [new, old]
+
+
+def fails(*_):
+    raise OSError(28, "No space left on device")
+
+
+def becomes_a_folder(path):
+    path.mkdir()
+
+
+@pytest.mark.parametrize("failure", [fails, becomes_a_folder])
+def test_if_one_fails_none_appears_and_the_old_ones_stay(tmp_path, failure):
+    old, new, last = (tmp_path / f"{name}.csv" for name in ("old", "new", "last"))
+    old.write_text("old")
+    with pytest.raises(FileError, match=r"last\.csv': cannot be written"), together():  # noqa: PT012
+        for path in (old, new, last):
+            with whole(path) as partial:
+                partial.write_text("text")
+                if path is last:
+                    failure(path)
+    assert old.read_text() == "old"
+    assert {each.name for each in tmp_path.iterdir()} <= {"old.csv", "last.csv"}
+    assert not last.is_file()
+
+
+def link(kind, name, target):
+    name.hardlink_to(target) if kind == "hard" else name.symlink_to(target)
+
+
+@pytest.mark.parametrize("kind", ["hard", "symbolic", "to nothing"])
+def test_one_file_named_twice_is_refused(tmp_path, kind):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    if kind != "to nothing":
+        one.write_text("as it was")
+    link(kind, other, one)
+    sentence = "outputs must be different files, got '.*one.csv' and '.*other.csv', which are one"
+    with pytest.raises(ValueError, match=f"a command: {sentence}"):
+        require_outputs("a command", tmp_path / "none.las", [one, other], (".csv",))
+    with pytest.raises(ValueError, match=sentence), together(), whole(one), whole(other):
+        pass  # however they come together
+    assert not one.exists() or one.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("kind", ["hard", "symbolic"])
+def test_a_database_is_no_output(tmp_path, kind):
+    database, output = tmp_path / "site.duckdb", tmp_path / "out.parquet"
+    with spatialq.connect(str(database)) as con:
+        con.execute("CREATE TABLE a AS SELECT 42 AS b")
+        link(kind, output, database)
+        sentence = r"out\.parquet': is a DuckDB database, which must not be overwritten"
+        with pytest.raises(FileError, match=sentence):
+            write_table(con, "FROM a", output)
+    with pytest.raises(FileError, match=sentence):  # open or not
+        require_writable(output)
+    with duckdb.connect(str(database)) as con:
+        assert con.sql("FROM a").fetchall() == [(42,)]

@@ -8,7 +8,7 @@ import pytest
 import rasterio
 
 import spatialq
-from spatialq.errors import FileWarning
+from spatialq.errors import CrsWarning, FileWarning
 
 SIZES = "scales := [2, 3], example_scale := 5"
 
@@ -164,10 +164,10 @@ def test_degrees_are_warned_of_once(con, tmp_path, hill):
         place = (0.001, 0.0, 10.0 + k, 0.0, -0.001, 50.0)
         write(tmp_path / f"{k}.tif", hill, place, crs="EPSG:4326")
     query = f"FROM pops_features('{tmp_path}/*.tif', scales := [0.004], example_scale := 0.01)"
-    with pytest.warns(FileWarning) as warned:
+    with pytest.warns(CrsWarning) as warned:
         con.sql(query).fetchall()
-    assert {str(each.message).partition(", whose")[0] for each in warned} == {
-        f"pops_features: '{tmp_path}/0.tif' is in WGS 84 (EPSG:4326)"
+    assert {str(each.message).partition(", is not")[0] for each in warned} == {
+        f"pops_features: the CRS of '{tmp_path}/0.tif', WGS 84 (EPSG:4326)"
     }
 
 
@@ -238,7 +238,10 @@ def test_an_undeclared_nodata_value_is_warned_of(con, tmp_path, hill):
         ({"scales": "ab"}, "pops_features: scales must be a list of numbers, got 'ab'"),
         ({"scales": [True]}, "pops_features: scales must be a list of numbers, got [True]"),
         ({"scales": np.ones((2, 2))}, "pops_features: scales must be a list of numbers, got array"),
-        ({"scale": 3}, "pops_features: no option 'scale'; there is example_scale, example_step"),
+        (
+            {"scale": 3},
+            "pops_features: no option 'scale'; there is crs, example_scale",
+        ),
         ({"z": np.zeros(5)}, "pops_features: z must be numbers [rows, columns], got float64 of "),
         ({"z": np.array([["a"]])}, "pops_features: z must be numbers [rows, columns], got <U1 of "),
         ({"dx": "60"}, "pops_features: dx must be > 0, got '60'"),

@@ -217,7 +217,7 @@ def test_tables_of_different_crs_do_not_stand_together(con):
     assert "t" in spatialq.run_script(loaded, script)
     for table, crs in (("one", "EPSG:25832"), ("two", "EPSG:25833")):
         text = pyproj.CRS(crs).to_json()
-        loaded.execute("UPDATE spatialq_sources SET crs = $1 WHERE table_name = $2", [text, table])
+        loaded.execute("UPDATE spatialq_files SET crs = $1 WHERE table_name = $2", [text, table])
     with pytest.raises(
         spatialq.ScriptError, match=r"t: .*'table one' is in .* 'table two' is in"
     ) as caught:

@@ -53,11 +53,17 @@ def run(
         return
     # imported only now: to write SQL takes neither compilers nor tables
     from spatialq.database.table_files import require_output, write_table
+    from spatialq.export.atomic import together
     from spatialq.ql4bim.run import run_program
 
     if output is not None:
         require_output(output)
-    with open_database("run", database, create=create) as con, progress(), interruptible(con):
+    with (
+        open_database("run", database, create=create) as con,
+        together(),
+        progress(),
+        interruptible(con),
+    ):
         written = run_program(con, program).exported
         if output is not None:
             rows = [{"output": str(output), "rows": write_table(con, query, output)}]

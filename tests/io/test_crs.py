@@ -1,0 +1,36 @@
+"""Coordinate reference systems: units of their axes."""
+
+import pyproj
+import pytest
+
+from spatialq.io import crs
+
+SURVEY_FOOT = 1200 / 3937
+
+
+@pytest.mark.parametrize(
+    ("code", "unit"),
+    [("EPSG:2230+5703", SURVEY_FOOT), ("EPSG:25832+6360", 1.0), ("EPSG:2222+5703", 0.3048)],
+)
+def test_heights_get_the_unit_of_x_and_y(code, unit):
+    mixed = pyproj.CRS(code)
+    found = pyproj.CRS.from_json(crs.with_one_unit(mixed.to_json()))
+    assert [axis.unit_conversion_factor for axis in found.axis_info] == pytest.approx([unit] * 3)
+    assert found.sub_crs_list[0] == mixed.sub_crs_list[0]
+    assert found.sub_crs_list[1].datum == mixed.sub_crs_list[1].datum
+    assert found.to_epsg() is None
+    assert found.sub_crs_list[1].to_epsg() is None
+    assert found.name.endswith(f"({mixed.axis_info[0].unit_name})")
+
+
+def test_heights_of_a_system_of_three_dimensions_get_the_unit_of_x_and_y():
+    system = pyproj.CRS("EPSG:2230").to_3d()
+    assert [axis.unit_name for axis in system.axis_info] == ["US survey foot"] * 2 + ["metre"]
+    found = pyproj.CRS.from_json(crs.with_one_unit(system.to_json()))
+    assert [axis.unit_name for axis in found.axis_info] == ["US survey foot"] * 3
+
+
+@pytest.mark.parametrize("code", ["EPSG:25832", "EPSG:25832+7837", "EPSG:2222+6360", "EPSG:4979"])
+def test_other_systems_stay_as_they_are(code):
+    same = pyproj.CRS(code).to_json()  # feet of two kinds count as one unit
+    assert crs.with_one_unit(same) == same
