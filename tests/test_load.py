@@ -75,7 +75,7 @@ def test_new_columns_are_added(con, tmp_path):
 def test_a_file_is_loaded_once(con, tmp_path):
     path = write_las(tmp_path / "a.las", 10)
     spatialq.load(con, path, "t")
-    with pytest.raises(FileError, match="is in table 't' already; drop the table first"):
+    with pytest.raises(FileError, match=r"is in table 't' already; replace the table .--replace"):
         spatialq.load(con, path, "t")
     assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
 
@@ -85,9 +85,7 @@ def test_a_model_is_loaded_once_whichever_of_its_tables_is_left(con, tmp_path):
     builder.boxes(1)
     path = builder.write(tmp_path / "house.ifc")
     spatialq.load(con, path)
-    with pytest.raises(
-        FileError, match=r"is in tables 'elements', .*'objects'.* already; drop the"
-    ):
+    with pytest.raises(FileError, match=r"is in tables 'elements', .*'objects'.* already; replace"):
         spatialq.load(con, path)
     con.execute("CREATE OR REPLACE TABLE elements AS FROM elements LIMIT 0")
     with pytest.raises(FileError, match="'objects'"):
@@ -127,7 +125,8 @@ def test_the_tables_of_a_renamed_model_are_not_mixed_with_another(con, tmp_path,
 
 def comment_of(con, table):
     query = "SELECT comment FROM duckdb_tables() WHERE table_name = $1"
-    return json.loads(con.execute(query, [table]).fetchone()[0])
+    ((comment,),) = con.execute(query, [table]).fetchall()
+    return json.loads(comment)
 
 
 @pytest.mark.parametrize("code", ["EPSG:25832", "EPSG:25832+7837", "EPSG:2230", None])
@@ -226,7 +225,7 @@ def test_a_model_without_meshes(con, tmp_path):
     spatialq.load(con, path, geometry="none")
     assert con.sql("SELECT count(*) FROM elements").fetchall() == [(0,)]
     assert con.sql("SELECT count(*) FROM objects WHERE has_geometry").fetchall() == [(2,)]
-    with pytest.raises(FileError, match="already; drop the tables first"):
+    with pytest.raises(FileError, match="already; replace the table"):
         spatialq.load(con, path)
     with pytest.raises(ValueError, match="read_ifc: geometry must be 'auto' or 'exact'"):
         spatialq.read_ifc(con, path, geometry="none")
@@ -484,3 +483,44 @@ def test_a_table_that_was_dropped_can_be_loaded_again(con, tmp_path):
     con.execute("DROP TABLE t")
     spatialq.load(con, path, "t")
     assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+
+
+def test_a_table_is_replaced_whole_or_not_at_all(con, tmp_path):
+    one, two = (write_las(tmp_path / f"{i}.las", 10 * i, first=10.0 * i) for i in (1, 2))
+    other = write_las(tmp_path / "other.las", 5, crs="EPSG:25833")
+    spatialq.load(con, one, "t")
+    with pytest.raises(CrsError, match=r"25832.* but .*25833"):
+        spatialq.load(con, [two, other], "t", mode="replace")
+    assert con.sql("SELECT path, row_count FROM spatialq_sources").fetchall() == [(str(one), 10)]
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+    spatialq.load(con, [one, two], "t", mode="replace")
+    assert con.sql("SELECT count(*), max(point_id) FROM t").fetchall() == [(30, 29)]
+    spatialq.load(con, other, "t", mode="replace")
+    assert con.sql("SELECT count(*) FROM t").fetchall() == [(5,)]
+    assert comment_of(con, "t")["crs"] == "EPSG:25833"
+    assert con.sql("SELECT path FROM spatialq_files").fetchall() == [(str(other),)]
+    con.execute("CREATE TABLE mine AS FROM t")
+    with pytest.raises(ValueError, match="table 'mine' is not from load, so it is not replaced"):
+        spatialq.load(con, other, "mine", mode="replace")
+    with pytest.raises(ValueError, match="mode must be 'append' or 'replace', got 'add'"):
+        spatialq.load(con, other, "t", mode="add")
+
+
+def test_a_model_is_replaced_with_all_its_tables(con, tmp_path, world):
+    builder = Builder()
+    builder.boxes(2)
+    path = builder.write(tmp_path / "boxes.ifc")
+    spatialq.load(con, world.ifc)
+    spatialq.load(con, world.ifc, "kept")
+    con.execute("INSERT INTO load_errors SELECT file_name, 'x', 'x', 'geometry', 'x' FROM models")
+    spatialq.load(con, path, mode="replace")
+    for table in set(TABLES) - {"load_errors"}:
+        assert con.sql(f"SELECT file_name FROM {table}").distinct().fetchall() in (
+            [(str(path),)],
+            [],
+        ), table
+    assert con.sql("SELECT count(*) FROM objects WHERE has_geometry").fetchall() == [(2,)]
+    assert con.sql("SELECT count(*) > 50 FROM kept_objects").fetchall() == [(True,)]
+    assert con.sql("SELECT count(*) FROM load_errors").fetchall() == [(1,)]
+    spatialq.load(con, path, "kept", mode="replace")
+    assert con.sql("SELECT count(*) FROM load_errors").fetchall() == [(0,)]

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, get_args
 
 import duckdb
 
@@ -22,6 +22,7 @@ from spatialq.io.files import find_files, is_pattern, open_once, require_file, w
 from spatialq.io.ifc.columns import Geometry
 from spatialq.io.source import Box, Progress, Source
 
+Mode = Literal["append", "replace"]
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
@@ -75,6 +76,7 @@ def load(
     crs: str | None = None,
     columns: Sequence[str] | None = None,
     geometry: Geometry = "auto",
+    mode: Mode = "append",
     progress: Progress | None = None,
 ) -> list[SourceRecord]:
     """Load point clouds, grids and building models into tables.
@@ -100,6 +102,9 @@ def load(
     geometry : 'auto', 'exact' or 'none'
         Which library makes the meshes of building models; 'none' loads everything else, and an
         empty table of elements.
+    mode : 'append' or 'replace'
+        Whether files are added to a table that exists, or the table, and of a model the tables
+        beside it, is dropped and made anew; then all files are one transaction.
     progress : callable, optional
         Called with file, rows so far and rows in all; of a building model with its meshes.
 
@@ -114,8 +119,8 @@ def load(
     CrsError
         If a file is in another CRS than the table.
     ValueError
-        If a transaction is open, the table cannot have that name, or an existing table is of
-        another kind.
+        If a transaction is open, the table cannot have that name, an existing table is of
+        another kind, or one that is to be replaced is not from `load`.
 
     Warns
     -----
@@ -123,6 +128,9 @@ def load(
         About each oddity of a file that was loaded all the same.
     """
     _check_name(table)
+    if mode not in get_args(Mode):
+        message = f"{READER}: mode must be 'append' or 'replace', got {mode!r}"
+        raise ValueError(message)
     if is_open(con):
         message = (
             f"{READER}: the connection has a transaction open; COMMIT or ROLLBACK it first, as "
@@ -131,33 +139,40 @@ def load(
         raise ValueError(message)
     given = crs_text.from_argument(READER, crs) if crs else None
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
-    files = [file for pattern in patterns for file in find_files(READER, pattern)]
+    found = [file for pattern in patterns for file in find_files(READER, pattern)]
+    files = [(file, kind_of(READER, file)) for file in found]
     records = []
-    for file in files:
-        kind = kind_of(READER, file)
-        name = table or DEFAULT_TABLES[kind]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", FileWarning)
-            try:
-                with _one_file, transaction(con):
-                    sources.prepare(con)
-                    if kind == "ifc":
-                        _drop_remains(con, name)
-                    _refuse_mixing(con, name, file, kind)
-                    if kind == "ifc":
-                        record = _load_model(con, file, name, geometry, progress, caught)
-                    else:
-                        record = _load_rows(con, file, kind, name, given, columns, progress, caught)
-                    table_id = sources.add(con, record)
-                    if kind == "ifc":
-                        sources.identify_parts(con, name, table_id)
-            finally:
-                con.unregister(INCOMING)  # only now: an aborted transaction refuses it
+    for together in [files] if mode == "replace" else [[file] for file in files]:
+        caught: list[warnings.WarningMessage] = []
+        try:
+            with _one_file, transaction(con):
+                sources.prepare(con)
+                if mode == "replace":
+                    for name in {table or DEFAULT_TABLES[kind] for _, kind in together}:
+                        _drop(con, name)
+                for file, kind in together:
+                    name = table or DEFAULT_TABLES[kind]
+                    with warnings.catch_warnings(record=True) as said:
+                        warnings.simplefilter("always", FileWarning)
+                        if kind == "ifc":
+                            _drop_remains(con, name)
+                        _refuse_mixing(con, name, file, kind)
+                        if kind == "ifc":
+                            record = _load_model(con, file, name, geometry, progress, said)
+                        else:
+                            record = _load_rows(
+                                con, file, kind, name, given, columns, progress, said
+                            )
+                    caught += said
+                    sources.add(con, record)
+                    records.append(record)
+                sources.forget_dropped(con)
+        finally:
+            con.unregister(INCOMING)  # only now: an aborted transaction refuses it
         for warning in caught:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-        records.append(record)
     return records
 
 
@@ -341,7 +356,10 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
     if loaded:
         names = ", ".join(f"'{name}'" for name in dict.fromkeys(loaded))
         which = "table" if len(loaded) == 1 else "tables"
-        reason = f"is in {which} {names} already; drop the {which} first"
+        reason = (
+            f"is in {which} {names} already; replace the table (--replace, or mode='replace') or "
+            "load the file into another one"
+        )
         if not is_here:
             reason = (
                 f"rows of a file of this name are in {which} {names} already; drop the {which} "
@@ -350,8 +368,29 @@ def _refuse_mixing(con: duckdb.DuckDBPyConnection, table: str, file: Path, kind:
         raise FileError.of(READER, file, reason)
 
 
+def _drop(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Drop a table that is to be replaced, and what is beside it.
+
+    Raises
+    ------
+    ValueError
+        If it is not a table that `load` filled.
+    """
+    before = sources.identity(con, table)
+    if before is None:
+        return
+    if before.id is None:
+        message = (
+            f"{READER}: table '{table}' is not from load, so it is not replaced; drop it first or "
+            "choose another table"
+        )
+        raise ValueError(message)
+    con.execute(f"DROP TABLE {identifier(table)}")
+    _drop_remains(con, table)
+
+
 def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
-    """Drop the other tables of a model whose elements were dropped.
+    """Drop the other tables of a model whose elements were dropped, and its errors.
 
     Raises
     ------
@@ -360,6 +399,7 @@ def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
     """
     if sources.identity(con, elements):
         return
+    gone: set[str] = set()
     for name in PARTS:
         part = sources.identity(con, beside_elements(elements, name))
         if part is None or part.model is None:
@@ -370,7 +410,14 @@ def _drop_remains(con: duckdb.DuckDBPyConnection, elements: str) -> None:
                 f"it to '{beside_elements(owner, name)}' or choose another table"
             )
             raise ValueError(message)
+        if name == "models":
+            files = con.execute(f"SELECT DISTINCT file_name FROM {identifier(part.table)}")
+            gone = {file for (file,) in files.fetchall()}
         con.execute(f"DROP TABLE {identifier(part.table)}")
+    left = {model.path for model in sources.models(con)}
+    for file in {file for file in gone if str(Path(file).resolve()) not in left}:
+        for errors in _with_rows_of(con, Path(file), ["load_errors"]):
+            con.execute(f"DELETE FROM {errors} WHERE file_name = ?", [file])
 
 
 def _with_rows_of(con: duckdb.DuckDBPyConnection, file: Path, tables: Sequence[str]) -> list[str]:

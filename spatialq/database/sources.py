@@ -85,7 +85,7 @@ class Identity(NamedTuple):
 def prepare(con: "duckdb.DuckDBPyConnection") -> None:
     """Make the table of files and its view, of an older `spatialq_sources` where there is one.
 
-    In the caller's transaction. Files whose table is gone are forgotten.
+    In the caller's transaction.
     """
     present = _present(con)
     old = "spatialq_files" not in present and "spatialq_sources" in present
@@ -96,7 +96,7 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
         con.execute(SOURCES)
     if old:
         ids = {
-            table: identify(con, table, kind, crs)
+            table: _identify(con, table, kind, crs)
             for table, kind, crs in con.execute(
                 "SELECT table_name, any_value(kind), any_value(crs) FROM spatialq_old_sources "
                 f"WHERE table_name IN (SELECT table_name FROM duckdb_tables() WHERE {HERE}) "
@@ -109,8 +109,12 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
                 "FROM spatialq_old_sources WHERE table_name = ?",
                 [table_id, table],
             )
-            identify_parts(con, table, table_id)
+            _identify_parts(con, table, table_id)
         con.execute("DROP TABLE spatialq_old_sources")
+
+
+def forget_dropped(con: "duckdb.DuckDBPyConnection") -> None:
+    """Delete the records of files whose table is gone."""
     con.execute(
         "DELETE FROM spatialq_files WHERE NOT list_contains("
         f"(SELECT coalesce(list({ID}), []) FROM duckdb_tables() WHERE {HERE}), table_id)"
@@ -158,7 +162,7 @@ def named(con: "duckdb.DuckDBPyConnection", table_id: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
+def _identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
     """Write into the comment of a table who it is and which CRS it has; give its id.
 
     What else the user wrote there stays.
@@ -172,7 +176,7 @@ def identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str |
     return table_id
 
 
-def identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
+def _identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
     """Write into the comments of the tables beside a table of elements which model they are of."""
     for part in PARTS:
         table = beside_elements(elements, part)
@@ -186,12 +190,9 @@ def _comment(con: "duckdb.DuckDBPyConnection", table: str, said: dict[str, Any])
     con.execute(f"COMMENT ON TABLE {identifier(table)} IS {literal(text)}")
 
 
-def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> str:
-    """Write a record; in the caller's transaction, so that it comes and goes with the rows.
-
-    Gives the id of the table.
-    """
-    table_id = identify(con, record.table, record.kind, record.crs)
+def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
+    """Write a record; in the caller's transaction, so that it comes and goes with the rows."""
+    table_id = _identify(con, record.table, record.kind, record.crs)
     con.execute(
         "INSERT INTO spatialq_files BY NAME SELECT ? AS table_id, ? AS table_name, ? AS path, "
         "? AS kind, ? AS row_count, ? AS crs, ? AS crs_name, ? AS xmin, ? AS ymin, ? AS xmax, "
@@ -209,7 +210,8 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> str:
             list(record.warnings),
         ],
     )
-    return table_id
+    if record.kind == "ifc":
+        _identify_parts(con, record.table, table_id)
 
 
 class Loaded(NamedTuple):

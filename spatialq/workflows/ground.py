@@ -53,8 +53,8 @@ def write_ground(
         LAS, LAZ or COPC file in a projected CRS, or one without a CRS in metres.
     outputs : path or paths
         By their endings: .las, .laz the points with their new classes, all else as it was; .tif
-        the terrain (Cloud Optimized GeoTIFF); .png its hillshade; .parquet, .csv, .json the table
-        that `classify_ground` gives.
+        the terrain (Cloud Optimized GeoTIFF); .png a picture of its hillshade and of the
+        classified points; .parquet, .csv, .json the table that `classify_ground` gives.
     ground_only : bool
         Write only the ground points to .las and .laz.
     crs : str, optional
@@ -84,9 +84,12 @@ def write_ground(
     """
     from spatialq.execution.call import call
     from spatialq.execution.frames import units_for
+    from spatialq.export.ground_picture import write_ground_picture
     from spatialq.export.las import write_classified
+    from spatialq.export.raster import write_terrain
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import COORDINATES, parameters_of
+    from spatialq.io.crs import unit_name
     from spatialq.udfs.ground_surface import TerrainOptions
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
@@ -102,8 +105,8 @@ def write_ground(
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
-    terrain = {name: options.pop(name) for name in own & set(options)}
-    surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | terrain)
+    shape = {name: options.pop(name) for name in own & set(options)}
+    surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
     crs = crs_of(COMMAND, [cloud], crs)
     frame = Frame(f"'{path}'", crs)
     chosen = classify.choose(options)
@@ -116,7 +119,14 @@ def write_ground(
     is_ground = np.zeros(classes.size, np.bool_)
     is_ground[rows] = found["is_ground"]
     if targets.ending_in(*RASTER, *PICTURE):
-        _write_terrain(targets, (x, y, z), is_ground, surface, crs, device)
+        terrain = _terrain([x, y, z], is_ground, surface, crs, device)
+        for target in targets.ending_in(*RASTER):
+            write_terrain(target, terrain)
+        for target in targets.ending_in(*PICTURE):
+            is_noise = np.ones(classes.size, np.bool_)
+            is_noise[rows] = False
+            title, unit = f"Ground of {path.name}", unit_name(crs)
+            write_ground_picture(target, terrain, (x, y, z), is_ground, is_noise, title, unit)
     for target in targets.ending_in(*LAS):
         new = np.where(classes == GROUND, np.uint8(UNCLASSIFIED), classes)
         new[is_ground] = GROUND
@@ -133,38 +143,26 @@ def write_ground(
     }
 
 
-def _write_terrain(
-    targets: Outputs,
-    xyz: "Sequence[NDArray[np.float64]]",
+def _terrain(
+    xyz: "list[NDArray[np.float64]]",
     is_ground: "NDArray[np.bool_]",
     options: Any,
     crs: str | None,
     device: str,
-) -> None:
-    """Write the terrain of the ground points, as wide as the cloud, and its hillshade."""
-    from spatialq.export.raster import covering, write_hillshade, write_terrain
-
-    raster = _terrain([values[is_ground] for values in xyz], options, crs, device)
-    x, y, _ = xyz
-    raster = covering(raster, (x.min(), x.max()), (y.min(), y.max()))
-    for target in targets.ending_in(*RASTER):
-        write_terrain(target, raster)
-    for target in targets.ending_in(*PICTURE):
-        write_hillshade(target, raster)
-
-
-def _terrain(
-    ground: "list[NDArray[np.float64]]", options: Any, crs: str | None, device: str
 ) -> "Raster":
+    """Make the terrain of the ground points, as wide as the cloud."""
     from spatialq.execution.call import call
-    from spatialq.export.raster import Raster, from_cells
+    from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
+    ground = [values[is_ground] for values in xyz]
     columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
     cells, _ = call(catalogue()["ground_surface"], columns, options, device)
-    if cells["z"].size == 0:
-        return Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
-    return from_cells(cells["x"], cells["y"], cells["z"], crs)
+    raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
+    if cells["z"].size:
+        raster = from_cells(cells["x"], cells["y"], cells["z"], crs)
+    x, y, _ = xyz
+    return covering(raster, (x.min(), x.max()), (y.min(), y.max()))
 
 
 def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:

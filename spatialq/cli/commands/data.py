@@ -37,13 +37,24 @@ def load(
         str | None, typer.Option(help="CRS of files that do not name one, such as EPSG:25832.")
     ] = None,
     geometry: IfcGeometry = "auto",
+    replace: Annotated[
+        bool, typer.Option("--replace/--append", help="In place of the table, or added to it.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Load files into tables, in one transaction per file."""
+    """Load files into tables, in one transaction per file, or in one for all with --replace."""
     from spatialq.database import loading
 
     with open_database("load", database, create=True) as con, progress() as update:
-        records = loading.load(con, list(files), table, crs=crs, geometry=geometry, progress=update)
+        records = loading.load(
+            con,
+            list(files),
+            table,
+            crs=crs,
+            geometry=geometry,
+            mode="replace" if replace else "append",
+            progress=update,
+        )
     rows = [
         {"table": record.table, "rows": record.rows, "kind": record.kind, "path": record.path}
         for record in records
