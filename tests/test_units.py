@@ -5,19 +5,23 @@ in another unit than x and y. What is found must be the same as in metres, or on
 why it cannot be.
 """
 
+import json
 import re
 import warnings
 
 import duckdb
 import laspy
 import numpy as np
+import pyarrow.parquet as pq
 import pyproj
 import pytest
+import rasterio
 
 import spatialq
 from spatialq.errors import CrsWarning
 
 from .classify_ground.cases import hill, scene
+from .command_line import spatialq_command
 from .element_tables import box, put
 
 FOOT, US_FOOT = 0.3048, 1200 / 3937
@@ -204,3 +208,68 @@ def test_arrays(con, expected, function, kind):
         found = spatialq.run(function, *in_units(kind), **options)
     if kind != "degrees":
         assert SIZES[function](found) == pytest.approx(expected[function][0], rel=0.02)
+
+
+COMMANDS = {
+    "ground": (["-o", "{folder}/heights.parquet"], lambda done: done["ground_points"]),
+    "planes": (["-o", "{folder}/planes.parquet"], lambda done: done["plane_points"]),
+    "lod": (["--max-points", "500"], lambda done: done["nodes"]),
+}
+"""Options of commands for clouds, and how much they find."""
+
+
+def ran(name, kind, path, folder):
+    """Run a command; give what it found, and what it said."""
+    options, size = COMMANDS[name]
+    words = [each.format(folder=folder) for each in options]
+    done = spatialq_command(name, path, *words, "--json")
+    return done.returncode, size(json.loads(done.stdout)[0]) if done.stdout else None, done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands(files, tmp_path, name, kind):
+    code, found, said = ran(name, kind, files[kind], tmp_path)
+    if kind == "degrees" and name != "lod":
+        assert code == 1
+        assert re.search(r"the CRS of '.*', WGS 84 \(EPSG:4326\), is not projected", said)
+        assert not list(tmp_path.iterdir())
+        return
+    assert code == 0, said
+    about = {
+        "degrees": "is not projected",
+        "no CRS": "names no CRS" if name == "ground" else None,
+        "mixed": "heights of",
+    }.get(kind)
+    assert "heights of" in said if kind == "mixed" else "heights of" not in said
+    assert about is None or about in said
+    if kind != "degrees":
+        assert found == pytest.approx(ran(name, "metres", files["metres"], tmp_path)[1], rel=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_outputs_have_the_crs_of_the_file(files, tmp_path, kind):
+    """Or one of it in which heights have the unit of x and y, where they were converted."""
+    crs = KINDS[kind][0]
+    if kind == "degrees":
+        pytest.skip("test_commands: an error")
+    written = [tmp_path / name for name in ("planes.parquet", "ground.laz", "terrain.tif")]
+    for name, target in zip(("planes", "ground", "ground"), written, strict=True):
+        resolution = ["--resolution", "2m"] if target.suffix == ".tif" else []
+        done = spatialq_command(name, files[kind], "-o", target, *resolution)
+        assert done.returncode == 0, done.stderr
+    geo = json.loads(pq.read_metadata(written[0]).metadata[b"geo"])
+    known = geo["columns"]["boundary"]["crs"]
+    with rasterio.open(written[2]) as terrain:
+        of_raster = terrain.crs
+    if crs is None:
+        assert known is None
+        assert of_raster is None
+        assert laspy.read(written[1]).header.parse_crs() is None
+        return
+    assert laspy.read(written[1]).header.parse_crs().equals(pyproj.CRS(crs))
+    assert pyproj.CRS(of_raster.to_wkt()).to_2d().equals(pyproj.CRS(crs).to_2d())
+    of_table = pyproj.CRS.from_json_dict(known)
+    across, up = of_table.axis_info[0], of_table.axis_info[-1]
+    assert across.unit_conversion_factor == pytest.approx(KINDS[kind][1], rel=1e-5)
+    assert up.unit_conversion_factor == pytest.approx(KINDS[kind][1], rel=1e-5)
