@@ -3,12 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from spatialq.database.sources import require_one_crs
 from spatialq.errors import QueryError
-from spatialq.io import crs as crs_text
-from spatialq.query.binding import statement_of
-from spatialq.query.plans import SOURCES, read_by
-from spatialq.query.steps import Step, Table, in_order, plain
+from spatialq.query.steps import plain
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,17 +58,3 @@ def frame(
     values = [found[name] for name in names]
     shapes = shapely.box(*values) if names == BOX else gpd.points_from_xy(*values)
     return gpd.GeoDataFrame(found, geometry=shapes, crs=crs)
-
-
-def crs_of(caller: str, con: "duckdb.DuckDBPyConnection", step: Step | Table) -> str | None:
-    """Give the CRS of the loaded tables and the files that a step reads; None if unknown.
-
-    Raises
-    ------
-    CrsError
-        If they have different ones.
-    """
-    known = [("the loaded tables", require_one_crs(con, statement_of(con, step)))]
-    for reader, files in filter(None, map(read_by, in_order(step))):
-        known += [(str(file), SOURCES[reader](file).crs) for file in files]
-    return crs_text.require_same(caller, [each for each in known if each[1]])

@@ -167,13 +167,13 @@ class Outputs:
         QueryError
             If GeoPandas is not installed, or the rows have no such columns.
         CrsError
-            If `crs` is not given, and files and tables have different ones.
+            If files and tables have different ones.
         """
         _require("to_geopandas", "geopandas")
         names = geometries.choose(self._columns, geometry)
         with self._running("to_geopandas") as rows:
-            known = geometries.crs_of("to_geopandas", self._con, self._step) if crs is None else crs
-            return geometries.frame(rows, names, known)
+            known = require_one_crs(self._con, statement_of(self._con, self._step))
+            return geometries.frame(rows, names, known if crs is None else crs)
 
     def create(self, name: str, *, replace: bool = False) -> None:
         """Create a table of the rows.
@@ -216,9 +216,9 @@ class Outputs:
             If the file cannot be written, or the rows are none for it.
         """
         with self._prepared("write") as step:
-            text = statement_of(self._con, step)
-            crs = geometries.crs_of("write", self._con, self._step)
-            return write_table(self._con, text, Path(path), crs=crs)
+            # what is pinned no longer says where it is from
+            crs = require_one_crs(self._con, statement_of(self._con, self._step))
+            return write_table(self._con, statement_of(self._con, step), Path(path), crs=crs)
 
     def _repr_html_(self) -> str:
         with self._running("_repr_html_") as rows:
