@@ -15,8 +15,8 @@ from spatialq.udfs.pops_features import Options
 from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
-from spatialq.errors import CrsWarning
 from spatialq.cli import main as cli
+from spatialq.errors import CrsWarning
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
 from spatialq.workflows.feature_choice import choose_features, default_features, label_features
