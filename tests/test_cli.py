@@ -147,8 +147,8 @@ def test_rows_are_counted_as_far_as_a_person_waits():
 
 def test_an_option_that_is_wrong_leaves_no_file(tmp_path):
     path = write_las(tmp_path / "a.las", 100)
-    result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--object-width", -1)
-    expected = "error: classify_ground: object_width must be >= 0 and <= 1000 metres, got -1.0\n"
+    result = spatialq_command("ground", path, "-o", tmp_path / "g.laz", "--object-width", "2000m")
+    expected = "error: classify_ground: object_width must be >= 0 and <= 1000 metres, got 2000.0\n"
     assert result.stderr == expected
     assert result.returncode == 1
     assert [each.name for each in tmp_path.iterdir()] == ["a.las"]

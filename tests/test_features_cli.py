@@ -16,6 +16,7 @@ from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
 from spatialq.cli import main as cli
+from spatialq.errors import CrsWarning
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
 from spatialq.workflows.feature_choice import choose_features, default_features, label_features
@@ -25,7 +26,7 @@ from .conftest import real_file
 pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
 
 SMALL = {"scales": (4.0, 6.0), "example_scale": 20.0}
-FLAGS = ("--scales", "4,6", "--example-scale", "20")
+FLAGS = ("--scales", "4m,6m", "--example-scale", "20m")
 
 
 def write_grid(path, *, crs="EPSG:25832", rows=45, columns=70):
@@ -210,7 +211,7 @@ def test_progress_is_in_cells(tmp_path, monkeypatch):
 
 def test_degrees_are_warned_about(command, tmp_path):
     source = write_grid(tmp_path / "a.tif", crs="EPSG:4326", rows=20, columns=30)
-    with pytest.warns(spatialq.FileWarning, match=r"WGS 84 \(EPSG:4326\), whose x and y are degr"):
+    with pytest.warns(CrsWarning, match=r"WGS 84 \(EPSG:4326\), is not projected: .* in degrees"):
         done = spatialq.write_features(source, **SMALL)
     assert done["examples"] == 6
     assert command(source, *FLAGS).stderr.count("warning: pops_features: '") == 1
@@ -289,8 +290,8 @@ def test_a_method_of_ones_own(command, tmp_path):
             1,
             "error: pops_features: example_scale must be from 4, two cells along x, ",
         ),
-        (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be numbers such as 300,"),
-        (["a.tif", "--steps", "4", *FLAGS], 1, "error: pops_features: steps must be as many as"),
+        (["a.tif", "--scales", "4;6"], 1, "error: features: scales must be a length >= 0 such as"),
+        (["a.tif", "--steps", "4m", *FLAGS], 1, "error: pops_features: steps must be as many as"),
         (["a.tif", "--quantiles", "x", *FLAGS], 1, "error: pops_features: quantiles must be 'med"),
         (["a.tif", "--define", "none.py"], 2, "error: Invalid value for '--define'"),
         (

@@ -56,7 +56,9 @@ def command(*arguments):
 
 def test_one_command_gives_points_terrain_picture_and_table(tmp_path, world):
     targets = [tmp_path / name for name in ("g.laz", "t.tif", "r.png", "p.parquet")]
-    done = command("ground", world.las, *(f"-o{target}" for target in targets), "--resolution", 2)
+    done = command(
+        "ground", world.las, *(f"-o{target}" for target in targets), "--resolution", "2m"
+    )
     before, after = laspy.read(world.las), laspy.read(targets[0])
     assert done["points"] == len(before.points) == len(after.points)
     is_ground = after.classification == GROUND

@@ -10,7 +10,7 @@ import typer
 from spatialq.cli import main as cli
 from spatialq.cli.options import DerivedOption, sources_of
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import Parameter
+from spatialq.functions.declaration import COORDINATES, Parameter
 
 WORKFLOWS = {
     "ground": "spatialq.workflows.ground.write_ground",
@@ -20,7 +20,6 @@ WORKFLOWS = {
     "lod": "spatialq.workflows.lod.write_lod",
 }
 NO_OPTIONS = {
-    "classify_ground": {"unit"},  # follows from the CRS
     "ground_surface": {
         "window_size", "overlap", "min_points", "cell_size", "ties", "source", "thin",
     },  # of its seeds; `write_ground` makes the terrain from ground points
@@ -73,7 +72,7 @@ def parameters_of(name):
         each
         for function in functions
         for each in catalogue()[function].parameters
-        if each.name not in NO_OPTIONS.get(function, ())
+        if each.name not in (*COORDINATES, *NO_OPTIONS.get(function, ()))
     ]
 
 

@@ -13,6 +13,7 @@ from spatialq.udfs.build_lod import Options, cpu, gpu, validation
 from spatialq.udfs.build_lod.cost import bytes_host
 
 import spatialq
+from spatialq.errors import CrsWarning
 from spatialq.planner import log
 from spatialq.planner.plan import Plan
 from spatialq.workflows import lod, lod_table
@@ -168,10 +169,10 @@ def test_few_points(tmp_path, n):
 
 def test_a_cloud_in_degrees_is_warned_about(tmp_path):
     source = write_scene(tmp_path / "a.las", 20, crs="EPSG:4326")
-    with pytest.warns(spatialq.FileWarning, match=r"lod: '.*a.las' is in WGS 84 .*are degrees"):
+    sentence = r"CRS of '.*a.las', WGS 84 .*, is not projected: lengths are in degrees"
+    with pytest.warns(CrsWarning, match=sentence):
         spatialq.write_lod(source)
-    for metres in ("EPSG:25832", "EPSG:4978"):  # the second one is geocentric
-        spatialq.write_lod(source, crs=metres)
+    spatialq.write_lod(source, crs="EPSG:25832", override_crs=True)
 
 
 @pytest.mark.parametrize("without", ["colours", "intensity, too"])

@@ -18,8 +18,8 @@ def test_heights_get_the_unit_of_x_and_y(code, unit):
     assert [axis.unit_conversion_factor for axis in found.axis_info] == pytest.approx([unit] * 3)
     assert found.sub_crs_list[0] == mixed.sub_crs_list[0]
     assert found.sub_crs_list[1].datum == mixed.sub_crs_list[1].datum
-    assert found.to_epsg() is None
-    assert found.sub_crs_list[1].to_epsg() is None
+    stated = found.to_json_dict()
+    assert ["id" in each for each in (stated, *stated["components"])] == [False, True, False]
     assert found.name.endswith(f"({mixed.axis_info[0].unit_name})")
 
 

@@ -1,0 +1,86 @@
+"""`spatialq info`, compared with laspy, rasterio and IfcOpenShell."""
+
+from collections import Counter
+
+import ifcopenshell
+import laspy
+import numpy as np
+import pytest
+import rasterio
+
+from .command_line import rows, spatialq_command
+from .test_lengths_cli import write_floor
+
+
+@pytest.mark.parametrize("point_format", [1, 7])
+def test_info_of_a_cloud_is_what_laspy_finds(tmp_path, point_format):
+    path = write_floor(tmp_path / "a.las", "EPSG:2222", 0.3048, 0.3048, point_format)
+    cloud = laspy.read(path)
+    rng = np.random.default_rng(3)
+    cloud.classification[:] = rng.choice([2, 5, 6, 18], 6000)
+    cloud.return_number[:] = rng.choice([1, 2, 3], 6000)
+    cloud.write(tmp_path / "a.laz")
+    (found,) = rows("info", tmp_path / "a.laz")
+    x, y, z = (np.asarray(cloud[name]) for name in "xyz")
+    assert found["rows"] == 6000
+    assert found["zmin zmax"] == pytest.approx([z.min(), z.max()])
+    assert found["xmin ymin xmax ymax"] == pytest.approx([x.min(), y.min(), x.max(), y.max()])
+    assert found["density"] == pytest.approx(6000 / (np.ptp(x) * np.ptp(y) * 0.3048**2))
+    assert (found["version"], found["point format"]) == ("1.4", point_format)
+    assert found["scale"] == [1e-5] * 3
+    for name, field in (("classes", "classification"), ("returns", "return_number")):
+        counts = Counter(np.asarray(cloud[field]).tolist())
+        assert found[name] == {str(value): counts[value] for value in sorted(counts)}
+
+
+def test_info_of_a_cloud_without_points(tmp_path):
+    header = laspy.LasHeader(point_format=6, version="1.4")
+    laspy.LasData(header).write(tmp_path / "a.las")
+    (found,) = rows("info", tmp_path / "a.las")
+    assert (found["rows"], found["density"], found["zmin zmax"]) == (0, None, None)
+    assert found["classes"] == found["returns"] == {}
+
+
+def test_info_of_a_grid_is_what_rasterio_finds(tmp_path):
+    z = np.random.default_rng(4).normal(100, 5, (30, 40)).astype(np.float32)
+    z[:3] = -9999
+    profile = {"driver": "GTiff", "width": 40, "height": 30, "count": 2, "dtype": z.dtype}
+    place = rasterio.Affine(2, 0, 500000, 0, -3, 5600000)
+    path = tmp_path / "a.tif"
+    crs = "EPSG:25832"
+    with rasterio.open(path, "w", crs=crs, transform=place, nodata=-9999, **profile) as file:
+        file.write(np.stack([z, z]))
+    (found,) = rows("info", path)
+    with rasterio.open(path) as file:
+        band = file.read(1, masked=True)
+        assert found["zmin zmax"] == pytest.approx([band.min(), band.max()])
+        assert found["cells with a value"] == band.count()
+        assert found["xmin ymin xmax ymax"] == list(file.bounds)
+        assert (found["bands"], found["nodata"]) == (file.count, file.nodata)
+        assert found["cell size"] == [2, 3]
+        assert found["columns x rows"] == [file.width, file.height]
+        assert found["type"] == file.dtypes[0]
+
+
+def test_info_of_a_model_is_what_ifcopenshell_finds(world):
+    (found,) = rows("info", world.ifc)
+    products = ifcopenshell.open(world.ifc).by_type("IfcProduct")
+    counts = Counter(each.is_a() for each in products if each.Representation)
+    assert found["products by class"] == counts
+    assert found["products with geometry"] == counts.total()
+
+
+def test_patterns_and_a_file_that_cannot_be_read(tmp_path):
+    for name in "ab":
+        write_floor(tmp_path / f"{name}.las")
+    (tmp_path / "aa.las").write_bytes(b"no cloud")
+    result = spatialq_command("info", tmp_path / "*.las", tmp_path / "none.tif")
+    assert result.returncode == 1
+    errors = result.stderr.splitlines()
+    assert len(errors) == 2
+    assert "aa.las" in errors[0]
+    assert errors[1] == f"error: info: '{tmp_path / 'none.tif'}': there is no such file"
+    for name in "ab":
+        assert str(tmp_path / f"{name}.las") in result.stdout
+    good = rows("info", tmp_path / "[ab].las")
+    assert [each["path"] for each in good] == [str(tmp_path / f"{name}.las") for name in "ab"]
