@@ -316,6 +316,8 @@ def test_a_pipe_or_folder_is_refused_at_once(con, tmp_path, name):
         ("spatialq_sources", "must be another name"),
         ("spatialq_files", "must be another name"),
         ("spatialq_incoming", "must be another name"),
+        ("a\nb", r"table must be a name without line breaks and .* characters; got 'a\\nb'"),
+        ("a\0b", "table must be a name without line breaks"),
     ],
 )
 def test_names_that_no_table_can_have(con, tmp_path, name, message):

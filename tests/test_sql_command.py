@@ -149,3 +149,55 @@ def test_the_version():
     result = spatialq_process("--version")
     assert (result.returncode, result.stdout) == (0, f"spatialq {version('spatialq')}\n")
     assert spatialq_command("--version").stdout == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("load", "missing.laz"), "load: 'missing.laz': there is no such file"),
+        (("load", "bad.laz"), "'bad.laz': not a LAS file"),
+        (("load", "a.las", "--table", "a\nb"), "table must be a name without line breaks"),
+        (("load", "a.las", "--crs", "nonsense"), "'nonsense'"),
+        (("sql", "SELECT nothing", "--create"), "nothing"),
+        (("sql", "BEGIN; CREATE TABLE t (a INT); SELECT nothing", "--create"), "nothing"),
+        (("run", "elements.ql4bim", "--create"), "'elements' is no model"),
+    ],
+)
+def test_a_command_that_fails_leaves_no_new_database(tmp_path, command, said):
+    write_las(tmp_path / "a.las", 10)
+    (tmp_path / "bad.laz").write_text("no cloud")
+    (tmp_path / "elements.ql4bim").write_text('m = ImportModel("elements")')
+    before = sorted(tmp_path.iterdir())
+    run = spatialq_command(*command, "--database", "new.duckdb", cwd=tmp_path)
+    assert run.returncode == 1
+    assert said in run.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        (("load", "a.las", "bad.laz"), [("points",)]),
+        (("sql", "CREATE TABLE t (a INT); SELECT nothing", "--create"), [("t",)]),
+    ],
+)
+def test_what_a_command_has_done_before_it_failed_is_kept(tmp_path, command, left):
+    write_las(tmp_path / "a.las", 10)
+    (tmp_path / "bad.laz").write_text("no cloud")
+    path = tmp_path / "new.duckdb"
+    assert spatialq_command(*command, "--database", "new.duckdb", cwd=tmp_path).returncode == 1
+    with duckdb.connect(str(path)) as con:
+        query = "SELECT table_name FROM duckdb_tables() WHERE table_name NOT LIKE 'spatialq%'"
+        assert con.execute(query).fetchall() == left
+
+
+def test_a_command_that_fails_keeps_a_database_that_was_there(tmp_path):
+    path = tmp_path / "there.duckdb"
+    duckdb.connect(str(path)).close()
+    assert spatialq_command("sql", "SELECT nothing", "--database", path).returncode == 1
+    assert path.exists()
+    assert (
+        spatialq_command("sql", "SELECT 1", "-d", tmp_path / "new.duckdb", "--create").returncode
+        == 0
+    )
+    assert (tmp_path / "new.duckdb").exists()
