@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from spatialq.database import instances, sources
+from spatialq.database import call_log, instances, sources
 from spatialq.database.macros import macros
 from spatialq.database.native import loading
 from spatialq.database.sql_functions import sql_functions
@@ -242,6 +242,7 @@ def _install_macros(con: duckdb.DuckDBPyConnection, road: Road) -> None:
 @atexit.register
 def _close_connections() -> None:
     # DuckDB complains on standard error about functions that outlive the interpreter.
+    call_log.write()
     for con in list(_connections):
         with contextlib.suppress(Exception):
             con.close()

@@ -27,7 +27,8 @@ STATEMENT = re.compile(
     r"'(?P<folder>(?:[^']|'')*)'",
     re.IGNORECASE,
 )
-MACRO = re.compile(r'\s*CREATE MACRO "?(\w+)"? ?\(')
+OURS = re.compile(r'\s*(?:CREATE MACRO "?(\w+)"? ?\(|(?:CREATE TABLE|COPY) spatialq_calls\b)')
+"""A macro, if it is one of ours by its name; the log of calls."""
 FILE = re.compile(r"(.* FROM ')(?:[^']|'')*[/\\](.*)", re.DOTALL)
 """A COPY statement: what is before the folder, and the name of the file with what follows."""
 COMMENTS = """
@@ -109,9 +110,9 @@ def import_database(con: "duckdb.DuckDBPyConnection", folder: str | os.PathLike[
         message = f"{IMPORTER}: the connection has a transaction open; COMMIT or ROLLBACK it first"
         raise ValueError(message)
     with transaction(con):
-        for statement in con.extract_statements(_without_macros(con, schema)):
+        for statement in con.extract_statements(_without_ours(con, schema)):
             con.execute(statement).fetchall()
-        for statement in con.extract_statements(data):
+        for statement in con.extract_statements(_without_ours(con, data)):
             before, file = FILE.fullmatch(statement.query).groups()  # type: ignore[union-attr]
             here = f"{path.resolve()}{os.sep}".replace("'", "''")
             con.execute(f"{before}{here}{file}").fetchall()
@@ -138,17 +139,21 @@ def imported(con: "duckdb.DuckDBPyConnection", statement: str) -> bool:
 def _complete(con: "duckdb.DuckDBPyConnection", folder: Path, database: str | None) -> None:
     """Take the macros out of the schema of an exported database, and add the comments."""
     file = folder / SCHEMA
-    schema = _without_macros(con, file.read_text(encoding="utf-8"))
+    schema = _without_ours(con, file.read_text(encoding="utf-8"))
+    load = folder / DATA
+    with whole(load) as partial:
+        partial.write_text(_without_ours(con, load.read_text(encoding="utf-8")), encoding="utf-8")
     comments = [comment for (comment,) in con.execute(COMMENTS, [database]).fetchall()]
     with whole(file) as partial:
         partial.write_text("\n".join([schema, *comments, ""]), encoding="utf-8")
 
 
-def _without_macros(con: "duckdb.DuckDBPyConnection", schema: str) -> str:
-    ours = {macro.name for macro in macros("lists")}
+def _without_ours(con: "duckdb.DuckDBPyConnection", schema: str) -> str:
+    """Leave out what every database with spatialq has of its own: the macros, and the log."""
+    ours = {None, *(macro.name for macro in macros("lists"))}
     statements = [statement.query for statement in con.extract_statements(schema)]
     return "\n".join(
         f"{text.strip().removesuffix(';')};"
         for text in statements
-        if not ((match := MACRO.match(text)) and match[1] in ours)
+        if not ((match := OURS.match(text)) and match[1] in ours)
     )

@@ -95,6 +95,11 @@ def cursor(number: int) -> duckdb.DuckDBPyConnection | None:
     return next(each for each in _instances if each.number == number).cursor()
 
 
+def all_used() -> list[Instance]:
+    """List the instances with connections, open or not."""
+    return [instance for instance in _instances if instance.is_used]
+
+
 def settle() -> None:
     """Close the instances of which no connection is left; also for queries that are under way."""
     while _left:

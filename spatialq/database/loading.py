@@ -27,7 +27,7 @@ Mode = Literal["append", "replace"]
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
 DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
-RESERVED = (INCOMING, "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
+RESERVED = (INCOMING, "spatialq_calls", "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
 SUFFIXES = {
     ".las": "las",

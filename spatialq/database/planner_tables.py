@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
-from spatialq.database import sql_functions
+from spatialq.database import call_log, sql_functions
 from spatialq.database.native import loading
 from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import find
@@ -43,24 +43,18 @@ def devices_table(road: Road, calls: Any) -> Any:
     return pa.array([rows] * len(calls), pa.list_(DEVICES))
 
 
-def log_table(calls: Any) -> Any:
-    """List the last calls of kernels."""
-    rows = [
-        {
-            "at": entry.at.replace(tzinfo=None),  # DuckDB needs pytz for zones
-            "function": entry.function,
-            "row_count": entry.rows,
-            "device": entry.device,
-            "reason": entry.reason,
-            "estimated_seconds": entry.estimated_seconds,
-            "seconds": entry.seconds,
-            "error": entry.error,
-            "road": entry.road,
-            "road_seconds": entry.road_seconds,
-        }
-        for entry in log.entries()
+def log_table(instance_numbers: Any) -> Any:
+    """List the last calls of kernels, those of earlier processes in the database first."""
+    here = [log.values(entry) for entry in log.entries()]
+    names = [field.name for field in LOG]
+    tables = [
+        [
+            dict(zip(names, row, strict=True))
+            for row in [*call_log.earlier(number), *here][-call_log.LAST :]
+        ]
+        for number in instance_numbers.to_pylist()
     ]
-    return pa.array([rows] * len(calls), pa.list_(LOG))
+    return pa.array(tables, pa.list_(LOG))
 
 
 def plan_table(names: Any, row_counts: Any, requested: Any) -> Any:

@@ -1,10 +1,12 @@
 """What ran where, why, and how long: the last calls of this process, and what they teach."""
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from statistics import median
 from threading import Lock
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ MOST = 20.0
 
 _entries: deque[Entry] = deque(maxlen=1000)
 _ratios: dict[tuple[str, str], deque[tuple[int, float]]] = {}
+_listeners: list[Callable[[Entry], object]] = []
 _lock = Lock()
 
 
@@ -46,6 +49,19 @@ def add(entry: Entry) -> None:
     """Keep an entry; the oldest of a thousand makes room."""
     with _lock:
         _entries.append(entry)
+    for listener in _listeners:
+        listener(entry)
+
+
+def on_entry(listener: Callable[[Entry], object]) -> None:
+    """Have something called with each entry, in the thread of the call."""
+    _listeners.append(listener)
+
+
+def values(entry: Entry) -> tuple[Any, ...]:
+    """Give the fields of an entry as `spatialq_log()` has them: a time without a zone."""
+    at, *others = astuple(entry)
+    return at.replace(tzinfo=None), *others  # DuckDB needs pytz for zones
 
 
 def entries() -> list[Entry]:
