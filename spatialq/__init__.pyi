@@ -7,6 +7,8 @@ from typing import Any, Literal, overload
 from spatialq.data.meshes import Meshes as Meshes
 from spatialq.database.connection import connect as connect
 from spatialq.database.connection import install as install
+from spatialq.database.exchange import export_database as export_database
+from spatialq.database.exchange import import_database as import_database
 from spatialq.database.loading import load as load
 from spatialq.database.partial_models import export_ifc as export_ifc
 from spatialq.database.pinning import pin as pin
@@ -67,8 +69,10 @@ __all__ = [
     "compile_script",
     "connect",
     "describe",
+    "export_database",
     "export_ifc",
     "from_sql",
+    "import_database",
     "install",
     "load",
     "pin",

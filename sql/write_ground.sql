@@ -8,7 +8,7 @@
 -- method: 'tin' is linear on the Delaunay triangulation; 'idw' is the mean of the nearest points,
 --     weighted with the inverse square of their distance. ('tin' or 'idw')
 -- ground_only: Whether only ground points go to .laz and .las.
--- crs: CRS of a file that names none or a wrong one, such as 'EPSG:25832'.
+-- crs: CRS of a file that names none, such as 'EPSG:25832'.
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
 --     (metres; >= 0 and <= 1000)
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
@@ -26,6 +26,7 @@
 -- neighbours: How many nearest points 'idw' takes. (points; >= 1 and <= 100)
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
+-- override_crs: Whether crs also takes the place of one that the file names.
 -- gives: points ground_points noise_points device outputs
 -- example: FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])
 CREATE OR REPLACE MACRO write_ground(
@@ -44,7 +45,8 @@ CREATE OR REPLACE MACRO write_ground(
     cell_size := 20.0,
     distance_per_slope := 0.85,
     neighbours := 10,
-    extrapolate := false
+    extrapolate := false,
+    override_crs := false
 ) AS TABLE
 SELECT unnest(
     spatialq_write_ground_udf(
@@ -63,6 +65,7 @@ SELECT unnest(
             neighbours: neighbours,
             extrapolate: extrapolate,
             ground_only: ground_only,
+            override_crs: override_crs,
             crs: crs,
             device: device
         })::VARCHAR

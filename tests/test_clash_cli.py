@@ -213,8 +213,8 @@ def test_wrong_options_are_one_line(tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("2mm", 0.002), (" 5 CM ", 0.05), ("0.002", 0.002), ("1e-3m", 0.001), ("0", 0.0),
-     ("1 in", 0.0254), ("2ft", 0.6096)],
+    [("2mm", 0.002), (" 5 CM ", 0.05), ("1e-3m", 0.001), ("0", 0.0), ("1 in", 0.0254),
+     ("2ft", 0.6096), ("3937ftUS", 1200.0), ("3937 us-ft", 1200.0)],
 )  # fmt: skip
 def test_lengths(text, value):
     assert metres("f", "x", text) == pytest.approx(value, rel=1e-12)
@@ -224,6 +224,12 @@ def test_lengths(text, value):
 def test_what_is_no_length(text):
     with pytest.raises(ValueError, match=f"f: x must be a length >= 0 such as 2mm .*'{text}'"):
         metres("f", "x", text)
+
+
+def test_a_length_without_a_unit_is_refused_with_its_readings():
+    readings = "'50': 50mm is 50 millimetres, 50m is 50 metres"
+    with pytest.raises(ValueError, match=f"f: x must say its unit, got {readings}"):
+        metres("f", "x", "50")
 
 
 def pairs_of(model, **sides):

@@ -27,7 +27,8 @@ NO_OPTIONS = {
     "intersects_with": {"relations"},  # follows from --closer-than
 }  # fmt: skip
 OTHERS = {
-    "ground": (["--ground-only", "--crs", "EPSG:1"], {"ground_only": True, "crs": "EPSG:1"}),
+    "ground": (["--ground-only", "--crs", "EPSG:1", "--override-crs"],
+               {"ground_only": True, "crs": "EPSG:1", "override_crs": True}),
     "planes": (["--up", "y"], {"up": "y"}),
     "clash": (["--closer-than", "5cm", "--exclude-related"],
               {"closer_than": 0.05, "exclude_related": True}),
@@ -79,9 +80,22 @@ def parameters_of(name):
 def other_value(parameter):
     """A value that is not the default, and how the command line has it."""
     value = {bool: True, int: 7, float: 0.25, str: (*parameter.choices, "x")[-1]}[parameter.type]
+    text = str(value)
+    if parameter.is_length:  # the workflow converts it, with the unit of the file
+        value = text = f"{value}ft"
     if parameter.is_list:
-        return (value, value), f"{value}, {value}"
-    return value, str(value)
+        return (value, value), f"{text}, {text}"
+    return value, text
+
+
+def default_of(parameter):
+    """The default of a parameter, lengths as texts with their unit."""
+    if parameter.default is None or not parameter.is_length:
+        return parameter.default
+    unit = "m" if parameter.unit == "metres" else "u"
+    if parameter.is_list:
+        return tuple(f"{value:g}{unit}" for value in parameter.default)
+    return f"{parameter.default:g}{unit}"
 
 
 OUTPUT = {"ground": ("-o", "g.laz")}
@@ -95,7 +109,8 @@ def test_commands_with_derived_options_are_all_tested():
 @pytest.mark.parametrize("command", WORKFLOWS)
 def test_every_parameter_is_an_option_with_the_declared_default(command, arguments_of):
     given = arguments_of(command, *OUTPUT.get(command, ()))
-    expected = {each.name: each.default for each in parameters_of(command)}
+    default = (lambda each: each.default) if command == "clash" else default_of
+    expected = {each.name: default(each) for each in parameters_of(command)}
     assert {name: given.get(name, "no option") for name in expected} == expected
 
 
@@ -104,7 +119,9 @@ def test_every_option_reaches_the_workflow(command, arguments_of):
     flags, expected = [], {"device": "cpu"}
     for each in parameters_of(command):
         expected[each.name], text = other_value(each)
-        assert expected[each.name] != each.default
+        assert expected[each.name] != default_of(each)
+        if command == "clash" and each.is_length:  # models are in metres
+            expected[each.name] = pytest.approx(0.25 * 0.3048)
         flag = f"--{each.name.replace('_', '-')}"
         flags += [flag] if each.type is bool else [flag, text]
     more, others = OTHERS[command]
@@ -128,7 +145,7 @@ def test_help_describes_every_option(command, monkeypatch, capsys):
 def test_a_truth_value_that_is_true_by_default_can_be_switched_off():
     given = []
     parameter = Parameter("thin", bool, default=True, doc="Whether it is thin.")
-    option = DerivedOption("f", "f", parameter, is_length=False)
+    option = DerivedOption("f", "f", parameter, of_file=True)
     app = typer.Typer(add_completion=False)
 
     def f(**options):

@@ -24,7 +24,7 @@ from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
 from spatialq.cli.rendering import note
-from spatialq.errors import FileWarning, SpatialqError
+from spatialq.errors import CrsWarning, FileWarning, SpatialqError
 
 CTRL_C = 130
 """The exit status after it."""
@@ -79,7 +79,8 @@ def main() -> None:
     from spatialq.runtime.progress import cancel_all
 
     warnings.showwarning = _show_warning
-    warnings.simplefilter("always", FileWarning)
+    for kind in (FileWarning, CrsWarning):
+        warnings.simplefilter("always", kind)
     announce_compiling()
     stopped_by: signal.Signals | None = None
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from spatialq.data.units import OF_FILE, as_text
+
 if TYPE_CHECKING:
     from spatialq.functions.declaration import Parameter
 
@@ -17,6 +19,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or gpu.")]
 Crs = Annotated[
     str | None, typer.Option(help="CRS of a file that does not name one, such as EPSG:25832.")
+]
+OverrideCrs = Annotated[
+    bool, typer.Option("--override-crs", help="Take --crs also for a file that names another one.")
 ]
 IfcGeometry = Annotated[
     Literal["auto", "exact"],
@@ -49,7 +54,7 @@ class ParametersOf:
     function: str
     only: tuple[str, ...]
     exclude: tuple[str, ...]
-    lengths: tuple[str, ...]
+    of_file: bool
 
     def options(self, command: str) -> "list[DerivedOption]":
         """Make the options of a command."""
@@ -57,7 +62,7 @@ class ParametersOf:
         from spatialq.functions.declaration import COORDINATES  # they follow from the file
 
         return [
-            DerivedOption(command, self.function, each, is_length=each.name in self.lengths)
+            DerivedOption(command, self.function, each, of_file=self.of_file)
             for each in catalogue()[self.function].parameters
             if each.name not in (*self.exclude, *COORDINATES)
             and (not self.only or each.name in self.only)
@@ -71,7 +76,8 @@ class DerivedOption:
     command: str
     function: str
     parameter: "Parameter"
-    is_length: bool
+    of_file: bool
+    """Whether a length may be in the unit of the command's file."""
 
     @property
     def signature(self) -> inspect.Parameter:
@@ -80,10 +86,8 @@ class DerivedOption:
         flag = f"--{self.parameter.name.replace('_', '-')}"
         if kind is bool and not self.parameter.is_list and default is not False:
             flag = f"{flag}/--no-{flag.removeprefix('--')}"
-        if self.is_length:
-            default, kind = f"{1000 * default:g}mm", str
-        elif self.parameter.is_list:
-            default, kind = None if default is None else _list_text(default), str
+        if self.parameter.is_list or self.parameter.is_length:
+            default, kind = None if default is None else self._text(default), str
         panel = f"Parameters of {self.function}"
         option = typer.Option(flag, help=self.help, rich_help_panel=panel)
         return inspect.Parameter(
@@ -104,27 +108,32 @@ class DerivedOption:
         # on the command line, an option that is not given stands for NULL
         for in_sql, here in ((", or NULL)", ")"), (" or NULL)", ")"), ("NULL", "the default")):
             text = text.replace(in_sql, here)
-        if self.is_length:
-            text = f"{text} A length such as 2mm."
-        elif self.parameter.is_list:
+        if self.parameter.is_length:
+            units = ", or 2u for 2 units of x and y of the file" if self.of_file else ""
+            text = f"{text} With its unit, such as 2m or 20ft{units}."
+        if self.parameter.is_list:
             text = f"{text} Separated by commas."
         return escape(text)
 
     def value(self, given: Any) -> Any:
         """Convert what was given on the command line to a value of the parameter.
 
+        Lengths stay texts where the workflow converts them, which knows the unit of the file.
+
         Raises
         ------
         ValueError
             If it is no list of values of the type, or no length.
         """
-        if self.is_length:
+        if given is None:
+            return None
+        if self.parameter.is_length and not self.of_file:
             from spatialq.data.units import metres
 
             return metres(self.command, self.parameter.name, given)
-        if given is None or not self.parameter.is_list:
+        if not self.parameter.is_list:
             return given
-        if self.parameter.type is str:
+        if self.parameter.type is str or self.parameter.is_length:
             return names(given)
         try:
             return tuple(map(self.parameter.type, given.split(SEPARATOR)))
@@ -133,13 +142,24 @@ class DerivedOption:
             message = f"{self.command}: {self.parameter.name} must be {must}, got {given!r}"
             raise ValueError(message) from None
 
+    def _text(self, default: Any) -> str:
+        """Write a default as the command line has it."""
+        if self.parameter.is_list:
+            return SEPARATOR.join(map(self._text_of_one, default))
+        return self._text_of_one(default)
+
+    def _text_of_one(self, value: Any) -> str:
+        if self.parameter.is_length:
+            return as_text(value) if self.parameter.in_metres else f"{value:g}{OF_FILE}"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
 
 def with_parameters(
     function: str,
     *,
     only: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    lengths: Sequence[str] = (),
+    of_file: bool = True,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the parameters of a function as options, without naming them.
 
@@ -153,10 +173,11 @@ def with_parameters(
         A function of the catalogue.
     only, exclude : sequence of str
         The parameters that become options; by default all.
-    lengths : sequence of str
-        Parameters in metres that are given as lengths with a unit, such as 2mm.
+    of_file : bool
+        Whether the workflow converts lengths such as '2mm', with the unit of the file that the
+        command reads; else the command gets metres.
     """
-    source = ParametersOf(function, tuple(only), tuple(exclude), tuple(lengths))
+    source = ParametersOf(function, tuple(only), tuple(exclude), of_file)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         command.sources = (source, *sources_of(command))  # type: ignore[attr-defined]
@@ -220,8 +241,3 @@ class CommandGroup(TyperGroup):
 def names(text: str) -> tuple[str, ...]:
     """Read names with commas between them."""
     return tuple(name.strip() for name in text.split(SEPARATOR))
-
-
-def _list_text(values: Sequence[Any]) -> str:
-    texts = (f"{value:g}" if isinstance(value, float) else str(value) for value in values)
-    return SEPARATOR.join(texts)

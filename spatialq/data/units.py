@@ -20,7 +20,7 @@ _UNITS = {unit.lower(): factor for unit, factor in METRES.items()}
 
 
 def metres(function: str, name: str, text: str) -> float:
-    """Read a length such as '2mm' or '0.5 in'.
+    """Read a length such as '2mm' or '0.5 in'; 0 needs no unit.
 
     Raises
     ------
@@ -28,13 +28,13 @@ def metres(function: str, name: str, text: str) -> float:
         If it is not a length, negative, or without a unit.
     """
     number, unit = split(function, name, text, METRES)
-    if not unit:
+    if not unit and number:
         message = (
             f"{function}: {name} must say its unit, got '{text}': {number:g}mm is {number:g} "
             f"millimetres, {number:g}m is {number:g} metres"
         )
         raise ValueError(message)
-    return number * factor_of(unit)
+    return number * factor_of(unit) if unit else 0.0
 
 
 def factor_of(unit: str) -> float:

@@ -74,6 +74,7 @@ def load(
     table: str | None = None,
     *,
     crs: str | None = None,
+    override_crs: bool = False,
     columns: Sequence[str] | None = None,
     geometry: Geometry = "auto",
     mode: Mode = "append",
@@ -95,8 +96,9 @@ def load(
         fills `<table>_objects`, `<table>_relations`, `<table>_properties` and so on (by default
         `objects`, `relations`, `properties`), and `load_errors`.
     crs : str, optional
-        Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say, or
-        say it wrongly.
+        Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say.
+    override_crs : bool
+        Whether `crs` also takes the place of one that a file names.
     columns : sequence of str, optional
         Only these columns of point clouds and grids.
     geometry : 'auto', 'exact' or 'none'
@@ -117,7 +119,7 @@ def load(
     FileError
         If a file cannot be read, or is in the table already.
     CrsError
-        If a file is in another CRS than the table.
+        If a file is in another CRS than the table, or names another one than `crs`.
     ValueError
         If a transaction is open, the table cannot have that name, an existing table is of
         another kind, or one that is to be replaced is not from `load`.
@@ -137,7 +139,7 @@ def load(
             "each file is loaded in one of its own"
         )
         raise ValueError(message)
-    given = crs_text.from_argument(READER, crs) if crs else None
+    crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in find_files(READER, pattern)]
     files = [(file, kind_of(READER, file)) for file in found]
@@ -160,9 +162,10 @@ def load(
                         if kind == "ifc":
                             record = _load_model(con, file, name, geometry, progress, said)
                         else:
-                            record = _load_rows(
-                                con, file, kind, name, given, columns, progress, said
-                            )
+                            source = open_source(file, kind)
+                            named = [(file, source.crs)]
+                            own = crs_text.given_or_own(READER, named, crs, override=override_crs)
+                            record = _load_rows(con, source, name, own, columns, progress, said)
                     caught += said
                     sources.add(con, record)
                     records.append(record)
@@ -213,18 +216,16 @@ class _Counted:
 
 def _load_rows(
     con: duckdb.DuckDBPyConnection,
-    file: Path,
-    kind: str,
+    source: Source,
     table: str,
-    given_crs: str | None,
+    crs: str | None,
     columns: Sequence[str] | None,
     progress: Progress | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
     from spatialq.io.view import View
 
-    source = open_source(file, kind)
-    crs = given_crs or source.crs
+    file = source.path
     before = sources.of_table(con, table)
     identity = sources.identity(con, table)
     if identity and (before or identity.crs):
@@ -241,7 +242,7 @@ def _load_rows(
     return SourceRecord(
         table=table,
         path=str(file.resolve()),
-        kind=kind,
+        kind=source.kind,
         rows=rows,
         crs=crs,
         box=None if source.box is None else [source.box[k] for k in (0, 1, 3, 4)],

@@ -162,7 +162,37 @@ def named(con: "duckdb.DuckDBPyConnection", table_id: str) -> str | None:
     return rows[0][0] if rows else None
 
 
-def _identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str | None) -> str:
+def restore(con: "duckdb.DuckDBPyConnection") -> None:
+    """Write the comments of tables again if DuckDB, which does not export them, imported all.
+
+    A table gets that of the one that had its name when it was loaded, and as many rows.
+    """
+    if "spatialq_files" not in _present(con) or (said := identity(con, "spatialq_files")) is None:
+        return
+    if said.said:
+        return
+    con.execute(FILES[FILES.index("COMMENT") :])
+    tables = con.execute(
+        "SELECT table_id, arg_max(table_name, loaded_at), any_value(kind), any_value(crs), "
+        "sum(row_count) FROM spatialq_files GROUP BY table_id"
+    ).fetchall()
+    for table_id, table, kind, crs, rows in tables:
+        if (
+            identity(con, table)
+            and (rows,) == con.execute(f"SELECT count(*) FROM {identifier(table)}").fetchall()[0]
+        ):
+            _identify(con, table, kind, crs, table_id)
+            if kind == "ifc":
+                _identify_parts(con, table, table_id)
+
+
+def _identify(
+    con: "duckdb.DuckDBPyConnection",
+    table: str,
+    kind: str,
+    crs: str | None,
+    table_id: str | None = None,
+) -> str:
     """Write into the comment of a table who it is and which CRS it has; give its id.
 
     What else the user wrote there stays.
@@ -171,7 +201,7 @@ def _identify(con: "duckdb.DuckDBPyConnection", table: str, kind: str, crs: str 
     if before and before.id:
         return before.id
     said = before.said if before else {}
-    table_id = uuid.uuid4().hex
+    table_id = table_id or uuid.uuid4().hex
     _comment(con, table, {**said, "spatialq": table_id, "kind": kind, "crs": crs_text.compact(crs)})
     return table_id
 

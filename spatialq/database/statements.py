@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from spatialq.database import exchange
 from spatialq.database.sources import require_one_crs
 
 if TYPE_CHECKING:
     import duckdb
 
 T = TypeVar("T")
+U = TypeVar("U")
+IMPORTED = "FROM (SHOW ALL TABLES) SELECT database, schema, name, column_names"
+"""What is shown of an IMPORT DATABASE."""
 
 
 def run(
@@ -42,14 +46,20 @@ def run(
     def complete(statement: "duckdb.Statement") -> None:
         con.execute(statement).complete()
 
+    def each(statement: "duckdb.Statement", show: "Callable[[duckdb.Statement], U]") -> U:
+        _require_one_crs(con, statement)
+        if exchange.imported(con, statement.query):
+            (statement,) = con.extract_statements(IMPORTED)
+        result = show(statement)
+        exchange.finish_export(con, statement.query)
+        return result
+
     *others, end = statements
     for number, statement in enumerate(others, 1):
         with _numbered(number, len(statements)):
-            _require_one_crs(con, statement)
-            (before or complete)(statement)
+            each(statement, before or complete)
     with _numbered(len(statements), len(statements)):
-        _require_one_crs(con, end)
-        return last(end)
+        return each(end, last)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def write_ground_picture(
         draw.text((left, top - 28), name, INK, medium)
     below = top + size[1] + 24
     _scale_bar(draw, (MARGIN, below), scale / terrain.resolution, unit)
-    counts = np.count_nonzero(is_ground), np.count_nonzero(~is_ground & ~is_noise)
+    counts = [int(np.count_nonzero(each)) for each in (is_ground, ~is_ground & ~is_noise)]
     _legend(draw, (MARGIN + room + GAP, below), counts, int(np.count_nonzero(is_noise)))
     with whole(Path(path)) as partial:
         canvas.save(partial, "PNG")
@@ -131,7 +131,7 @@ def _scale_bar(draw: Any, at: tuple[int, int], pixels: float, unit: str | None) 
     draw.text((end + 14, top + 8), text, INK, ImageFont.load_default(16), anchor="lm")
 
 
-def _legend(draw: Any, at: tuple[int, int], counts: tuple[int, int], noise: int) -> None:
+def _legend(draw: Any, at: tuple[int, int], counts: Sequence[int], noise: int) -> None:
     from PIL import ImageFont
 
     (left, top), small = at, ImageFont.load_default(16)

@@ -1,10 +1,12 @@
 """Copies of LAS and LAZ files with other classes or additional fields.
 
 Everything else is copied byte for byte, without being parsed and written by a library, so that
-unknown data are kept. Layout: ASPRS LAS specification 1.4 R15.
+unknown data are kept; only another CRS that is given takes the place of that of the file. Layout:
+ASPRS LAS specification 1.4 R15.
 """
 
 import struct
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from os import SEEK_END
 from pathlib import Path
@@ -12,10 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from spatialq.errors import FileError
+from spatialq.errors import CrsWarning, FileError
 from spatialq.export.atomic import WRITER, whole
 from spatialq.export.las_extra import Field, Layout, lay_out, widened
+from spatialq.io.crs import name, same, to_wkt, to_wkt1
 from spatialq.io.las.columns import EXTRA_BYTES
+from spatialq.io.las.crs import PROJECTION, WKT_RECORD
 from spatialq.io.las.header import HEADER_SIZES, RECORD_SIZES, Header, Vlr
 from spatialq.io.las.source import LasSource, open_las
 
@@ -28,6 +32,8 @@ WAVEFORMS = ("LASF_Spec", 65535)
 LASZIP = ("laszip encoded", 22204)
 LEFT_OUT = (LASZIP, ("copc", 1), ("copc", 1000), ("LAStools", 30))
 """Records about the storage of points (compression, octree, index), which differs in a copy."""
+WKT_BIT = 16
+"""Of the first byte of the global encoding: the CRS is WKT."""
 COPY_BYTES = 1 << 20
 
 
@@ -37,6 +43,8 @@ def write_classified(
     classes: "NDArray[np.uint8]",
     keep: "NDArray[np.bool_] | None" = None,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    crs: str | None = None,
 ) -> int:
     """Copy a point cloud with the class of every point replaced.
 
@@ -58,6 +66,8 @@ def write_classified(
         The points to write; by default all.
     progress : callable, optional
         Called with points read so far and points in all.
+    crs : str, optional
+        PROJJSON. Where it is not the CRS of the source, it takes the place of its records, as WKT.
 
     Returns
     -------
@@ -73,7 +83,7 @@ def write_classified(
     """
     cloud = open_las(source)
     _check_classes(cloud, classes, keep)
-    return _write(cloud, target, _classified(cloud, classes, keep, progress))
+    return _write(cloud, target, _classified(cloud, classes, keep, progress), crs)
 
 
 def write_with_fields(
@@ -81,6 +91,8 @@ def write_with_fields(
     target: Path,
     fields: Sequence[Field],
     progress: Callable[[int, int], None] | None = None,
+    *,
+    crs: str | None = None,
 ) -> int:
     """Copy a point cloud with additional fields for every point, as extra bytes.
 
@@ -97,6 +109,8 @@ def write_with_fields(
         With n values each.
     progress : callable, optional
         Called with points read so far and points in all.
+    crs : str, optional
+        PROJJSON. Where it is not the CRS of the source, it takes the place of its records, as WKT.
 
     Returns
     -------
@@ -111,22 +125,24 @@ def write_with_fields(
     """
     cloud = open_las(source)
     layout = lay_out(cloud.header, fields)
-    return _write(cloud, target, _widened(cloud, layout, fields, progress), layout)
+    return _write(cloud, target, _widened(cloud, layout, fields, progress), crs, layout)
 
 
 def _write(
     cloud: LasSource,
     target: Path,
     points: "Iterator[NDArray[np.void]]",
+    crs: str | None,
     layout: Layout | None = None,
 ) -> int:
     import lazrs
 
     require_format(cloud.path, target)
+    wkt = None if crs is None or same(crs, cloud.crs) else _wkt(target, crs)
     try:
         with whole(target) as partial, partial.open("wb") as file:
             is_laz = target.suffix.lower() == LAZ
-            return _copy(cloud.header, file, points, layout, compressed=is_laz)
+            return _copy(cloud.header, file, points, layout, wkt, compressed=is_laz)
     except lazrs.LazrsError as error:  # for example a full disk
         raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
 
@@ -170,14 +186,20 @@ def _copy(
     file: BinaryIO,
     points: "Iterator[NDArray[np.void]]",
     layout: Layout | None,
+    wkt: bytes | None,
     *,
     compressed: bool,
 ) -> int:
     left_out = LEFT_OUT if layout is None else (*LEFT_OUT, EXTRA_BYTES)
-    kept = [vlr for vlr in header.vlrs if (vlr.user_id, vlr.record_id) not in left_out]
+    kept = [
+        vlr
+        for vlr in header.vlrs
+        if (vlr.user_id, vlr.record_id) not in left_out
+        and (wkt is None or vlr.user_id != PROJECTION)
+    ]
     plain = [vlr for vlr in kept if not vlr.extended]
     extended = [vlr for vlr in kept if vlr.extended]
-    n_records = len(plain) + compressed + (layout is not None)
+    n_records = len(plain) + compressed + (layout is not None) + (wkt is not None)
     record_length = header.record_length if layout is None else layout.record_length
     minor = max(header.version[1], 4)
     public = bytearray(header.raw.ljust(HEADER_SIZES[minor], b"\0"))
@@ -188,6 +210,9 @@ def _copy(
             _copy_record(original, file, vlr)
         if layout is not None:
             _write_record(file, EXTRA_BYTES, layout.description)
+        if wkt is not None:
+            _write_record(file, (PROJECTION, WKT_RECORD), wkt)
+            public[6] |= WKT_BIT
         compressor = _compressor(file, header.point_format, record_length) if compressed else None
         data_offset = file.tell()
         for records in points:
@@ -280,6 +305,19 @@ class _Tally:
         if header.point_format > 5 or self.rows >= 1 << 32:
             counts = [0] * 6
         struct.pack_into("<6I", public, 107, *counts)
+
+
+def _wkt(target: Path, crs: str) -> bytes:
+    """Write a CRS as LAS files have it; WKT2 only where WKT1, which they should have, cannot."""
+    text = to_wkt1(crs)
+    if text is None:
+        message = (
+            f"{WRITER}: '{target}': the CRS {name(crs)} is written as WKT2, which LAS 1.4 does not "
+            "know and some programs cannot read: WKT1 cannot describe it"
+        )
+        warnings.warn(message, CrsWarning, stacklevel=4)
+        text = to_wkt(crs)
+    return text.encode() + b"\0"
 
 
 def _compressor(file: BinaryIO, point_format: int, record_length: int) -> Any:

@@ -62,6 +62,17 @@ class Parameter:
         return f"{text}{',' if ' and ' in text else ''} or NULL"
 
     @property
+    def in_metres(self) -> bool:
+        """Whether its values are lengths in metres, not in the unit of the coordinates."""
+        return self.unit == "metres"
+
+    @property
+    def is_length(self) -> bool:
+        """Whether its values are lengths, in metres or in the unit of the coordinates."""
+        is_length = self.in_metres or self.unit.startswith("units of x")
+        return is_length and self.name not in COORDINATES
+
+    @property
     def kind(self) -> str:
         """Its type in words, for the documentation."""
         word = {float: "number", int: "whole number", bool: "boolean", str: "text"}[self.type]

@@ -103,6 +103,17 @@ def to_wkt(crs: str) -> str:
     return str(pyproj.CRS.from_json(crs).to_wkt())
 
 
+@in_proj_thread
+def to_wkt1(crs: str) -> str | None:
+    """Give the WKT1 of a PROJJSON text, as LAS up to 1.4 has it; None where WKT1 cannot say it."""
+    import pyproj
+
+    try:
+        return str(pyproj.CRS.from_json(crs).to_wkt("WKT1_GDAL"))
+    except pyproj.exceptions.CRSError:
+        return None
+
+
 def name(crs: str | None) -> str:
     """Name a CRS for people: its authority code where it has one, else its own name."""
     if crs is None:
@@ -164,6 +175,44 @@ def metres_per_unit(crs: str) -> tuple[float, float] | None:
     across, *_, up = system.axis_info
     factors = across.unit_conversion_factor, up.unit_conversion_factor
     return factors[0], factors[1] if up.direction == "up" else factors[0]
+
+
+def given_or_own(
+    function: str, sources: Iterable[tuple[object, str | None]], crs: object, *, override: bool
+) -> str | None:
+    """Return the one CRS of several named sources: the argument `crs`, or what they say themselves.
+
+    Parameters
+    ----------
+    function : str
+    sources : iterable of (object, PROJJSON or None)
+    crs : str, optional
+        The argument, for sources that name none; as for `from_text`.
+    override : bool
+        Whether it also counts for sources that name another one: the argument `override_crs`.
+
+    Raises
+    ------
+    CrsError
+        If two sources differ, a source names another one than the argument and is not overridden,
+        or PROJ cannot read the argument.
+    ValueError
+        If the argument is no text, or there is none that could override another.
+    """
+    if crs is None:
+        if override:
+            message = f"{function}: override_crs needs crs, which is what it puts in their place"
+            raise ValueError(message)
+        return require_same(function, sources)
+    given = from_argument(function, crs)
+    for source, own in sources:
+        if own is not None and not override and not same(own, given):
+            message = (
+                f"{function}: '{source}' is in {name(own)}, but crs is {name(given)}: leave crs "
+                "out, or give override_crs as well if the file is wrong"
+            )
+            raise CrsError(message)
+    return given
 
 
 def with_one_unit(crs: str) -> str:

@@ -48,23 +48,21 @@ def open_clouds(
     return list(opened.values())
 
 
-def crs_of(command: str, clouds: Sequence[LasSource], crs: str | None) -> str | None:
-    """Give the CRS of clouds, the argument `crs` where there is one, and warn about the clouds.
+def crs_of(
+    command: str, clouds: Sequence[LasSource], crs: str | None, *, override: bool
+) -> str | None:
+    """Give the CRS of clouds, or the argument `crs`, and warn about the clouds.
 
     Raises
     ------
-    CrsError
-        If the clouds are in different systems, or PROJ cannot read the argument.
-    ValueError
-        If the argument is no text.
+    CrsError, ValueError
+        As `spatialq.io.crs.given_or_own`.
     """
     from spatialq.io import crs as crs_text
     from spatialq.io.files import warn_about
 
-    if crs is not None:
-        crs = crs_text.from_argument(command, crs)
-    else:
-        crs = crs_text.require_same(command, ((cloud.path, cloud.crs) for cloud in clouds))
+    named = [(cloud.path, cloud.crs) for cloud in clouds]
+    crs = crs_text.given_or_own(command, named, crs, override=override)
     for cloud in clouds:
         warn_about(command, cloud)
     return crs

@@ -2,7 +2,7 @@
 
 import runpy
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
+from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import log
 from spatialq.runtime.temporary import temporary_folder
@@ -27,6 +28,7 @@ from spatialq.workflows.feature_choice import (
     feature_maps,
     label_features,
 )
+from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files
 from spatialq.workflows.tables import dicts
 
@@ -92,7 +94,8 @@ def write_features(
         Called with file, cells so far and cells in all, from a separate thread; the cells are
         those of all calls of `pops_features` since, also by other threads.
     **options
-        Options of `pops_features`; lengths are in the unit of the file's x and y.
+        Options of `pops_features`; lengths are in the unit of the file's x and y, or texts with a
+        unit, such as '300m'.
 
     Returns
     -------
@@ -112,12 +115,12 @@ def write_features(
 
     Warns
     -----
-    FileWarning
-        If x and y are degrees.
+    CrsWarning
+        If x and y are degrees, heights have another unit than x and y, to which they are converted,
+        or metres are assumed since there is no CRS.
     """
     from spatialq.database.connection import connect_quietly
     from spatialq.database.table_files import write_table
-    from spatialq.functions.catalogue import catalogue
 
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     targets.check(paths, ENDINGS)
@@ -126,24 +129,26 @@ def write_features(
         message = f"{COMMAND}: '{maps[0]}' is for one file, got {len(paths)}; take a table for them"
         raise ValueError(message)
     # wrong options, and those that do not fit a grid, are rejected before the work is done
-    chosen = catalogue()[FUNCTION].choose(options)
+    nodata = None if nodata is None else float(nodata)
+    grids = [_open_grid(path, nodata, band) for path in paths]
+    choices = [_choose(options, grid) for grid in grids]
+    chosen = choices[0]
     there = label_features(chosen)
     asked = choose_features(COMMAND, there, show)
     drawn = asked or default_features(there, MAX_ROWS)
     if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
         message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
-    nodata = None if nodata is None else float(nodata)
-    grids = [_open_grid(path, chosen, nodata, band) for path in paths]
-    given = {**chosen.values(), "nodata": nodata, "band": int(band), "device": device}
-    named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
+    source_options = {"nodata": nodata, "band": int(band), "device": device}
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (
         temporary_folder("spatialq_features_") as folder,
         connect_quietly(f"{folder}/features.duckdb") as con,
     ):
-        for grid in grids:
+        for grid, choice in zip(grids, choices, strict=True):
+            given = {**choice.values(), **source_options}
+            named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())
             name = literal(str(grid.path))
             query = f"SELECT *, {name} AS file_name FROM {FUNCTION}({name}, {named})"
             verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
@@ -167,18 +172,26 @@ def write_features(
         }
 
 
-def _open_grid(path: Path, options: Any, nodata: float | None, band: int) -> "GridSource":
-    """Open a grid whose cells fit the options."""
+def _open_grid(path: Path, nodata: float | None, band: int) -> "GridSource":
     from spatialq.database.loading import kind_of
     from spatialq.io.files import open_once
     from spatialq.io.grid.source import GridSource
-    from spatialq.udfs.pops_features.division import divide
 
     if kind_of(COMMAND, path) != "grid":
         raise FileError.of(COMMAND, path, "is no grid")
-    grid = open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
-    divide(grid.frame, options)
-    return grid
+    return open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
+
+
+def _choose(options: Mapping[str, Any], grid: "GridSource") -> Any:
+    """Give the parameters of `pops_features`, which must fit the cells of a grid."""
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.udfs.pops_features.division import divide
+
+    function = catalogue()[FUNCTION]
+    numbers = with_numbers(COMMAND, options, function.parameters, grid.path, grid.crs)
+    chosen = function.choose(numbers)
+    divide(grid.frame, chosen)
+    return chosen
 
 
 def run_definitions(path: Path) -> None:
@@ -243,7 +256,7 @@ def _write_raster(
     west = cells.x0 + (x.size - 1 - x.step) / 2 * cells.dx
     north = cells.y0 + (y.size - 1 + (2 * y.count - 1) * y.step) / 2 * cells.dy
     corner = (x.step * cells.dx, 0.0, west, 0.0, -y.step * cells.dy, north)
-    write_bands(target, bands, corner, grid.crs)
+    write_bands(target, bands, corner, grid.crs and with_one_unit(grid.crs))
 
 
 def _calls(started: datetime) -> list[log.Entry]:

@@ -16,6 +16,7 @@ from spatialq.workflows.cloud_files import (
     read_columns,
     without_noise,
 )
+from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs
 from spatialq.workflows.tables import write_arrow
 
@@ -37,6 +38,7 @@ def write_ground(
     *,
     ground_only: bool = False,
     crs: str | None = None,
+    override_crs: bool = False,
     device: str = "auto",
     progress: Progress | None = None,
     **options: Any,
@@ -58,15 +60,17 @@ def write_ground(
     ground_only : bool
         Write only the ground points to .las and .laz.
     crs : str, optional
-        Of a source that does not name one or names a wrong one: PROJJSON, WKT, or a code such as
-        EPSG:25832. It is that of the terrain; points keep the records of the source.
+        Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
+        All outputs have it.
+    override_crs : bool
+        Whether `crs` also takes the place of one that the source names.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Options of `classify_ground`, in metres; and
-        `resolution`, `method`, `neighbours` and `extrapolate` of `ground_surface`, which makes
-        the terrain from one ground point per cell.
+        Options of `classify_ground`, in metres; and `resolution` in units of x and y, `method`,
+        `neighbours` and `extrapolate` of `ground_surface`, which makes the terrain from one ground
+        point per cell. Lengths may also be texts with a unit, such as '2ft'.
 
     Returns
     -------
@@ -78,9 +82,14 @@ def write_ground(
     FileError
         If the source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected.
+        If the CRS is not projected, or `crs` is not that of the source.
     ValueError
         If an option or the ending of an output is wrong.
+
+    Warns
+    -----
+    CrsWarning
+        If metres are assumed since there is no CRS, or heights have another unit than x and y.
     """
     from spatialq.execution.call import call
     from spatialq.execution.frames import units_for
@@ -105,12 +114,14 @@ def write_ground(
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
+    crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
+    frame = Frame(f"'{path}'", crs, is_announced=crs is None)  # `with_numbers` does it
+    units_for(classify, classify.choose({}), frame)  # refuses degrees
+    parameters = (*classify.parameters, *parameters_of(TerrainOptions))
+    options = with_numbers(COMMAND, options, parameters, path, crs)
     shape = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
-    crs = crs_of(COMMAND, [cloud], crs)
-    frame = Frame(f"'{path}'", crs)
     chosen = classify.choose(options)
-    units_for(classify, chosen, frame)  # refuses degrees before anything is read
     x, y, z, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": rows}
@@ -131,7 +142,7 @@ def write_ground(
         new = np.where(classes == GROUND, np.uint8(UNCLASSIFIED), classes)
         new[is_ground] = GROUND
         keep = is_ground if ground_only else None
-        write_classified(path, target, new, keep, partial(tick, target))
+        write_classified(path, target, new, keep, partial(tick, target), crs=crs)
     for target in targets.ending_in(*TABLE):
         _write_table(found, target)
     return {

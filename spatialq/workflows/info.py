@@ -1,54 +1,167 @@
-"""What a file holds, without decoding it."""
+"""What a file holds: counts, extent, CRS, and what is particular to its kind."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spatialq.database.loading import kind_of, open_source
 from spatialq.io import crs
+from spatialq.io.source import Progress
+
+if TYPE_CHECKING:
+    from spatialq.io.grid.source import GridSource
+    from spatialq.io.ifc.model import IfcModel
+    from spatialq.io.las.source import LasSource
+
+COMMAND = "info"
+COUNTED = ("classification", "return_number")
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """Describe a point cloud, grid or building model.
+def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
+    """Describe a point cloud, grid or building model; clouds and grids are read once.
+
+    Parameters
+    ----------
+    path : Path
+    progress : callable, optional
+        Called with file, rows so far and rows in all.
 
     Returns
     -------
     dict
-        For people and JSON alike: path, kind and warnings; rows, extent, crs and columns; for a
-        model its schema, length unit and georeference, and how many objects, products with
-        geometry, relations and properties it has.
+        For people and JSON alike: path, kind and warnings. Of clouds and grids rows, crs, extent
+        and z range of the values, and columns; of clouds the version, point format and scale, the
+        density in points per square metre (per square unit without a CRS, None in degrees), and
+        how many points each class and each return number has; of grids size, cell size, bands, data
+        type and value of "no value". Of models schema, unit of length, georeference, how many
+        objects, relations and properties there are, and the products with geometry by class.
 
     Raises
     ------
     FileError
         If the file cannot be read.
     """
-    kind = kind_of("info", path)
+    kind = kind_of(COMMAND, path)
     if kind == "ifc":
-        import pyarrow.compute as pc
-
         from spatialq.io.ifc.cache import read_models
 
         (model,) = read_models([path], geometry="none")
-        return {
-            "path": str(path),
-            "kind": kind,
-            "schema": model.schema,
-            "length unit": model.length_unit,
-            "georeference": model.georeference,
-            "objects": model.tables["objects"].num_rows,
-            "products with geometry": pc.sum(model.tables["objects"]["has_geometry"]).as_py() or 0,
-            "relations": model.tables["relations"].num_rows,
-            "properties": model.tables["properties"].num_rows,
-            "warnings": "; ".join(model.warnings) or None,
-        }
-    source = open_source(path, kind)
-    box = source.box
+        return {"path": str(path), "kind": kind, **_of_model(model)}
+    source: Any = open_source(path, kind)
+    found = _of_cloud(source, progress) if kind == "las" else _of_grid(source, progress)
     return {
         "path": str(path),
         "kind": kind,
         "rows": source.rows,
-        "xmin ymin xmax ymax": None if box is None else [box[k] for k in (0, 1, 3, 4)],
         "crs": crs.name(source.crs),
+        **found,
         "columns": ", ".join(source.schema.names),
         "warnings": "; ".join(source.warnings) or None,
     }
+
+
+def _of_model(model: "IfcModel") -> dict[str, Any]:
+    import pyarrow.compute as pc
+
+    objects = model.tables["objects"]
+    classes = objects.filter(objects["has_geometry"])["ifc_class"].value_counts().to_pylist()
+    return {
+        "schema": model.schema,
+        "length unit": model.length_unit,
+        "georeference": model.georeference,
+        "objects": objects.num_rows,
+        "products with geometry": pc.sum(objects["has_geometry"]).as_py() or 0,
+        "products by class": {each["values"]: each["counts"] for each in _most_first(classes)},
+        "relations": model.tables["relations"].num_rows,
+        "properties": model.tables["properties"].num_rows,
+        "warnings": "; ".join(model.warnings) or None,
+    }
+
+
+def _most_first(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(counts, key=lambda each: (-each["counts"], each["values"]))
+
+
+def _of_cloud(cloud: "LasSource", progress: Progress | None) -> dict[str, Any]:
+    box = _Box()
+    counts = {name: np.zeros(256, np.int64) for name in COUNTED}
+    rows = 0
+    for batch in cloud.batches(("x", "y", "z", *COUNTED)):
+        box.add(*(batch[axis].to_numpy() for axis in "xyz"))
+        for name, counted in counts.items():
+            counted += np.bincount(batch[name].to_numpy(), minlength=256)
+        rows += batch.num_rows
+        if progress is not None:
+            progress(cloud.path, rows, cloud.rows)
+    major, minor = cloud.header.version
+    return {
+        **box.said,
+        "density": _density(cloud, box),
+        "version": f"{major}.{minor}",
+        "point format": cloud.header.point_format,
+        "compressed": cloud.header.compressed,
+        "scale": list(cloud.header.scales),
+        "classes": _there(counts["classification"]),
+        "returns": _there(counts["return_number"]),
+    }
+
+
+def _there(counts: NDArray[np.int64]) -> Mapping[str, int]:
+    return {str(value): int(counts[value]) for value in np.flatnonzero(counts)}
+
+
+def _density(cloud: "LasSource", box: "_Box") -> float | None:
+    """Points per square metre of the extent; per square unit where the unit is not known."""
+    units = (1.0, 1.0) if cloud.crs is None else crs.metres_per_unit(cloud.crs)
+    width, depth, _ = box.high - box.low
+    if units is None or not cloud.rows or width * depth == 0:
+        return None
+    return float(cloud.rows / (width * depth * units[0] ** 2))
+
+
+def _of_grid(grid: "GridSource", progress: Progress | None) -> dict[str, Any]:
+    heights, rows, valued = _Box(), 0, 0
+    for batch in grid.batches(("z",)):
+        z = batch["z"].drop_null().to_numpy()
+        heights.add(z)
+        rows, valued = rows + batch.num_rows, valued + z.size
+        if progress is not None:
+            progress(grid.path, rows, grid.rows)
+    assert grid.box is not None  # that of a cloud may be unknown
+    return {
+        "xmin ymin xmax ymax": [grid.box[k] for k in (0, 1, 3, 4)],
+        "zmin zmax": heights.range(0),
+        "columns x rows": list(grid.shape),
+        "cell size": list(grid.cell_size),
+        "cells with a value": valued,
+        "bands": grid.bands,
+        "type": grid.type,
+        "nodata": grid.declared_nodata,
+    }
+
+
+class _Box:
+    """The running minimum and maximum of coordinates."""
+
+    def __init__(self) -> None:
+        self.low, self.high = np.full(3, np.inf), np.full(3, -np.inf)
+
+    def add(self, *axes: NDArray[np.float64]) -> None:
+        for k, values in enumerate(axes):
+            self.low[k] = values.min(initial=self.low[k])
+            self.high[k] = values.max(initial=self.high[k])
+
+    def range(self, k: int) -> list[float] | None:
+        """Minimum and maximum along an axis; None where there was no value."""
+        low, high = float(self.low[k]), float(self.high[k])
+        return [low, high] if low <= high else None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Extent and range of heights."""
+        x, y, z = (self.range(k) for k in range(3))
+        across = None if x is None or y is None else [x[0], y[0], x[1], y[1]]
+        return {"xmin ymin xmax ymax": across, "zmin zmax": z}

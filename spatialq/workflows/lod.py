@@ -5,14 +5,16 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
 from spatialq.functions.declaration import Parameter
+from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import devices
 from spatialq.runtime.temporary import temporary_folder
@@ -38,6 +40,7 @@ def write_lod(
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     crs: str | None = None,
+    override_crs: bool = False,
     device: str = "auto",
     memory: float | None = None,
     progress: Progress | None = None,
@@ -56,8 +59,9 @@ def write_lod(
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
         levels of detail.
     crs : str, optional
-        Of sources that do not name one or name a wrong one: PROJJSON, WKT, or a code such as
-        EPSG:25832.
+        Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
+    override_crs : bool
+        Whether `crs` also takes the place of one that a source names.
     device : 'auto', 'cpu' or 'gpu'
     memory : float, optional
         GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
@@ -79,7 +83,7 @@ def write_lod(
     FileError
         If a source cannot be read, or an output not be written.
     CrsError
-        If the sources are in different coordinate reference systems.
+        If the sources are in different coordinate reference systems, or `crs` is not theirs.
     ValueError
         If an option or the ending of an output is wrong; or memory is not enough for a leaf, for
         the points that lie in one place, or for a picture.
@@ -88,29 +92,40 @@ def write_lod(
 
     Warns
     -----
+    CrsWarning
+        If x and y are degrees, or heights have another unit than x and y, to which they are
+        converted.
     FileWarning
-        If x and y are degrees, or no sample has a colour; and about each oddity of a file that is
-        read all the same.
+        If no sample has a colour; and about each oddity of a file that is read all the same.
     """
+    from spatialq.execution.frames import announce
     from spatialq.functions.catalogue import catalogue
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
     clouds = open_clouds(paths, targets, ENDINGS)
-    crs = crs_of(COMMAND, clouds, crs)
-    _warn_about_degrees(paths[0], crs)
+    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files", crs)
+    announce(catalogue()[FUNCTION], chosen, [frame])
+    frame = replace(frame, is_announced=True)
     points = sum(cloud.rows for cloud in clouds)
     budget = _points_in(memory, points, chosen)
-    known = {"crs": crs, FUNCTION: json.dumps(chosen.values())}
+    known = {
+        "crs": None if crs is None else with_one_unit(crs),
+        FUNCTION: json.dumps(chosen.values()),
+    }
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     if points <= budget:
-        tree, used = _whole_tree(clouds, chosen, device, progress)
+        tree, used = _whole_tree(clouds, chosen, frame, device, progress)
         _write_pictures(targets, tree, name)
         summary = _write_tables([tree], targets, known)
     else:
         _require_no_picture(targets, points, budget, chosen)
-        with _tiles(clouds, chosen, device, progress, targets, budget) as (tables, execution):
+        with _tiles(clouds, chosen, frame, device, progress, targets, budget) as (
+            tables,
+            execution,
+        ):
             summary = _write_tables(tables, targets, known)
         used = execution.device
     if points and not summary.brightest:
@@ -125,19 +140,12 @@ def write_lod(
     }
 
 
-def _warn_about_degrees(path: Path, crs: str | None) -> None:
-    from spatialq.io import crs as crs_text
-
-    if crs is not None and crs_text.is_geographic(crs):
-        message = (
-            f"{COMMAND}: '{path}' is in {crs_text.name(crs)}, whose x and y are degrees: "
-            "voxels are no cubes in space; project it first, or give the right crs"
-        )
-        warnings.warn(message, FileWarning, stacklevel=3)
-
-
 def _whole_tree(
-    clouds: "Sequence[LasSource]", options: Any, device: str, progress: Progress | None
+    clouds: "Sequence[LasSource]",
+    options: Any,
+    frame: Frame,
+    device: str,
+    progress: Progress | None,
 ) -> "tuple[dict[str, Any], Device]":
     """Build the tree of clouds that fit into memory."""
     from spatialq.database.transport.clouds import read_clouds
@@ -146,13 +154,14 @@ def _whole_tree(
 
     function = catalogue()[FUNCTION]
     columns = read_clouds(function, clouds, progress)
-    return call(function, columns, options, device, road="files")
+    return call(function, columns, options, device, road="files", frame=frame)
 
 
 @contextmanager
 def _tiles(
     clouds: "Sequence[LasSource]",
     options: Any,
+    frame: Frame,
     device: str,
     progress: Progress | None,
     targets: Outputs,
@@ -161,6 +170,7 @@ def _tiles(
     """Build a tree tile by tile, through files beside the first output."""
     from spatialq.database.transport.clouds import batches_of_clouds
     from spatialq.execution.call import planned
+    from spatialq.execution.frames import units_for
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import Size
     from spatialq.udfs.build_lod.external_partitioning import rows_of
@@ -172,7 +182,11 @@ def _tiles(
         planned([function], Size(points), options, device, road="files") as execution,
         temporary_folder(f".{COMMAND}-", beside) as folder,
     ):
-        batches = batches_of_clouds(function, clouds, progress)
+        level = units_for(function, options, frame).level
+        batches = (
+            {**batch, "z": batch["z"] * level}
+            for batch in batches_of_clouds(function, clouds, progress)
+        )
         yield grouped(rows_of(batches, folder, options, execution, budget)), execution
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
+from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
@@ -16,6 +17,7 @@ from spatialq.workflows.cloud_files import (
     read_columns,
     without_noise,
 )
+from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
 from spatialq.workflows.tables import write_arrow
 
@@ -36,6 +38,7 @@ def write_planes(
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     crs: str | None = None,
+    override_crs: bool = False,
     up: str = "z",
     device: str = "auto",
     progress: Progress | None = None,
@@ -54,15 +57,18 @@ def write_planes(
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
         .csv, .json the table that `detect_planes` gives; .png a picture of the planes.
     crs : str, optional
-        Of a source that does not name one or names a wrong one: PROJJSON, WKT, or a code such as
-        EPSG:25832. The boundaries in a .parquet have it.
+        Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
+        Points and boundaries have it.
+    override_crs : bool
+        Whether `crs` also takes the place of one that the source names.
     up : 'x', 'y' or 'z'
         The axis that points up, for `orientation` and the picture.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
-        Options of `detect_planes`, in the unit of x, y and z.
+        Options of `detect_planes`, in the unit of x and y; lengths may also be texts with a unit,
+        such as '2mm'.
 
     Returns
     -------
@@ -75,9 +81,14 @@ def write_planes(
     FileError
         If the source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected.
+        If the CRS is not projected, or `crs` is not that of the source.
     ValueError
         If an option or the ending of an output is wrong.
+
+    Warns
+    -----
+    CrsWarning
+        If metres are assumed since there is no CRS, or heights have another unit than x and y.
     """
     import pyarrow as pa
 
@@ -87,7 +98,6 @@ def write_planes(
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
-    from spatialq.io.crs import with_one_unit
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
@@ -95,13 +105,14 @@ def write_planes(
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
-    chosen = detect.choose(options)  # wrong options are rejected before the work is done
     (cloud,) = open_clouds([path], targets, ENDINGS)
     if targets.ending_in(*LAS):
         lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
-    crs = crs_of(COMMAND, [cloud], crs)
+    # wrong options, and degrees, are rejected before the work is done
+    crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
     frame = Frame(f"'{path}'", crs)
-    units_for(detect, chosen, frame)  # refuses degrees before anything is read
+    units_for(detect, detect.choose({}), frame)
+    chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, path, crs))
     *xyz, classes = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
@@ -121,7 +132,7 @@ def write_planes(
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets.ending_in(*LAS):
         fields = _fields(of_point.astype(np.int32), distance)
-        write_with_fields(path, target, fields, partial(tick, target))
+        write_with_fields(path, target, fields, partial(tick, target), crs=crs)
     for target in targets.ending_in(*TABLE):
         _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):

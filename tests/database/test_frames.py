@@ -92,7 +92,7 @@ def test_what_can_be_told(con, query, name):
          "the unit of z of 'q' cannot be told, as z is computed: give unit"),
         ("WITH q AS (FROM feet UNION ALL FROM metres) {call}", "q",
          "'table feet' is in NAD83 / California zone 6 (ftUS) (EPSG:2230) but 'table"),
-        ("WITH q AS (SELECT f.* EXCLUDE (z), m.z FROM feet f JOIN metres m USING (point_id)) {call}",
+        ("WITH q AS (SELECT f.* EXCLUDE (z), m.z FROM feet f, metres m) {call}",
          "q", "but 'table metres' is in ETRS89 / UTM zone 32N"),
     ],
 )  # fmt: skip

@@ -16,8 +16,9 @@ class Options(TerrainOptions, GroundOptions):
     FUNCTION = "write_ground"
 
     ground_only: bool = parameter(False, "Whether only ground points go to .laz and .las.")
-    crs: str | None = parameter(
-        None, "CRS of a file that names none or a wrong one, such as 'EPSG:25832'."
+    crs: str | None = parameter(None, "CRS of a file that names none, such as 'EPSG:25832'.")
+    override_crs: bool = parameter(
+        False, "Whether crs also takes the place of one that the file names."
     )
 
 

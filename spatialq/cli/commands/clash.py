@@ -16,7 +16,7 @@ BRIEF = (
 """Columns that are printed where no file is written."""
 
 
-@with_parameters("intersects_with", exclude=("relations",), lengths=("tolerance",))
+@with_parameters("intersects_with", exclude=("relations",), of_file=False)
 def clash(
     models: Annotated[list[str], typer.Argument(help="IFC files or patterns.")],
     *,

@@ -1,28 +1,79 @@
 """`spatialq info`, `load` and `sql`: what files hold, files into tables, queries."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from spatialq.cli.databases import MEMORY, Create, Database, open_database
+from spatialq.cli.errors import sentence
 from spatialq.cli.interruption import interruptible
-from spatialq.cli.options import MAX_ROWS, IfcGeometry, Json, Limit, Output
+from spatialq.cli.options import MAX_ROWS, Crs, IfcGeometry, Json, Limit, Output, OverrideCrs
 from spatialq.cli.progress import progress
-from spatialq.cli.rendering import show
+from spatialq.cli.rendering import note, rounded, show, show_json
+from spatialq.errors import SpatialqError
 
 
 def info(
-    files: Annotated[list[Path], typer.Argument(help="Point clouds, grids or models.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Point clouds, grids or models, or patterns of them.")
+    ],
     *,
     as_json: Json = False,
 ) -> None:
-    """Say what a file holds: rows, extent, CRS, columns, and what is odd about it."""
+    """Say what files hold: counts, extent, CRS, classes, and what is odd about them.
+
+    The exit status is 1 if one of them cannot be read; the others are described all the same.
+    """
+    from spatialq.io.files import find_files
     from spatialq.workflows.info import describe
 
-    for file in files:
-        show([describe(file)], as_json=as_json, upright=True)
+    found: list[dict[str, Any]] = []
+    attempts = _Attempts()
+    for pattern in files:
+        paths: list[Path] = []
+        with attempts.each():
+            paths = find_files("info", pattern)
+        for path in paths:
+            with attempts.each():
+                with progress() as update:
+                    described = describe(path, update)
+                found.append(described)
+                if not as_json:
+                    show([_readable(described)], as_json=False, upright=True)
+    if as_json:
+        show_json(found)
+    if attempts.failed:
+        raise typer.Exit(1)
+
+
+class _Attempts:
+    """Work of which a part may fail without stopping the rest."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    @contextmanager
+    def each(self) -> Iterator[None]:
+        """Print the error of one part on standard error."""
+        try:
+            yield
+        except (SpatialqError, ValueError, OSError) as error:
+            self.failed = True
+            note(f"error: {sentence(error)}")
+
+
+def _readable(described: dict[str, Any]) -> dict[str, Any]:
+    """Write counts as a person reads them."""
+    return {
+        name: ", ".join(f"{key}: {count}" for key, count in value.items())
+        if isinstance(value, dict) and name in ("classes", "returns", "products by class")
+        else value
+        for name, value in rounded(described).items()
+    }
 
 
 def load(
@@ -33,9 +84,8 @@ def load(
         str | None,
         typer.Option("--table", "-t", help="Table; by default points, grid or elements."),
     ] = None,
-    crs: Annotated[
-        str | None, typer.Option(help="CRS of files that do not name one, such as EPSG:25832.")
-    ] = None,
+    crs: Crs = None,
+    override_crs: OverrideCrs = False,
     geometry: IfcGeometry = "auto",
     replace: Annotated[
         bool, typer.Option("--replace/--append", help="In place of the table, or added to it.")
@@ -51,6 +101,7 @@ def load(
             list(files),
             table,
             crs=crs,
+            override_crs=override_crs,
             geometry=geometry,
             mode="replace" if replace else "append",
             progress=update,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, with_parameters
+from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
@@ -27,6 +27,7 @@ def ground(
     ],
     options: dict[str, Any],
     crs: Crs = None,
+    override_crs: OverrideCrs = False,
     device: Device = "auto",
     ground_only: Annotated[
         bool, typer.Option("--ground-only", help="Write only ground points to .laz and .las.")
@@ -42,6 +43,7 @@ def ground(
             output,
             ground_only=ground_only,
             crs=crs,
+            override_crs=override_crs,
             device=device,
             progress=update,
             **options,

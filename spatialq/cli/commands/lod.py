@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, with_parameters
+from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
@@ -28,6 +28,7 @@ def lod(
     ] = None,
     options: dict[str, Any],
     crs: Crs = None,
+    override_crs: OverrideCrs = False,
     device: Device = "auto",
     memory: Annotated[
         float | None,
@@ -46,6 +47,7 @@ def lod(
             files,
             output or (),
             crs=crs,
+            override_crs=override_crs,
             device=device,
             memory=memory,
             progress=update,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, with_parameters
+from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_written
 
@@ -31,6 +31,7 @@ def planes(
     options: dict[str, Any],
     up: Annotated[str, typer.Option(help="Axis that points up: x, y or z.")] = "z",
     crs: Crs = None,
+    override_crs: OverrideCrs = False,
     device: Device = "auto",
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
     as_json: Json = False,
@@ -40,7 +41,14 @@ def planes(
 
     with progress() as update:
         row = write_planes(
-            file, output or (), crs=crs, up=up, device=device, progress=update, **options
+            file,
+            output or (),
+            crs=crs,
+            override_crs=override_crs,
+            up=up,
+            device=device,
+            progress=update,
+            **options,
         )
     found = row["planes"]
     if as_json:

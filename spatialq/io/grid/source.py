@@ -77,6 +77,11 @@ class GridSource:
         self._reader = reader
         self.warnings: Sequence[str] = []
         self.crs: str | None = None
+        self.bands = 1
+        self.type = ""
+        """Of the values in the file, as NumPy names it."""
+        self.declared_nodata: float | None = None
+        """The value that means "no value", as the file declares it."""
         self._nodata = nodata
         self._band = band
         require_file(self._reader, self.path)
@@ -84,6 +89,17 @@ class GridSource:
         self._describe_npy() if self._is_npy else self._describe_raster()
         self.rows = self._height * self._width
         self.box: Box | None = self._extent((0, self._height, 0, self._width))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self._width, self._height
+
+    @property
+    def cell_size(self) -> tuple[float, float]:
+        """Width and height of a cell, along its sides where the grid is rotated."""
+        a, b, _, d, e, _ = self._transform
+        return float(np.hypot(a, d)), float(np.hypot(b, e))
 
     def spans(self, hint: Box | None = None) -> list[Window]:
         """Divide the grid into windows for `read_span`, without those outside the hint.
@@ -235,6 +251,7 @@ class GridSource:
         self._block = (1, self._width)
         self._transform = (1.0, 0.0, 0.0, 0.0, -1.0, float(self._height))
         self._declared = False
+        self.type = str(self._load_npy().dtype)
 
     def _read_npy(self, window: Window, every: int = 1) -> "tuple[NDArray[Any], NDArray[np.bool_]]":
         top, bottom, left, right = window
@@ -264,8 +281,10 @@ class GridSource:
             self._height, self._width = dataset.shape
             self._block = dataset.block_shapes[self._band - 1]
             self._transform = tuple(dataset.transform)[:6]
-            self._declared = dataset.nodatavals[self._band - 1] is not None
-            kind = dataset.dtypes[self._band - 1]
+            self.declared_nodata = dataset.nodatavals[self._band - 1]
+            self._declared = self.declared_nodata is not None
+            self.bands = dataset.count
+            self.type = kind = dataset.dtypes[self._band - 1]
             if kind.startswith("complex"):
                 reason = f"must hold real numbers, got {kind}"
                 raise FileError.of(self._reader, self.path, reason)
