@@ -558,8 +558,8 @@ def _of_file(function: Node) -> Origin | None:
     path = None if kind is None or first is None else _name_of(first)
     if kind is None or path is None:
         return None
-    from spatialq.database.loading import open_source
     from spatialq.io.files import find_files
+    from spatialq.io.opening import open_source
 
     try:
         return Origin(f"'{path}'", open_source(find_files("query", path)[0], kind).crs)

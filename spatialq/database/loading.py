@@ -18,8 +18,9 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, is_pattern, open_once, require_file, warn_about
+from spatialq.io.files import find_files, is_pattern, require_file, warn_about
 from spatialq.io.ifc.columns import Geometry
+from spatialq.io.opening import open_source
 from spatialq.io.source import Box, Progress, Source
 
 Mode = Literal["append", "replace"]
@@ -177,23 +178,6 @@ def load(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     return records
-
-
-def open_source(path: Path, kind: str) -> Source:
-    """Open a file of rows: a point cloud or a grid.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read.
-    """
-    if kind == "las":
-        from spatialq.io.las.source import LasSource
-
-        return open_once(LasSource, path)
-    from spatialq.io.grid.source import GridSource
-
-    return open_once(GridSource, path)
 
 
 class _Counted:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.database.loading import kind_of, open_source
+from spatialq.database.loading import kind_of
 from spatialq.io import crs
+from spatialq.io.opening import open_source
 from spatialq.io.source import Progress
 
 if TYPE_CHECKING:
