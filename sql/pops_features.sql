@@ -54,7 +54,7 @@ FROM query(
     spatialq_pops_features_sql(
         spatialq_text('pops_features: grid must be the name of a table or a file, got ', grid),
         spatialq_number('pops_features: nodata must be a number, got ', nodata),
-        spatialq_whole('pops_features: band must be a whole number, got ', band, -2147483648, 2147483647),
+        spatialq_whole('pops_features: band must be a whole number, got ', band, -9223372036854775808, 9223372036854775807),
         to_json({
             scales: scales,
             steps: steps,

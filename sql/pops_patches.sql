@@ -51,7 +51,7 @@ FROM query(
     spatialq_pops_patches_sql(
         spatialq_text('pops_patches: grid must be the name of a table or a file, got ', grid),
         spatialq_number('pops_patches: nodata must be a number, got ', nodata),
-        spatialq_whole('pops_patches: band must be a whole number, got ', band, -2147483648, 2147483647),
+        spatialq_whole('pops_patches: band must be a whole number, got ', band, -9223372036854775808, 9223372036854775807),
         to_json({
             scales: scales,
             steps: steps,

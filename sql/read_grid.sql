@@ -11,7 +11,7 @@ FROM query(
     spatialq_read_grid_sql(
         spatialq_text('read_grid: path must be a file or a pattern, got ', path),
         spatialq_number('read_grid: nodata must be a number, got ', nodata),
-        spatialq_whole('read_grid: band must be a whole number, got ', band, -2147483648, 2147483647),
+        spatialq_whole('read_grid: band must be a whole number, got ', band, -9223372036854775808, 9223372036854775807),
         spatialq_numbers('read_grid: bounds must be a list of numbers, got ', bounds)
     )
 );

@@ -199,3 +199,10 @@ def test_to_write_sql_imports_neither_tables_nor_compilers(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_model_in_place_of_a_script(tmp_path):
+    (tmp_path / "house.ifc").write_text("ISO-10303-21;\nHEADER;\n")
+    run = spatialq_command("run", "house.ifc", cwd=tmp_path)
+    assert run.returncode == 1
+    assert "'house.ifc': this is a building model, no script" in run.stderr

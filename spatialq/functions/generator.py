@@ -53,7 +53,7 @@ GRID = Argument(
     "and the result has a column file_name.",
     rows="Grid",
 )
-WHOLE = ("a whole number", -(2**31), 2**31 - 1)
+WHOLE = ("a whole number", -(2**63), 2**63 - 1)
 OF_FILES = (
     Argument("nodata", "Of a file: a value that means that there is none.", "NULL", "number"),
     Argument("band", "Of a file with several bands, from 1.", "1", "whole number"),

@@ -57,10 +57,14 @@ def read_script(script: str | os.PathLike[str]) -> tuple[str, str]:
         return script, "<script>"
     path = Path(script)
     try:
-        return path.read_text(encoding="utf-8-sig"), str(path)
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise FileError.of(RUNNER, path, reason) from None
+    if text.startswith("ISO-10303-21;"):
+        reason = "this is a building model, no script; a script names it: ImportModel(...)"
+        raise FileError.of(RUNNER, path, reason)
+    return text, str(path)
 
 
 @dataclass(frozen=True)

@@ -178,9 +178,10 @@ def test_the_points_must_be_named(con):
     sentence = "build_lod: points must be the name of a table or a file, got "
     assert f"{sentence}NULL" in refused(con, "FROM build_lod(NULL)")
     assert f"{sentence}''" in refused(con, "FROM build_lod('')")
-    for given, name in (("'nothing'", "nothing"), ("nothing", "nothing"), ("5", "5")):
-        sentence = f"Table with name {name} does not exist"
-        assert sentence in refused(con, f"FROM build_lod({given})")
+    assert f"{sentence}5 of type INTEGER" in refused(con, "FROM build_lod(5)")
+    for given in ("'nothing'", "nothing"):
+        missing = "Table with name nothing does not exist"
+        assert missing in refused(con, f"FROM build_lod({given})")
 
 
 def test_a_table_has_no_more_points_than_a_list(con, monkeypatch):

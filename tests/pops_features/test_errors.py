@@ -62,9 +62,10 @@ def test_options(con, function, arguments, sentence):
 
 def test_the_grid_must_be_named(con):
     assert "pops_features: grid must not be NULL" in refused(con, "FROM pops_features(NULL)")
-    for grid, name in (("'nothing'", "nothing"), ("5", "5")):
-        sentence = f"Table with name {name} does not exist"
-        assert sentence in refused(con, f"FROM pops_features({grid})")
+    sentence = "pops_features: grid must be the name of a table or a file, got 5 of type INTEGER"
+    assert sentence in refused(con, "FROM pops_features(5)")
+    missing = "Table with name nothing does not exist"
+    assert missing in refused(con, "FROM pops_features('nothing')")
 
 
 OFF = "{} is not regularly spaced: {} cells off, with cells {}"
