@@ -308,6 +308,9 @@ class Lineage:
             return frozenset({file})
         if _called(function) not in catalogue():
             return frozenset()
+        for each in function.get("arguments", ()):
+            if each.get("name", "").casefold() == "crs" and (crs := _name_of(each["expression"])):
+                return frozenset({Origin(f"crs of {_called(function)}", crs)})
         names = filter(None, map(_name_of, _arguments(function)))
         found = (self._of_table(parts_of(name), "x", scope, ()) for name in names)
         return frozenset().union(*found)

@@ -151,6 +151,10 @@ def test_a_query_has_one_crs(con):
         spatialq.database.sources.require_one_crs(con, "FROM feet, v")
     found = spatialq.database.sources.require_one_crs(con, "FROM other.main.far, mine")
     assert '"code":2230' in found
+    found = spatialq.database.sources.require_one_crs(
+        con, "FROM detect_planes('mine', crs := 'EPSG:25832')"
+    )
+    assert '"code":25832' in found
 
 
 @pytest.mark.parametrize("text", ["", "SELEC", "COPY (", "CREATE TABLE a (b INT)", "')", "WITH"])
