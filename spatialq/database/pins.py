@@ -23,16 +23,14 @@ from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.request import Request
 from spatialq.functions.catalogue import Function, catalogue
 from spatialq.functions.declaration import PointsInput
-from spatialq.functions.sql_text import literal
+from spatialq.functions.sql_text import NAME, literal, parts_of
 from spatialq.planner import devices
 
 POINTS = ("point_id", "x", "y", "z")
 ELEMENTS = "elements"
 """Stands for the columns of elements where points have theirs."""
 ELEMENT_COLUMNS = ("global_id", "identity", "mesh.vertices", "mesh.faces")
-NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
-"""A part of the name of a table, in quotes or not."""
-FULL_NAME = re.compile(rf"(?:{NAME.pattern})(?:\.(?:{NAME.pattern})){{2}}")
+FULL_NAME = re.compile(rf"(?:{NAME})(?:\.(?:{NAME})){{2}}")
 MEMORY = {"cpu": "host", "gpu": "GPU"}
 SHARE = 0.5
 """Of the memory of a device that pins may take, unless `pin_budget` says otherwise."""
@@ -161,10 +159,9 @@ def fixed_table(table: str) -> str | None:
     It cannot if its name is given in full, which nothing shadows, and its database is attached for
     reading only: what is attached under that name later has another number.
     """
-    parts = [one or other.replace('""', '"') for other, one in NAME.findall(table)]
     if FULL_NAME.fullmatch(table) is None:
         return None
-    names = zip(("database_name", "schema_name", "table_name"), parts, strict=True)
+    names = zip(("database_name", "schema_name", "table_name"), parts_of(table), strict=True)
     here = " AND ".join(f"lower(t.{column}) = lower({literal(part)})" for column, part in names)
     return (
         "(SELECT any_value(t.database_oid || '/' || t.table_oid) FROM duckdb_tables() AS t "

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spatialq.database import frames
+from spatialq.database import frames, lineage
 from spatialq.database.model_tables import PARTS, beside_elements
-from spatialq.functions.sql_text import identifier, literal
+from spatialq.functions.sql_text import identifier, literal, parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io import georeference
 
@@ -282,7 +282,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
         for name, comment in con.sql(  # not `execute`, see `_present`
             f"SELECT table_name, comment FROM duckdb_tables() WHERE {HERE} AND comment IS NOT NULL"
         ).fetchall()
-        if (crs := frames.stated_crs(comment))
+        if (crs := lineage.stated_crs(comment))
     ]
     names = tables_read(con, query) if models or stated else set()
     georeference.require_same(
@@ -343,10 +343,9 @@ def tables_read(con: "duckdb.DuckDBPyConnection", query: str) -> set[str]:
 
 def _scanned(operators: list[dict[str, Any]]) -> Iterator[list[str]]:
     """Give database, schema and name of each table that a plan reads."""
-    part = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
     for operator in operators:
         if table := operator["extra_info"].get("Table"):
-            yield [quoted.replace('""', '"') or plain for quoted, plain in part.findall(table)]
+            yield parts_of(table)
         yield from _scanned(operator["children"])
 
 

@@ -39,6 +39,11 @@ def name_parts(name: str) -> list[str]:
     if not NAMES.fullmatch(name):
         message = f"{name!r} is no name of a table: a part with a dot or quotes stands in quotes"
         raise ValueError(message)
+    return parts_of(name)
+
+
+def parts_of(name: str) -> list[str]:
+    """Split the name of a table as `name_parts`, whatever stands between its parts."""
     return [unquoted(part) for part in re.findall(NAME, name)]
 
 

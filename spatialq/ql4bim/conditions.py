@@ -280,7 +280,6 @@ def compare(use: Caller, value: Value, sign: str, constant: Constant, token: Tok
 
 
 SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-LENGTHS = tuple(unit for unit in UNITS if unit != "deg")
 
 
 def _sign(use: Caller, sign: str, constant: Constant) -> str:

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 import spatialq
-from spatialq.database import frames
+from spatialq.database import frames, syntax
 from spatialq.errors import CrsWarning
 
 # A `unit` that contradicts what is known is an error: so these tests see that it is known.
@@ -159,4 +159,4 @@ def test_a_query_has_one_crs(con):
 
 @pytest.mark.parametrize("text", ["", "SELEC", "COPY (", "CREATE TABLE a (b INT)", "')", "WITH"])
 def test_what_is_no_query_has_no_sources(text):
-    assert frames.parse(text) == []
+    assert syntax.parse(text) == []

@@ -1,0 +1,353 @@
+"""From which tables and files the coordinates of a query come, as its text tells."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spatialq.data.frame import Frame
+from spatialq.database.syntax import Node, arguments, called, last, name_of, parse, result_name
+from spatialq.errors import CrsError, SpatialqError
+from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import ElementsInput
+from spatialq.functions.sql_text import parts_of
+from spatialq.io import crs as crs_text
+
+AXES = ("x", "y", "z")
+READERS = {"read_las": "las", "read_grid": "grid"}
+"""Functions whose first argument is a file with coordinates, and its kind."""
+KEEPS_UNIT = frozenset({
+    "+", "-", "abs", "any_value", "arg_max", "arg_min", "avg", "ceil", "coalesce", "first", "floor",
+    "greatest", "last", "least", "max", "mean", "median", "min", "mode", "quantile_cont",
+    "quantile_disc", "round", "trunc",
+})  # fmt: skip
+"""Functions whose result has the unit of their first argument that is made of columns."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a column is made of."""
+
+    subject: str
+    """A table or a file."""
+    crs: str | None = None
+    is_computed: bool = False
+    """Whether it is made of other values, so that nobody knows its unit."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table or view of the database."""
+
+    path: tuple[str, str, str]
+    """Database, schema and name."""
+    comment: str | None
+    sql: str | None = None
+    """Of a view."""
+
+    @property
+    def crs(self) -> str | None:
+        """The CRS that the comment states."""
+        return stated_crs(self.comment)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names that a query gives itself where it stands."""
+
+    queries: Mapping[str, "tuple[Node, Scope]"] = field(default_factory=dict)
+
+    def within(self, node: Node) -> "Scope":
+        """Give the scope within a query, which may define names of its own."""
+        scope = self
+        for each in node.get("cte_map", {}).get("map", ()):
+            name, query = each["key"].casefold(), each["value"]["query_node"]
+            scope = Scope({**scope.queries, name: (query, scope)})
+        return scope
+
+
+def stated_crs(comment: str | None) -> str | None:
+    """Read the CRS in the comment of a table, as PROJJSON or a code; None where there is none."""
+    if not comment or not comment.startswith("{"):
+        return None
+    try:
+        stated = json.loads(comment).get("crs")
+    except ValueError:  # a comment of somebody else
+        return None
+    return json.dumps(stated) if isinstance(stated, dict) else stated
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Finds where columns come from."""
+
+    place: tuple[str, ...]
+    """The current database and schema."""
+    entries: Mapping[tuple[str, str, str], Entry]
+
+    def frame(self, name: str, query: str | None) -> Frame:
+        """Give the frame of the points or cells of a table, view or name of a query."""
+        scopes = {id(scope): scope for scope in self._scopes(name, query)}
+        frames = {self._of_axes(name, scope) for scope in scopes.values()}
+        if len(frames) == 1:
+            return frames.pop()
+        doubt = f"several queries are called {name!r} and differ in their CRS"
+        return Frame(repr(name), doubt=doubt)
+
+    def systems(self, query: str) -> list[tuple[str, str]]:
+        """List the tables and files with coordinates that a query reads, and their CRS if known."""
+        found: dict[str, str] = {}
+        for node in parse(query):
+            for source, scope in self._sources(node, Scope(), frozenset()):
+                for origin in self._stated(source, scope):
+                    if origin.crs is not None:
+                        found[origin.subject] = origin.crs
+        return list(found.items())
+
+    def _stated(self, source: Node, scope: Scope) -> frozenset[Origin]:
+        """Where the coordinates come from that a source of a query gives or is asked for."""
+        if source["type"] == "BASE_TABLE":
+            return self._of_table(source["qualified_name"]["path"], "x", scope, ())
+        function = source["function"]
+        file = _of_file(function)
+        if file is not None:
+            return frozenset({file})
+        if called(function) not in catalogue():
+            return frozenset()
+        for each in function.get("arguments", ()):
+            if each.get("name", "").casefold() == "crs" and (crs := name_of(each["expression"])):
+                return frozenset({Origin(f"crs of {called(function)}", crs)})
+        names = filter(None, map(name_of, arguments(function)))
+        found = (self._of_table(parts_of(name), "x", scope, ()) for name in names)
+        return frozenset().union(*found)
+
+    def _scopes(self, name: str, query: str | None) -> list[Scope]:
+        """Where a query, or a view that it reads, calls a function with the name."""
+        nodes = parse(query) if query and self._has_names(query) else []
+        found = [
+            scope
+            for node in nodes
+            for source, scope in self._sources(node, Scope(), frozenset())
+            if source["type"] == "TABLE_FUNCTION"
+            and name in map(name_of, arguments(source["function"]))
+        ]
+        return found or [*(Scope().within(node) for node in nodes), Scope()][:1]
+
+    def _has_names(self, query: str) -> bool:
+        """Whether the query, or a view that it may read, gives names to queries."""
+        texts = (query, *(each.sql or "" for each in self.entries.values()))
+        return any(re.search(r"\bwith\b", text, re.IGNORECASE) for text in texts)
+
+    def _sources(
+        self, node: Any, scope: Scope, seen: frozenset[Entry]
+    ) -> Iterator[tuple[Node, Scope]]:
+        """Give the tables and table functions within a query and within the views that it reads."""
+        if isinstance(node, list):
+            for each in node:
+                yield from self._sources(each, scope, seen)
+        if not isinstance(node, dict):
+            return
+        inner = scope.within(node)
+        if node.get("type") == "TABLE_FUNCTION":
+            yield node, inner
+        if node.get("type") == "BASE_TABLE":
+            path = node["qualified_name"]["path"]
+            entry = None if _is_own(path, inner) else self._entry(path)
+            if entry is not None:
+                yield node, inner
+                if entry.sql is not None and entry not in seen:
+                    yield from self._sources(parse(entry.sql), Scope(), seen | {entry})
+        for name, value in node.items():
+            if name == "cte_map":
+                for each in value.get("map", ()):
+                    query, outer = inner.queries[each["key"].casefold()]
+                    yield from self._sources(query, outer, seen)
+            else:
+                yield from self._sources(value, inner, seen)
+
+    def _of_axes(self, name: str, scope: Scope) -> Frame:
+        path = parts_of(name)
+        by_axis = {axis: self._of_table(path, axis, scope, ()) for axis in AXES}
+        origins = [origin for found in by_axis.values() for origin in sorted(found, key=repr)]
+        known = [(each.subject, each.crs) for each in origins if each.crs is not None]
+        try:
+            crs = _one_crs(known)
+        except CrsError as error:
+            return Frame(repr(name), conflict=str(error).removeprefix(": "))
+        computed = [axis for axis, found in by_axis.items() if any(o.is_computed for o in found)]
+        if crs is None or not computed:
+            return Frame(repr(name), crs)
+        several = " and ".join(computed)
+        doubt = f"the unit of {several} of {name!r} cannot be told, as {several} "
+        doubt += f"{'is' if len(computed) == 1 else 'are'} computed"
+        return Frame(repr(name), doubt=doubt)
+
+    def _entry(self, path: Sequence[str]) -> Entry | None:
+        """Find a table or view as DuckDB does."""
+        parts = tuple(part.casefold() for part in path)
+        database, schema = (part.casefold() for part in self.place)
+        match parts:
+            case (name,):
+                places = [("temp", "main", name), (database, schema, name)]
+            case (first, name):
+                places = [(database, first, name), (first, "main", name)]
+            case _:
+                places = [parts[-3:]]  # type: ignore[list-item]
+        return next((self.entries[each] for each in places if each in self.entries), None)
+
+    def _of_table(
+        self, path: Sequence[str], column: str, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin]:
+        """Where a column of a table, view or name of a query comes from."""
+        if _is_own(path, scope):
+            name = path[0].casefold()
+            query, outer = scope.queries[name]
+            if id(query) in seen:  # a recursive query, which alone sees itself
+                return frozenset()
+            if query["type"] == "RECURSIVE_CTE_NODE":
+                outer = Scope({**outer.queries, name: (query, outer)})
+            return self._of_query(query, column, outer, (*seen, id(query)))
+        entry = self._entry(path)
+        subject = f"table {path[-1]}"
+        if entry is None:
+            return frozenset({Origin(subject)})
+        if entry.crs is not None:
+            is_axis = column.casefold() in AXES
+            return frozenset({Origin(subject, entry.crs if is_axis else None, not is_axis)})
+        nodes = parse(entry.sql) if entry.sql else []
+        if not nodes or entry in seen:
+            return frozenset({Origin(subject)})
+        return self._of_query(nodes[0], column, Scope(), (*seen, entry))
+
+    def _of_query(
+        self, node: Node, column: str, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin]:
+        """Where a column of the result of a query comes from."""
+        scope = scope.within(node)
+        branches = [*node.get("children", ()), node.get("left"), node.get("right")]
+        if any(branches):
+            found = (self._of_query(each, column, scope, seen) for each in branches if each)
+            return frozenset().union(*found)
+        if "child" in node:
+            return self._of_query(node["child"], column, scope, seen)
+        source = node.get("from_table", {})
+        for each in node.get("select_list", ()):
+            if each["class"] == "STAR":
+                starred = self._of_star(each, source, column, scope, seen)
+                if starred is not None:
+                    return starred
+            elif result_name(each) == column.casefold():
+                return self._of_expression(each, source, scope, seen)
+        return frozenset({Origin(f"column {column}", is_computed=True)})
+
+    def _of_star(
+        self, star: Node, source: Node, column: str, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin] | None:
+        """Where a column comes from that a star may have; None if it has not."""
+        wanted = column.casefold()
+        if wanted in (last(each) for each in star.get("exclude_list", ())):
+            return None
+        for each in star.get("replace_list", ()):
+            if each["key"].casefold() == wanted:
+                return self._of_expression(each["value"], source, scope, seen)
+        for each in star.get("rename_list", ()):
+            if each["value"].casefold() == wanted:
+                column = each["key"]["column"]
+        return self._of_source(source, column, star.get("relation_name"), scope, seen)
+
+    def _of_source(
+        self, source: Node, column: str, alias: str | None, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin] | None:
+        """Where a column of what stands behind FROM comes from; None if nothing has the alias."""
+        kind = source.get("type")
+        if kind == "JOIN":
+            sides = [
+                self._of_source(source[side], column, alias, scope, seen)
+                for side in ("left", "right")
+            ]
+            # a column without a table is in one of them: in that whose coordinates are known
+            there = [each for each in sides if each is not None]
+            told = [each for each in there if any(o.crs for o in each)]
+            return frozenset().union(*(told or there)) if there else None
+        names = [source.get("alias") or "", *source.get("qualified_name", {}).get("path", ())[-1:]]
+        if kind == "TABLE_FUNCTION":
+            names.append(called(source["function"]))
+        if alias and alias.casefold() not in (name.casefold() for name in names):
+            return None
+        if source.get("column_name_alias"):
+            return frozenset({Origin(names[0], is_computed=True)})
+        match kind:
+            case "BASE_TABLE":
+                return self._of_table(source["qualified_name"]["path"], column, scope, seen)
+            case "SUBQUERY":
+                return self._of_query(source["subquery"]["node"], column, scope, seen)
+            case "TABLE_FUNCTION":
+                return self._of_call(source["function"], column, scope, seen)
+        return frozenset({Origin(f"column {column}", is_computed=True)})
+
+    def _of_call(
+        self, function: Node, column: str, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin]:
+        """Where a column of the result of a table function comes from."""
+        name, (first, *_) = called(function), (*arguments(function), None)
+        is_axis = column.casefold() in AXES
+        origin = _of_file(function) if is_axis else None
+        if origin is not None:
+            return frozenset({origin})
+        known = catalogue().get(name)
+        table = None if first is None else name_of(first)
+        gives = name == "query_table" or (
+            known is not None
+            and is_axis
+            and column in known.output.columns
+            and not isinstance(known.inputs, ElementsInput)
+        )
+        if table is not None and gives:
+            return self._of_table(parts_of(table), column, scope, seen)
+        return frozenset({Origin(f"function {name}", is_computed=True)})
+
+    def _of_expression(
+        self, node: Node, source: Node, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin]:
+        """Where the value of an expression comes from; nowhere if it is a constant."""
+        match node["class"]:
+            case "CONSTANT":
+                return frozenset()
+            case "COLUMN_REF":
+                *alias, column = node["column_names"]
+                found = self._of_source(source, column, alias[-1] if alias else None, scope, seen)
+                if found is not None:
+                    return found
+            case "CAST":
+                return self._of_expression(node["child"], source, scope, seen)
+            case "FUNCTION" | "WINDOW" if node["function_name"] in KEEPS_UNIT:
+                given = (each["expression"] for each in node.get("arguments", ()))
+                made = [self._of_expression(each, source, scope, seen) for each in given]
+                return next((each for each in made if each), frozenset())
+        return frozenset({Origin("an expression", is_computed=True)})
+
+
+def _is_own(path: Sequence[str], scope: Scope) -> bool:
+    return len(path) == 1 and path[0].casefold() in scope.queries
+
+
+def _of_file(function: Node) -> Origin | None:
+    """Give the CRS of the file that a reader reads; None if it is no reader of a file."""
+    kind, (first, *_) = READERS.get(called(function)), (*arguments(function), None)
+    path = None if kind is None or first is None else name_of(first)
+    if kind is None or path is None:
+        return None
+    from spatialq.io.files import find_files
+    from spatialq.io.opening import open_source
+
+    try:
+        return Origin(f"'{path}'", open_source(find_files("query", path)[0], kind).crs)
+    except SpatialqError:  # the reader itself will say so
+        return Origin(f"'{path}'")
+
+
+def _one_crs(known: Sequence[tuple[str, str]]) -> str | None:
+    """Give the CRS that all have; None where there is none."""
+    read = [(subject, crs_text.from_text(crs)) for subject, crs in dict.fromkeys(known)]
+    return crs_text.require_same("", read)
