@@ -284,7 +284,7 @@ def endless(z, dx, dy, out):
 def test_a_second_signal_ends_what_does_not_end(tmp_path, number):
     (tmp_path / "endless.py").write_text(ENDLESS)
     np.save(tmp_path / "a.npy", np.ones((9, 9)))
-    options = "--define endless.py --methods endless --scales 3 --example-scale 9"
+    options = "--define endless.py --methods endless --scales 3u --example-scale 9u"
     command = [sys.executable, "-u", "-m", "spatialq", "features", "a.npy", *options.split()]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=tmp_path, text=True, **pipes) as process:

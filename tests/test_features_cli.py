@@ -214,7 +214,9 @@ def test_degrees_are_warned_about(command, tmp_path):
     with pytest.warns(CrsWarning, match=r"WGS 84 \(EPSG:4326\), is not projected: .* in degrees"):
         done = spatialq.write_features(source, **SMALL)
     assert done["examples"] == 6
-    assert command(source, *FLAGS).stderr.count("warning: pops_features: '") == 1
+    in_degrees = [each.replace("m", "u") for each in FLAGS[1::2]]
+    said = command(source, FLAGS[0], in_degrees[0], FLAGS[2], in_degrees[1]).stderr
+    assert said.count("warning: pops_features: the CRS of '") == 1
 
 
 def test_a_grid_with_a_hole_of_an_example(tmp_path):

@@ -49,11 +49,11 @@ class Instance:
         return len(self._connections) > 0
 
     def cursor(self) -> duckdb.DuckDBPyConnection | None:
-        """Open another connection; None if those that were noted are closed."""
+        """Open another connection; None if those that were noted are closed or refuse it."""
         with _lock:
             known = list(self._connections)
         for each in known:
-            with contextlib.suppress(duckdb.ConnectionException):  # it is closed
+            with contextlib.suppress(duckdb.Error):  # it is closed, or busy in another thread
                 return each.cursor()
         return None
 
@@ -125,4 +125,6 @@ def _is_open(con: duckdb.DuckDBPyConnection) -> bool:
         con.cursor().close()
     except duckdb.ConnectionException:
         return False
+    except duckdb.Error:  # it may refuse while another thread uses it
+        return True
     return True

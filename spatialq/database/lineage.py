@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spatialq.data.frame import Frame
-from spatialq.database.syntax import Node, arguments, called, last, name_of, parse, result_name
+from spatialq.database.syntax import (
+    Node,
+    arguments,
+    called,
+    last,
+    name_of,
+    operands,
+    parse,
+    result_name,
+)
 from spatialq.errors import CrsError, SpatialqError
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import ElementsInput
@@ -22,7 +31,7 @@ KEEPS_UNIT = frozenset({
     "greatest", "last", "least", "max", "mean", "median", "min", "mode", "quantile_cont",
     "quantile_disc", "round", "trunc",
 })  # fmt: skip
-"""Functions whose result has the unit of their first argument that is made of columns."""
+"""Functions whose result has the unit of their arguments."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Origin:
     """A table or a file."""
     crs: str | None = None
     is_computed: bool = False
-    """Whether it is made of other values, so that nobody knows its unit."""
+    """Whether it is made of coordinates so that nobody knows its unit, such as `z * 0.3048`."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +241,7 @@ class Lineage:
         if entry is None:
             return frozenset({Origin(subject)})
         if entry.crs is not None:
-            is_axis = column.casefold() in AXES
-            return frozenset({Origin(subject, entry.crs if is_axis else None, not is_axis)})
+            return frozenset({Origin(subject, entry.crs if column.casefold() in AXES else None)})
         nodes = parse(entry.sql) if entry.sql else []
         if not nodes or entry in seen:
             return frozenset({Origin(subject)})
@@ -295,7 +303,7 @@ class Lineage:
         if alias and alias.casefold() not in (name.casefold() for name in names):
             return None
         if source.get("column_name_alias"):
-            return frozenset({Origin(names[0], is_computed=True)})
+            return frozenset({Origin(names[0])})
         match kind:
             case "BASE_TABLE":
                 return self._of_table(source["qualified_name"]["path"], column, scope, seen)
@@ -303,7 +311,7 @@ class Lineage:
                 return self._of_query(source["subquery"]["node"], column, scope, seen)
             case "TABLE_FUNCTION":
                 return self._of_call(source["function"], column, scope, seen)
-        return frozenset({Origin(f"column {column}", is_computed=True)})
+        return frozenset({Origin(f"column {column}")})
 
     def _of_call(
         self, function: Node, column: str, scope: Scope, seen: tuple[Any, ...]
@@ -324,7 +332,7 @@ class Lineage:
         )
         if table is not None and gives:
             return self._of_table(parts_of(table), column, scope, seen)
-        return frozenset({Origin(f"function {name}", is_computed=True)})
+        return frozenset({Origin(f"function {name}")})
 
     def _of_expression(
         self, node: Node, source: Node, scope: Scope, seen: tuple[Any, ...]
@@ -340,11 +348,25 @@ class Lineage:
                     return found
             case "CAST":
                 return self._of_expression(node["child"], source, scope, seen)
-            case "FUNCTION" | "WINDOW" if node["function_name"] in KEEPS_UNIT:
-                given = (each["expression"] for each in node.get("arguments", ()))
-                made = [self._of_expression(each, source, scope, seen) for each in given]
-                return next((each for each in made if each), frozenset())
-        return frozenset({Origin("an expression", is_computed=True)})
+        made = frozenset().union(
+            *(self._of_expression(each, source, scope, seen) for each in operands(node))
+        )
+        if _keeps_unit(node):
+            return made
+        is_computed = any(each.crs or each.is_computed for each in made)
+        return frozenset({Origin("an expression", is_computed=is_computed)})
+
+
+def _keeps_unit(node: Node) -> bool:
+    """Whether an expression has the unit of its operands.
+
+    A product with another column or function is taken for a rotation, one with a number for a
+    conversion.
+    """
+    if node["class"] not in ("FUNCTION", "WINDOW"):
+        return False
+    is_product = called(node) == "*" and all(e["class"] != "CONSTANT" for e in arguments(node))
+    return is_product or called(node) in KEEPS_UNIT
 
 
 def _is_own(path: Sequence[str], scope: Scope) -> bool:

@@ -104,3 +104,18 @@ def result_name(expression: Node) -> str:
 def last(name: Any) -> str:
     """Give the column of a name before which a table may stand, in lower case."""
     return str(name["column"] if isinstance(name, dict) else name).casefold()
+
+
+def operands(expression: Node) -> list[Node]:
+    """List the expressions that an expression is made of."""
+    found: list[Node] = []
+    rest: list[Any] = list(expression.values())
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict) and "class" in value:
+            found.append(value)
+        elif isinstance(value, dict):
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+    return found

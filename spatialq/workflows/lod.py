@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
-from spatialq.functions.declaration import Parameter
+from spatialq.functions.declaration import COORDINATES, Parameter
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import devices
@@ -111,9 +111,10 @@ def write_lod(
     frame = replace(frame, is_announced=True)
     points = sum(cloud.rows for cloud in clouds)
     budget = _points_in(memory, points, chosen)
+    own = {name: value for name, value in chosen.values().items() if name not in COORDINATES}
     known = {
         "crs": None if crs is None else with_one_unit(crs),
-        FUNCTION: json.dumps(chosen.values()),
+        FUNCTION: json.dumps(own),
     }
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     if points <= budget:

@@ -232,7 +232,10 @@ def test_what_was_interrupted_is_named(con, monkeypatch):
             f"{FINITE} 1 points with NaN or infinity, the first with point_id 1",
         ),
         ({"x": np.ma.MaskedArray([1, 2], [1, 0])}, "x must have all its values, got 1 masked"),
-        ({"reds": [1, 2]}, "no option 'reds'; there is full_precision, grid_size, max_points, "),
+        (
+            {"reds": [1, 2]},
+            "no option 'reds'; there is crs, full_precision, grid_size, max_points, ",
+        ),
     ],
 )
 def test_arrays(given, sentence):

@@ -216,7 +216,11 @@ def test_files_of_different_systems_are_refused(tmp_path):
         (["no/n.png"], {}, "output: '.*no/n.png': there is no folder"),
         (["n.png"], {"strategy": "best"}, "build_lod: strategy must be 'first' or 'random' or"),
         (["n.png"], {"grid_size": 100}, "build_lod: grid_size must be a power of two from 2 to"),
-        (["n.png"], {"depth": 3}, "build_lod: no option 'depth'; there is full_precision, grid_"),
+        (
+            ["n.png"],
+            {"depth": 3},
+            "build_lod: no option 'depth'; there is crs, full_precision, grid_",
+        ),
         (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
         (["n.png"], {"crs": 25832}, "lod: crs must be text such as EPSG:25832, got 25832"),
         (["n.png"], {"memory": "1"}, "lod: memory must be a number of GiB, got '1'"),

@@ -57,6 +57,8 @@ def test_a_process_that_ends_writes_what_is_left(database):
 
 def test_a_call_in_a_transaction_leaves_it_alone(database):
     with spatialq.connect(str(database)) as con, spatialq.connect(str(database)) as other:
+        log.add(entry(1.0))  # and with it what earlier tests left
+        other.execute("DELETE FROM spatialq_calls")
         con.execute("BEGIN; CREATE TABLE mine AS SELECT 1 AS one")
         log.add(entry(1.0))
         log.add(entry(1.0))

@@ -62,6 +62,8 @@ def frame(con, query):
         ("WITH q AS (SELECT * EXCLUDE (z), z + 1 AS z FROM feet) {call}", "q"),
         ("WITH q AS (SELECT 1 AS point_id, x, y, min(z) AS z FROM feet GROUP BY ALL) {call}", "q"),
         ("WITH q AS (FROM feet UNION ALL FROM part.feet) {call}", "q"),
+        ("WITH q AS (SELECT * REPLACE (x * cos(point_id) + y * sin(0.5) AS x) FROM feet) {call}", "q"),
+        ("WITH q AS (SELECT * REPLACE (n.x AS x) FROM feet, (SELECT 1 / 3 AS x) AS n) {call}", "q"),
         ("WITH q AS (FROM (FROM (SELECT * FROM feet) ORDER BY z) LIMIT 9) {call}", "q"),
         ("WITH q AS (FROM query_table('feet')) {call}", "q"),
         ("WITH q AS (FROM owm_ground('feet')) {call}", "q"),

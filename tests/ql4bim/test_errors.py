@@ -1,10 +1,10 @@
 """What is wrong is said with its place, and what would be right."""
 # ruff: noqa: E501 (a line for each error)
 
+import json
 import pickle
 
 import ifcopenshell
-import pyproj
 import pytest
 
 import spatialq
@@ -216,8 +216,11 @@ def test_tables_of_different_crs_do_not_stand_together(con):
     script = 'a = IM("one")\nb = IM("two")\nt[x|y] = Touches(a, b)'
     assert "t" in spatialq.run_script(loaded, script)
     for table, crs in (("one", "EPSG:25832"), ("two", "EPSG:25833")):
-        text = pyproj.CRS(crs).to_json()
-        loaded.execute("UPDATE spatialq_files SET crs = $1 WHERE table_name = $2", [text, table])
+        (comment,) = loaded.execute(
+            "SELECT comment FROM duckdb_tables() WHERE table_name = ?", [table]
+        ).fetchall()[0]
+        said = json.dumps({**json.loads(comment), "crs": crs})
+        loaded.execute(f"COMMENT ON TABLE {table} IS '{said}'")
     with pytest.raises(
         spatialq.ScriptError, match=r"t: .*'table one' is in .* 'table two' is in"
     ) as caught:
