@@ -35,7 +35,10 @@ class FileWarning(UserWarning):
 
 
 class CrsWarning(UserWarning):
-    """The unit of coordinates was assumed, or they were converted or are in degrees."""
+    """The unit of coordinates was assumed, or heights were converted, or x and y are degrees.
+
+    Also that a CRS cannot be written as other programs read it.
+    """
 
 
 class ScriptError(SpatialqError, ValueError):

@@ -230,11 +230,11 @@ def test_override_crs_needs_a_crs(floors):
 
 def test_metres_that_are_assumed_are_announced(floors, tmp_path):
     result = spatialq_command("ground", floors["none"], "-o", tmp_path / "t.csv")
-    sentence = f"warning: ground: '{floors['none']}' names no CRS, so its x, y and z are taken"
+    sentence = f"warning: ground: the CRS of '{floors['none']}' is not known, so its coordinates"
     assert result.stderr.startswith(sentence)
     assert result.stderr.count("warning:") == 1
     spoken = spatialq_command("planes", floors["none"], "--max-distance", "5cm").stderr
-    assert spoken.startswith(f"warning: planes: '{floors['none']}' names no CRS")
+    assert spoken.startswith(f"warning: planes: the CRS of '{floors['none']}' is not known")
     assert spatialq_command("planes", floors["none"], "--max-distance", "0.05u").stderr == ""
 
 

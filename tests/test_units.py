@@ -238,7 +238,7 @@ def test_commands(files, tmp_path, name, kind):
     assert code == 0, said
     about = {
         "degrees": "is not projected",
-        "no CRS": "names no CRS" if name == "ground" else None,
+        "no CRS": "is not known, so" if name == "ground" else None,
         "mixed": "heights of",
     }.get(kind)
     assert "heights of" in said if kind == "mixed" else "heights of" not in said

@@ -16,13 +16,12 @@ import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.database import instances
-from spatialq.database.lineage import Entry, Lineage
+from spatialq.database.lineage import Entry, Lineage, read_crs
 from spatialq.database.pins import Lookup
 from spatialq.errors import CrsWarning
 from spatialq.execution.frames import units_of
 from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
-from spatialq.io import crs as crs_text
 
 
 def lookup(table: str, part: int = 0) -> Lookup:
@@ -126,4 +125,4 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
     ).fetchall()
     place = con.sql("SELECT current_database(), current_schema()").fetchall()[0]
     known = Lineage(place, {each.path: each for each in map(_entry, entries)})
-    return [(subject, crs_text.from_text(crs)) for subject, crs in known.systems(query)]
+    return [(subject, read_crs(subject, crs)) for subject, crs in known.systems(query)]

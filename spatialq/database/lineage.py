@@ -76,15 +76,34 @@ class Scope:
         return scope
 
 
+def stated(comment: str | None) -> dict[str, Any]:
+    """Read the comment of a table, a JSON object; another text is its member `comment`."""
+    try:
+        said = json.loads(comment or "{}")
+    except ValueError:
+        said = None
+    return said if isinstance(said, dict) else {"comment": comment}
+
+
 def stated_crs(comment: str | None) -> str | None:
     """Read the CRS in the comment of a table, as PROJJSON or a code; None where there is none."""
-    if not comment or not comment.startswith("{"):
-        return None
+    crs = stated(comment).get("crs")
+    return crs if crs is None or isinstance(crs, str) else json.dumps(crs)
+
+
+def read_crs(subject: str, crs: str) -> str:
+    """Turn the CRS that a table or file states into PROJJSON.
+
+    Raises
+    ------
+    CrsError
+        If PROJ cannot read it: the sentence names the table or file.
+    """
     try:
-        stated = json.loads(comment).get("crs")
-    except ValueError:  # a comment of somebody else
-        return None
-    return json.dumps(stated) if isinstance(stated, dict) else stated
+        return crs_text.from_text(crs)
+    except CrsError as error:
+        message = f"{subject}: {error}"
+        raise CrsError(message) from error
 
 
 @dataclass(frozen=True)
@@ -371,5 +390,5 @@ def _of_file(function: Node) -> Origin | None:
 
 def _one_crs(known: Sequence[tuple[str, str]]) -> str | None:
     """Give the CRS that all have; None where there is none."""
-    read = [(subject, crs_text.from_text(crs)) for subject, crs in dict.fromkeys(known)]
+    read = [(subject, read_crs(subject, crs)) for subject, crs in dict.fromkeys(known)]
     return crs_text.require_same("", read)

@@ -137,19 +137,12 @@ def identity(con: "duckdb.DuckDBPyConnection", table: str) -> Identity | None:
     if not rows:
         return None
     ((name, comment),) = rows
-    try:
-        said = json.loads(comment or "{}")
-    except ValueError:
-        said = comment
-    if not isinstance(said, dict):
-        said = {"comment": comment}
-    crs = said.get("crs")
-    text = crs if isinstance(crs, str) or crs is None else json.dumps(crs)
+    said, crs = lineage.stated(comment), lineage.stated_crs(comment)
     return Identity(
         name,
         said.get("spatialq"),
         said.get("spatialq_model"),
-        text and crs_text.from_text(text),
+        crs and lineage.read_crs(f"table {name}", crs),
         said,
     )
 
@@ -293,7 +286,7 @@ def require_one_crs(con: "duckdb.DuckDBPyConnection", query: str) -> str | None:
             if loaded.table.lower() in names and loaded.georeference
         ],
     )
-    read = [(f"table {name}", crs_text.from_text(crs)) for name, crs in stated if name in names]
+    read = [(f"table {t}", lineage.read_crs(f"table {t}", crs)) for t, crs in stated if t in names]
     return crs_text.require_same("query", [*read, *frames.systems(con, query)])
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from spatialq.data.units import METRES
 from spatialq.errors import CrsError
 
 P = ParamSpec("P")
@@ -124,17 +125,13 @@ def name(crs: str | None) -> str:
     return f"{title} ({code['authority']}:{code['code']})" if code else title
 
 
-UNITS = {"m": 1.0, "ft": 0.3048, "ftUS": 1200 / 3937, "km": 1000.0}
-"""Metres in the units that maps have."""
-
-
 def unit_name(crs: str | None) -> str | None:
     """Name the unit of x and y for people; None where they are no map coordinates, or unknown."""
     units = None if crs is None else metres_per_unit(crs)
     if units is None:
         return None
-    known = (each for each, metres in UNITS.items() if math.isclose(metres, units[0], rel_tol=1e-9))
-    return next(known, None)
+    names = {**METRES, "km": 1000.0}.items()
+    return next((each for each, metres in names if math.isclose(metres, units[0])), None)
 
 
 @lru_cache(maxsize=256)
@@ -150,14 +147,6 @@ def _equal(first: str, second: str) -> bool:
     import pyproj
 
     return bool(pyproj.CRS.from_json(first).equals(pyproj.CRS.from_json(second)))
-
-
-@in_proj_thread
-def is_geographic(crs: str) -> bool:
-    """Whether x and y are degrees of longitude and latitude."""
-    import pyproj
-
-    return bool(pyproj.CRS.from_json(crs).is_geographic)
 
 
 @lru_cache(maxsize=256)

@@ -56,8 +56,8 @@ def with_numbers(
     }
     if crs is None and (unit.is_assumed or any(each.in_metres for each in lengths)):
         message = (
-            f"{command}: '{path}' names no CRS, so its x, y and z are taken for metres; crs says "
-            "what they are, such as EPSG:25832"
+            f"{command}: the CRS of '{path}' is not known, so its coordinates are taken for "
+            "metres; crs says what it is, such as EPSG:25832"
         )
         warnings.warn(message, CrsWarning, stacklevel=3)
     return {**options, **converted}

@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 import spatialq
-from spatialq.database import frames, syntax
-from spatialq.errors import CrsWarning
+from spatialq.database import frames, sources, syntax
+from spatialq.errors import CrsError, CrsWarning
 
 # A `unit` that contradicts what is known is an error: so these tests see that it is known.
 FEET, METRES = "EPSG:2230", "EPSG:25832"
@@ -162,3 +162,12 @@ def test_a_query_has_one_crs(con):
 @pytest.mark.parametrize("text", ["", "SELEC", "COPY (", "CREATE TABLE a (b INT)", "')", "WITH"])
 def test_what_is_no_query_has_no_sources(text):
     assert syntax.parse(text) == []
+
+
+@pytest.mark.parametrize("crs", ['"EPSG:999999"', "true", '{"type": "Other"}'])
+def test_a_comment_whose_crs_proj_cannot_read_is_a_sentence_about_its_table(con, crs):
+    con.execute(f"""COMMENT ON TABLE mine IS '{{"crs": {crs}}}'""")
+    sentence = "table mine: PROJ cannot read the coordinate reference system"
+    assert f"classify_ground: {sentence}" in frame(con, CALL.format(name="mine"))
+    with pytest.raises(CrsError, match=sentence):
+        sources.require_one_crs(con, "FROM mine")

@@ -85,7 +85,7 @@ WRONG = {
     ).aggregate("x", group="classification"),
     "aggregate: 'classification' is no aggregate": lambda c: points(c).aggregate("classification"),
     "table: no table 'inde'": lambda c: sq.table(c, "inde"),
-    "closer_than: d must be a length >= 0 such as 2mm (mm, cm, m, in, ft), got '5 miles'": (
+    "closer_than: d must be a length >= 0 such as 2mm (mm, cm, m, in, ft, ftUS, us-ft)": (
         lambda c: elements(c).closer_than("elements", "5 miles")
     ),
     "intersects_with: tolerance must be a length": lambda c: elements(c).intersects_with(
