@@ -80,7 +80,7 @@ def stated(comment: str | None) -> dict[str, Any]:
     """Read the comment of a table, a JSON object; another text is its member `comment`."""
     try:
         said = json.loads(comment or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):  # not JSON, or nested too deeply
         said = None
     return said if isinstance(said, dict) else {"comment": comment}
 

@@ -171,3 +171,10 @@ def test_a_comment_whose_crs_proj_cannot_read_is_a_sentence_about_its_table(con,
     assert f"classify_ground: {sentence}" in frame(con, CALL.format(name="mine"))
     with pytest.raises(CrsError, match=sentence):
         sources.require_one_crs(con, "FROM mine")
+
+
+def test_comment_that_is_nested_too_deeply(con):
+    """It is a comment of somebody else, as any other text."""
+    nested = '{"crs": ' + "[" * 100_000
+    con.execute(f"COMMENT ON TABLE feet IS '{nested}'")
+    assert "is not known" in frame(con, CALL.format(name="feet"))
