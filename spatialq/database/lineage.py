@@ -43,6 +43,8 @@ class Origin:
     crs: str | None = None
     is_computed: bool = False
     """Whether it is made of coordinates so that nobody knows its unit, such as `z * 0.3048`."""
+    is_height: bool = False
+    """Whether it has the unit of the heights of the CRS."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,12 @@ class Lineage:
 
     def frame(self, name: str, query: str | None) -> Frame:
         """Give the frame of the points or cells of a table, view or name of a query."""
+        try:
+            return self._frame(name, query)
+        except RecursionError:
+            return Frame(repr(name), doubt=f"the query of {name!r} is nested too deeply to be read")
+
+    def _frame(self, name: str, query: str | None) -> Frame:
         scopes = {id(scope): scope for scope in self._scopes(name, query)}
         frames = {self._of_axes(name, scope) for scope in scopes.values()}
         if len(frames) == 1:
@@ -203,7 +211,15 @@ class Lineage:
             crs = _one_crs(known)
         except CrsError as error:
             return Frame(repr(name), conflict=str(error).removeprefix(": "))
-        computed = [axis for axis, found in by_axis.items() if any(o.is_computed for o in found)]
+        is_mixed = crs is not None and crs_text.has_two_units(crs)
+        computed = [
+            axis
+            for axis, found in by_axis.items()
+            if any(
+                each.is_computed or (is_mixed and each.crs and each.is_height != (axis == "z"))
+                for each in found
+            )
+        ]
         if crs is None or not computed:
             return Frame(repr(name), crs)
         several = " and ".join(computed)
@@ -241,7 +257,7 @@ class Lineage:
         if entry is None:
             return frozenset({Origin(subject)})
         if entry.crs is not None:
-            return frozenset({Origin(subject, entry.crs if column.casefold() in AXES else None)})
+            return frozenset({_of_axis(subject, entry.crs, column)})
         nodes = parse(entry.sql) if entry.sql else []
         if not nodes or entry in seen:
             return frozenset({Origin(subject)})
@@ -252,10 +268,14 @@ class Lineage:
     ) -> frozenset[Origin]:
         """Where a column of the result of a query comes from."""
         scope = scope.within(node)
-        branches = [*node.get("children", ()), node.get("left"), node.get("right")]
-        if any(branches):
-            found = (self._of_query(each, column, scope, seen) for each in branches if each)
-            return frozenset().union(*found)
+        children = (*node.get("children", ()), node.get("left"), node.get("right"))
+        branches = [each for each in children if each]
+        if branches:
+            by_name = node.get("setop_type") == "UNION_BY_NAME"
+            place = None if by_name else _place(branches[0], column)
+            return frozenset().union(
+                *(self._of_branch(each, place, column, scope, seen) for each in branches)
+            )
         if "child" in node:
             return self._of_query(node["child"], column, scope, seen)
         source = node.get("from_table", {})
@@ -267,6 +287,16 @@ class Lineage:
             elif result_name(each) == column.casefold():
                 return self._of_expression(each, source, scope, seen)
         return frozenset({Origin(f"column {column}", is_computed=True)})
+
+    def _of_branch(
+        self, node: Node, place: int | None, column: str, scope: Scope, seen: tuple[Any, ...]
+    ) -> frozenset[Origin]:
+        """Where a column of a part of a UNION comes from: by its place, where that is known."""
+        results = [] if place is None else node.get("select_list", [])[: place + 1]
+        if place is None or len(results) <= place or any(e["class"] == "STAR" for e in results):
+            return self._of_query(node, column, scope, seen)
+        source = node.get("from_table", {})
+        return self._of_expression(results[-1], source, scope.within(node), seen)
 
     def _of_star(
         self, star: Node, source: Node, column: str, scope: Scope, seen: tuple[Any, ...]
@@ -321,7 +351,7 @@ class Lineage:
         is_axis = column.casefold() in AXES
         origin = _of_file(function) if is_axis else None
         if origin is not None:
-            return frozenset({origin})
+            return frozenset({_of_axis(origin.subject, origin.crs, column)})
         known = catalogue().get(name)
         table = None if first is None else name_of(first)
         gives = name == "query_table" or (
@@ -355,6 +385,22 @@ class Lineage:
             return made
         is_computed = any(each.crs or each.is_computed for each in made)
         return frozenset({Origin("an expression", is_computed=is_computed)})
+
+
+def _of_axis(subject: str, crs: str | None, column: str) -> Origin:
+    """Say that a column is one of a table or file whose x, y and z have a CRS."""
+    name = column.casefold()
+    return Origin(subject, crs if name in AXES else None, is_height=name == "z")
+
+
+def _place(node: Node, column: str) -> int | None:
+    """Find the place of a column among the results of a query; None where a star comes before."""
+    for place, each in enumerate(node.get("select_list", ())):
+        if each["class"] == "STAR":
+            return None
+        if result_name(each) == column.casefold():
+            return place
+    return None
 
 
 def _keeps_unit(node: Node) -> bool:

@@ -204,6 +204,12 @@ def given_or_own(
     return given
 
 
+def has_two_units(crs: str) -> bool:
+    """Whether heights have another unit than x and y."""
+    units = metres_per_unit(crs)
+    return units is not None and not math.isclose(*units, rel_tol=SAME_UNIT)
+
+
 def with_one_unit(crs: str) -> str:
     """Give a CRS whose heights have the unit of x and y; others come back unchanged.
 
@@ -215,8 +221,7 @@ def with_one_unit(crs: str) -> str:
     crs : str
         PROJJSON.
     """
-    units = metres_per_unit(crs)
-    if units is None or math.isclose(*units, rel_tol=SAME_UNIT):
+    if not has_two_units(crs):
         return crs
     system = json.loads(crs)
     parts = [_unbound(part) for part in system.get("components", [_unbound(system)])]

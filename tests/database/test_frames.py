@@ -103,6 +103,28 @@ def test_what_cannot_be_told_is_said(con, query, name, sentence):
     assert told.partition("classify_ground: ")[2].startswith(sentence) or sentence in told
 
 
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT 1, x AS a, y AS b, z FROM mixed", True),
+        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT 1, z, y, x FROM mixed", False),
+        ("SELECT point_id, z AS x, y, x AS z FROM mixed", False),
+        ("SELECT * FROM mixed UNION ALL BY NAME SELECT point_id, z, y, x FROM mixed", True),
+    ],
+)  # fmt: skip
+def test_axes_of_two_units_are_not_taken_for_each_other(con, query, is_told):
+    con.execute("CREATE TABLE mixed AS FROM feet")
+    con.execute("""COMMENT ON TABLE mixed IS '{"crs": "EPSG:2230+5773"}'""")
+    told = frame(con, f"WITH q AS ({query}) {CALL.format(name='q')}")
+    assert ("heights of 'q' are in units of 1 m" in told) == is_told
+    assert ("cannot be told" in told) != is_told
+
+
+def test_a_query_that_is_nested_deeply(con):
+    deep = f"WITH q AS (SELECT point_id, x{' + 0' * 900} AS x, y, z FROM feet) "
+    assert "nested too deeply" in frame(con, deep + CALL.format(name="q"))
+
+
 def test_views_and_renamed_tables(con):
     con.execute("CREATE VIEW v AS SELECT * FROM feet WHERE z = 0")
     con.execute("CREATE VIEW both_of_them AS (FROM v) UNION ALL (FROM metres)")
