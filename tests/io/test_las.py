@@ -362,6 +362,46 @@ def test_geo_keys_with_a_vertical_crs_are_compound(name, horizontal, vertical):
     assert [part.name for part in crs.sub_crs_list] == [horizontal, vertical]
 
 
+def test_the_unit_of_geo_keys_counts_more_than_that_of_their_code():
+    """A file in feet with the code of the system in metres: in metres it lies in New Jersey."""
+    import pyproj
+
+    source = LasSource(real_file("data/lidar/mvk-thin.las"))
+    (warning,) = source.warnings
+    assert "give US survey foot as the unit of x and y, and EPSG:26995" in warning
+    to_degrees = pyproj.Transformer.from_crs(source.crs, "EPSG:4326", always_xy=True)
+    x, y = source.header.box[:2]
+    west, south, east, north = pyproj.CRS("EPSG:26995").area_of_use.bounds
+    longitude, latitude = to_degrees.transform(x, y)
+    assert west < longitude < east
+    assert south < latitude < north
+
+
+@pytest.mark.parametrize(
+    ("keys", "units"),
+    [
+        ({3072: 32632, 4099: 9003}, (1.0, 1200 / 3937)),  # no vertical CRS
+        ({3072: 32632, 4096: 5103, 4099: 9002}, (1.0, 0.3048)),  # one that PROJ does not know
+        ({3072: 32632, 4096: 5703, 4099: 9003}, (1.0, 1200 / 3937)),  # a known one in metres
+        ({3072: 2229, 4099: 9001}, (1200 / 3937, 1.0)),
+        ({3072: 2229, 4099: 9003}, (1200 / 3937, 1200 / 3937)),
+        ({3072: 26995, 3076: 9003, 4099: 9003}, (1200 / 3937, 1200 / 3937)),
+        ({3072: 26995, 3076: 9001, 4099: 9001}, (1.0, 1.0)),
+        ({3072: 26995, 3076: 32767, 4099: 32767}, (1.0, 1.0)),
+    ],
+)
+def test_geo_keys_of_units(tmp_path, keys, units):
+    import laspy
+
+    path = write(tmp_path / "cloud.las", 1, 5)
+    cloud = laspy.read(path)
+    entries = [number for key, value in sorted(keys.items()) for number in (key, 0, 1, value)]
+    raw = np.array([1, 1, 0, len(keys), *entries], "<u2").tobytes()
+    cloud.header.vlrs = [laspy.VLR("LASF_Projection", 34735, "", raw)]
+    cloud.write(path)
+    assert crs_text.metres_per_unit(LasSource(path).crs) == pytest.approx(units, rel=1e-9)
+
+
 def test_wkt_in_an_extended_record_and_bad_wkt(tmp_path):
     import laspy
 
