@@ -106,7 +106,7 @@ def test_what_cannot_be_told_is_said(con, query, name, sentence):
 @pytest.mark.parametrize(
     ("query", "is_told"),
     [
-        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT 1, x AS a, y AS b, z FROM mixed", True),
+        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT 1, x AS a, y, z FROM mixed", True),
         ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT 1, z, y, x FROM mixed", False),
         ("SELECT point_id, z AS x, y, x AS z FROM mixed", False),
         ("SELECT * FROM mixed UNION ALL BY NAME SELECT point_id, z, y, x FROM mixed", True),
