@@ -43,7 +43,7 @@ COMMENT ON TABLE spatialq_files IS
     'The files that load put into tables; table_id is in the comment of a table';
 """
 SOURCES = f"""
-CREATE VIEW spatialq_sources AS
+CREATE VIEW IF NOT EXISTS spatialq_sources AS
 SELECT tables.table_name, files.* EXCLUDE (table_id, table_name)
 FROM spatialq_files files
 JOIN (SELECT DISTINCT table_name, {ID} AS table_id FROM duckdb_tables()) tables USING (table_id)
@@ -93,7 +93,7 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
         con.execute("ALTER TABLE spatialq_sources RENAME TO spatialq_old_sources")
     if "spatialq_files" not in present:
         con.execute(FILES)
-        con.execute(SOURCES)
+    con.execute(SOURCES)  # which a user may have dropped
     if old:
         ids = {
             table: _identify(con, table, kind, crs)
