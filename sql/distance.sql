@@ -195,7 +195,7 @@ WITH spatialq_points AS NOT MATERIALIZED (
             spatialq_number('point_elements: unit must be a number, got ', unit),
             spatialq_text('point_elements: crs must be text such as EPSG:25832, got ', crs)
         ) AS metres
-        FROM spatialq_frame_of(points)
+        FROM spatialq_frame_of(points, crs IS NOT NULL)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance

@@ -132,7 +132,8 @@ def test_kernels_without_a_folder_for_the_cache():
 
 @pytest.mark.slow
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
-    query = "WITH p AS (SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 5.0 AS z) FROM owm_ground('p')"
+    points = "SELECT 1 AS point_id, 0.0 AS x, 0.0 AS y, 5.0 AS z"
+    query = f"WITH p AS ({points}) FROM owm_ground('p', unit := 1)"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "spatialq", "sql", query]
     notes = [

@@ -24,27 +24,29 @@ from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
 
 
-def lookup(table: str, part: int = 0) -> Lookup:
+def lookup(table: str, *, is_given: bool) -> Lookup:
     """Write what finds out the frame of a table: a column `frame`, JSON.
 
-    It is asked in the transaction of the query, which sees what others do not.
+    It is asked in the transaction of the query, which sees what others do not. Where the CRS `is
+    given`, names of the query are not looked into.
     """
-    name = f'"spatialq frame {part}"'
-    asked = f"FROM spatialq_frame_of({literal(table)})"
+    name = '"spatialq frame"'
+    asked = f"FROM spatialq_frame_of({literal(table)}, {literal(is_given)})"
     return Lookup(name, f"{name} AS MATERIALIZED ({asked})")
 
 
-def frame_sql(names: Any, numbers: Any) -> pa.Array:
+def frame_sql(names: Any, given: Any, numbers: Any) -> pa.Array:
     """Write the queries for the frames of tables, with the numbers of their instances."""
-    calls = zip(names.to_pylist(), numbers.to_pylist(), strict=True)
+    calls = zip(names.to_pylist(), given.to_pylist(), numbers.to_pylist(), strict=True)
     return pa.array([_frame_sql(*arguments) for arguments in calls], pa.string())
 
 
-def _frame_sql(name: str | None, number: int) -> str:
+def _frame_sql(name: str | None, is_given: bool, number: int) -> str:  # noqa: FBT001
     # Only the text of the query tells what a name of its own is. DuckDB's function for it is
     # volatile, and runs what depends on it for each outer row of a correlated subquery: it is left
-    # out where the database has a table or view of the name.
-    text = "NULL" if name and _is_there(name, number) else "current_query()"
+    # out where the database has a table or view of the name, or the CRS is given.
+    is_needed = not (is_given or (name and _is_there(name, number)))
+    text = "current_query()" if is_needed else "NULL"
     return f"""
         SELECT spatialq_frame(
             {literal(name)}, {text}, [current_database(), current_schema()], tables, views

@@ -153,7 +153,8 @@ class Lineage:
             return frozenset()
         for each in function.get("arguments", ()):
             if each.get("name", "").casefold() == "crs" and (crs := name_of(each["expression"])):
-                return frozenset({Origin(f"crs of {called(function)}", crs)})
+                is_read = crs_text.is_readable(crs)  # if not, the function itself will say so
+                return frozenset({Origin(f"crs of {called(function)}", crs if is_read else None)})
         names = filter(None, map(name_of, arguments(function)))
         found = (self._of_table(parts_of(name), "x", scope, ()) for name in names)
         return frozenset().union(*found)

@@ -221,7 +221,7 @@ ENGINE = (
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),
     SqlFunction(
         "spatialq_frame_sql",
-        ("VARCHAR", "BIGINT"),
+        ("VARCHAR", "BOOLEAN", "BIGINT"),
         "VARCHAR",
         "spatialq.database.frames:frame_sql",
         volatile=False,

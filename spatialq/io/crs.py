@@ -56,6 +56,15 @@ def from_text(text: str) -> str:
         raise CrsError(message) from error
 
 
+def is_readable(text: str) -> bool:
+    """Whether PROJ can read a CRS."""
+    try:
+        from_text(text)
+    except CrsError:
+        return False
+    return True
+
+
 def from_argument(function: str, crs: object) -> str:
     """Turn the argument `crs` of a function into PROJJSON, as `from_text` does.
 

@@ -83,7 +83,7 @@ class Writer:
         name = self._name()
         return (
             f"WITH {name} AS ({self.table(depth)}) "
-            f"SELECT {k} AS k, {v} AS v FROM {function}('{name}', {options})"
+            f"SELECT {k} AS k, {v} AS v FROM {function}('{name}', crs := 'EPSG:25832', {options})"
         )
 
     def rows(self, depth):

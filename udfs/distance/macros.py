@@ -98,7 +98,7 @@ def of_points() -> str:
             {checked("number", "point_elements", "unit", NUMBER)},
             {checked("text", "point_elements", "crs", "text such as EPSG:25832")}
         ) AS metres
-        FROM spatialq_frame_of(points)
+        FROM spatialq_frame_of(points, crs IS NOT NULL)
     ) AS s
 )
 SELECT n.a::BIGINT AS point_id, n.b AS global_id, n.distance

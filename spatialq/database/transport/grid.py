@@ -104,7 +104,7 @@ def _query(
             raise ValueError(message)
         request = Request.new(options)
         cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
-        table = table_of(function, grid, cells)
+        table = table_of(function, grid, cells, request)
         columns = ", ".join(f"list({value}) AS {name}" for name, value in cells.items())
         given = f"(SELECT {columns} FROM {table.rows} HAVING {table.check} IS NULL) AS given"
         lists = (

@@ -110,7 +110,7 @@ def answers(
     yield structs(function, result, as_it_is=road == "native")
 
 
-def source_of(function: Function, points: str) -> Source:
+def source_of(function: Function, points: str, request: Request) -> Source:
     """Say how a function gets the points of a table."""
     attributes = attributes_of(function)
     columns = {
@@ -118,7 +118,7 @@ def source_of(function: Function, points: str) -> Source:
         **{name: f"{name}::DOUBLE" for name in function.inputs.columns},
         **{name: whole(function.name, name, kind) for name, kind in attributes.items()},
     }
-    return table_of(function, points, columns)
+    return table_of(function, points, columns, request)
 
 
 def _pin_of(function: Function, points: str, rows: str, request: Request) -> pins.Lookup | None:
@@ -146,7 +146,7 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         return call_of(function, road, request, [], lists)
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
-    source = source_of(function, points)
+    source = source_of(function, points, request)
     source = source.unless_pinned(_pin_of(function, points, source.rows, request))
     columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
     given = (

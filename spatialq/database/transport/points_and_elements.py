@@ -74,7 +74,7 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     assert other is not None
     request = Request.new(text)
     request.choose(function)  # wrong ones are rejected while the query is bound
-    cloud, members = points.source_of(function, table), elements.source_of(other, 1)
+    cloud, members = points.source_of(function, table, request), elements.source_of(other, 1)
     lists = {name: f"list({expression})" for name, expression in cloud.columns.items()}
     columns = ", ".join(f"{value} AS {name}" for name, value in lists.items())
     given = f"(SELECT {columns} FROM {cloud.rows} HAVING {cloud.check} IS NULL) AS given"

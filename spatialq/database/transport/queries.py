@@ -66,7 +66,9 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
     return text
 
 
-def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Source:
+def table_of(
+    function: Function, table: str, columns: Mapping[str, str], request: Request
+) -> Source:
     """Say how a function gets the rows of a table.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
@@ -81,7 +83,8 @@ def table_of(function: Function, table: str, columns: Mapping[str, str]) -> Sour
             kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
             cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
     check = f"CASE {' '.join(cases)} END"
-    return Source(columns, rows, check=check, frame=frames.lookup(table))
+    frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
+    return Source(columns, rows, check=check, frame=frame)
 
 
 def call_of(

@@ -19,22 +19,10 @@ UNITS: dict[int | None, Any] = {
     9002: {"type": "LinearUnit", "name": "foot", "conversion_factor": 0.3048},
     9003: {"type": "LinearUnit", "name": "US survey foot", "conversion_factor": 1200 / 3937},
 }
-UNKNOWN_HEIGHTS = {
-    "type": "VerticalCRS",
-    "name": "unknown height",
-    "datum": {"type": "VerticalReferenceFrame", "name": "unknown"},
-    "coordinate_system": {
-        "subtype": "vertical",
-        "axis": [
-            {
-                "name": "Gravity-related height",
-                "abbreviation": "H",
-                "direction": "up",
-                "unit": "metre",
-            }
-        ],
-    },
-}
+UNKNOWN_HEIGHTS = (
+    'VERTCRS["unknown height",VDATUM["unknown"],CS[vertical,1],'
+    'AXIS["gravity-related height (H)",up],LENGTHUNIT["metre",1]]'
+)
 
 
 def read_crs(header: Header) -> tuple[str | None, str | None]:
@@ -104,7 +92,7 @@ def _from_keys(codes: dict[int, int]) -> tuple[str | None, list[str]]:
                 f"its vertical reference system, EPSG:{vertical}, is unknown and left out"
             )
     if upward is None and found.is_projected:
-        heights = _in_unit(pyproj.CRS.from_json_dict(UNKNOWN_HEIGHTS), codes.get(VERTICAL_UNIT))
+        heights = _in_unit(pyproj.CRS.from_wkt(UNKNOWN_HEIGHTS), codes.get(VERTICAL_UNIT))
         if codes.get(VERTICAL_UNIT) in UNITS and not _same_unit(heights, found):
             upward = heights
     if upward is not None:
