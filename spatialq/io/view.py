@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from spatialq.errors import FileError
+from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
 from spatialq.io.source import ROW_GROUP, Box, Source
@@ -358,4 +359,7 @@ def register(
         raise ValueError(message)
     view.connection = weakref.ref(con)  # weak, since the connection holds the view
     con.register(chosen, view)
+    if sources[0].crs is not None:  # functions look for it there
+        comment = literal(f'{{"crs": {sources[0].crs}}}')
+        con.sql(f"COMMENT ON VIEW temp.main.{identifier(chosen)} IS {comment}")
     return con.view(chosen)

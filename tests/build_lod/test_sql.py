@@ -11,6 +11,7 @@ import spatialq
 from spatialq.data.columns import Lists, Text
 from spatialq.execution import run, validation
 from spatialq.functions.catalogue import Function, catalogue
+from spatialq.io.crs import from_text, metres_per_unit
 from spatialq.io.las.source import open_las
 from spatialq.planner import devices, log
 
@@ -406,7 +407,10 @@ def test_real_files(con, relative):
     sizes = "max_points := 500, grid_size := 64, strategy := 'average'"
     found = con.sql(f"FROM build_lod('{path}', {sizes})").fetchall()
     assert found == con.sql(f"FROM build_lod(rows, {sizes})").fetchall()
-    known = set(view.select("point_id, x, y, z, red, green, blue, intensity").fetchall())
+    units = metres_per_unit(open_las(path).crs or from_text("EPSG:25832"))
+    level = 1 if units is None else units[1] / units[0]  # heights in the unit of x and y
+    columns = f"point_id, x, y, z * {level}::DOUBLE, red, green, blue, intensity"
+    known = set(view.select(columns).fetchall())
     leaves = [
         (p["point_id"], p["x"], p["y"], p["z"], p["red"], p["green"], p["blue"], p["intensity"])
         for row in found
