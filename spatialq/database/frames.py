@@ -99,7 +99,7 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     Raises
     ------
     CrsError
-        As `spatialq.execution.frames.units`.
+        As `spatialq.execution.frames.units_of`.
     ValueError
         If a unit is not > 0.
     """
@@ -108,10 +108,10 @@ def metres(callers: Any, frames: Any, units: Any, systems: Any) -> pa.Array:
     for caller, frame, unit, crs in zip(*(each.to_pylist() for each in columns), strict=True):
         given = CoordinateParameters(unit=unit, crs=crs, caller=caller)
         known = Frame(**json.loads(frame))
-        units = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
-        if units.note:
-            warnings.warn(units.note, CrsWarning, stacklevel=2)
-        found.append([units.across, units.up])
+        told = units_of(caller, given, known, needs_metres=True, allows_degrees=False)
+        if told.note:
+            warnings.warn(told.note, CrsWarning, stacklevel=2)
+        found.append([told.across, told.up])
     return pa.array(found, pa.list_(pa.float64()))
 
 
