@@ -17,8 +17,10 @@ def cells_of(
 ) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
     """Find the cells of places in a box of 2^16 x 2^16; those without a place are in the first."""
     xmin, ymin, xmax, ymax = box
-    longer = max(xmax - xmin, ymax - ymin) or 1.0  # of a single place
     last = (1 << LEVELS) - 1
+    longer = max(xmax - xmin, ymax - ymin)
+    if not 0 < longer < np.inf:  # one place, or none
+        return np.zeros(x.shape, np.int64), np.zeros(x.shape, np.int64)
     column, row = (
         np.clip(np.nan_to_num((values - low) / longer, nan=0.0) * last, 0, last).astype(np.int64)
         for values, low in ((x, xmin), (y, ymin))

@@ -56,15 +56,16 @@ def _box(wkb: bytes | None) -> tuple[float, float, float, float]:
                 continue
             runs = [0] * count if kind == POLYGON else [count]
         for run in runs:
+            length = run
             if kind == POLYGON:
-                (run,) = struct.unpack_from("<I", wkb, at)  # noqa: PLW2901
+                (length,) = struct.unpack_from("<I", wkb, at)
                 at += 4
-            if run:
-                vertices = np.frombuffer(wkb, "<f8", run * size, at).reshape(run, size)
+            if length:
+                vertices = np.frombuffer(wkb, "<f8", length * size, at).reshape(length, size)
                 (west, south), (east, north) = vertices.min(0)[:2], vertices.max(0)[:2]
                 xmin, ymin = min(xmin, west), min(ymin, south)
                 xmax, ymax = max(xmax, east), max(ymax, north)
-            at += 8 * size * run
+            at += 8 * size * length
     return xmin, ymin, xmax, ymax
 
 
@@ -106,7 +107,9 @@ def multiple(geometries: "pa.Array | pa.ChunkedArray") -> pa.Array:
 def _multiple(wkb: bytes | None) -> bytes | None:
     if wkb is None:
         return None
-    (code,) = struct.unpack_from("<I", wkb, 1)
+    code, count = struct.unpack_from("<II", wkb, 1)  # of a point the latter is no count
     if code % 1000 > POLYGON:
         return wkb
+    if count == 0 and code % 1000 != POINT:
+        return struct.pack("<BII", 1, code + MULTIPLE, 0)
     return struct.pack("<BII", 1, code + MULTIPLE, 1) + wkb
