@@ -12,8 +12,8 @@ from spatialq.export.atomic import WRITER, whole
 MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 1_048_576, 16_384, 32_767
 EXACT = 2**53
 """Excel has numbers in double precision: whole ones beyond this are written as text."""
-FIRST = datetime(1900, 3, 1)
-"""Before this day Excel counts one that did not exist."""
+FIRST, LAST = datetime(1900, 3, 1), datetime(9999, 12, 31)
+"""Before the first day Excel counts one that did not exist; the last one is the last it has."""
 NARROW, WIDE = 8, 60
 """Limits of the width of a column, in characters."""
 MEASURED = 1000
