@@ -43,3 +43,19 @@ class Source(Protocol):
         outside it should, and need not be exact. `point_id` (the row's position in the file)
         is the same with and without a hint.
         """
+
+
+class SequentialSource:
+    """A stand-in for the base that the registry brings."""
+
+    kind = "points"
+    path: Path
+    schema: pa.Schema
+    rows: int
+    box: Box | None
+    crs: str | None
+    warnings: Sequence[str]
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the columns."""
+        raise NotImplementedError
