@@ -19,6 +19,7 @@ import pyarrow as pa
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import require_file
 from spatialq.io.source import ROW_GROUP, Box, SequentialSource
+from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
 
 READER = "read_points"
 AXES = ("x", "y", "z")
@@ -210,6 +211,37 @@ def records(
             if file.readinto(part.view(np.uint8).data) != part.nbytes:
                 source.reject("became shorter while it was read")
             yield part
+
+
+def text_parts(
+    source: CloudSource,
+    lines: Lines,
+    stored: Mapping[str, tuple[int, pa.DataType]],
+    limit: int = ALL,
+) -> Iterator[Part]:
+    """Read columns from lines of text: for each its place in a line, from 0, and its type there.
+
+    Raises
+    ------
+    FileError
+        If a line has another number of values, or a value is of another type.
+    """
+    places = [place for place, _ in stored.values()]
+    row = 0
+    try:
+        for values in read_values(lines, places, limit):
+            columns = {}
+            for (name, (_, kind)), column in zip(stored.items(), values, strict=True):
+                try:
+                    columns[name] = column.read(kind)
+                except WrongValueError as error:
+                    source.reject(
+                        f"{name} of point_id {row + error.row} is {error.text!r}, no {kind}"
+                    )
+            yield Part(columns)
+            row += values[0].rows
+    except LineError as error:
+        source.reject(str(error), error)
 
 
 def row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ other; Arrow makes numbers of them. So runs of spaces, tabs and CR cost nothing,
 checked to have as many values as it should.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,22 @@ NEWLINE, QUOTE, MINUS, ZERO, NINE = (ord(sign) for sign in '\n"-09')
 
 class LineError(ValueError):
     """A line is not what it should be: the message says which, and why."""
+
+
+class WrongValueError(ValueError):
+    """A value is of another type.
+
+    Attributes
+    ----------
+    row : int
+        From 0.
+    text : str
+        The value.
+    """
+
+    def __init__(self, row: int, text: str) -> None:
+        super().__init__(row, text)
+        self.row, self.text = row, text
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ class Values:
 
         Raises
         ------
-        pyarrow.ArrowInvalid
+        WrongValueError
             If a value is none of that type.
         """
         text = self.data[: self.ends[-1]]
@@ -88,10 +105,25 @@ class Values:
         data = pa.py_buffer(text.tobytes() if pa.types.is_string(kind) else text)
         offsets = pa.py_buffer(self.ends.copy())
         array = pa.BinaryArray.from_buffers(pa.binary(), self.rows, [None, offsets, data])
-        array = array.cast(pa.string())  # checks UTF-8
         if self.empty:
             array = pc.if_else(pc.equal(pc.binary_length(array), 0), None, array)
-        return array.cast(kind)
+        try:
+            return _cast(array, kind)
+        except pa.ArrowInvalid:
+            row = bisect_left(range(self.rows), 1, key=lambda i: _fails(array[: i + 1], kind))
+            raise WrongValueError(row, array[row].as_py().decode("utf-8", "replace")) from None
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return array.cast(pa.string()).cast(kind)  # the first one checks UTF-8
+
+
+def _fails(array: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        _cast(array, kind)
+    except pa.ArrowInvalid:
+        return True
+    return False
 
 
 def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterator[list[Values]]:
@@ -237,8 +269,10 @@ def divide(text, part, limit, form, slots, data, ends, integers, empty):  # type
         column = 0
         more = True
         while more:
-            while text[i] <= SPACES and text[i] != NEWLINE and (
-                text[i] != delimiter or delimiter == SPACES
+            while (
+                text[i] <= SPACES
+                and text[i] != NEWLINE
+                and (text[i] != delimiter or delimiter == SPACES)
             ):
                 i += 1
             if text[i] == NEWLINE and (column == 0 or delimiter == SPACES):

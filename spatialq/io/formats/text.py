@@ -15,9 +15,17 @@ from spatialq.io.clouds import (
     Part,
     cloud_schema,
     column_names,
+    text_parts,
 )
 from spatialq.io.formats import Reader
-from spatialq.io.text_lines import SPACES, LineError, Lines, Values, read_values
+from spatialq.io.text_lines import (
+    SPACES,
+    LineError,
+    Lines,
+    Values,
+    WrongValueError,
+    read_values,
+)
 
 HEAD = 1 << 16
 """Bytes at the beginning in which the first line of values is."""
@@ -53,7 +61,8 @@ class TextSource(CloudSource):
         self.schema = cloud_schema(self, types)
         for axis in AXES:
             if (wrong := guesses[self._places[axis]].wrong) is not None:
-                self.reject(f"{axis} must be a number, got {wrong!r}")
+                row, text = wrong
+                self.reject(f"{axis} of point_id {row} is {text!r}, no number")
         self._compare_count()
 
     def _layout(self, head: "Head") -> tuple[Lines, list[str]]:
@@ -94,16 +103,8 @@ class TextSource(CloudSource):
         )
 
     def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        try:
-            for values in read_values(self._lines, [self._places[name] for name in columns]):
-                yield Part(
-                    {
-                        name: column.read(self.schema.field(name).type)
-                        for name, column in zip(columns, values, strict=True)
-                    }
-                )
-        except (LineError, pa.ArrowInvalid) as error:
-            self.reject(f"was changed while it was read: {error}", error)
+        stored = {name: (self._places[name], self.schema.field(name).type) for name in columns}
+        return text_parts(self, self._lines, stored)
 
 
 class Head:
@@ -171,30 +172,33 @@ class _Guess:
         self._kinds = [pa.float64()] if is_axis else [pa.int64(), pa.float64(), pa.bool_()]
         self._range = 0, 0
         self._has_values = False
-        self.wrong: str | None = None
-        """The first value that is of no other type than text."""
+        self.rows = 0
+        self.wrong: tuple[int, str] | None = None
+        """The first value that is nothing but text, and its row."""
 
     def add(self, values: Values) -> None:
         """Look at the values of a block."""
-        while self._kinds:
-            if self._kinds[0] == pa.int64() and not values.integer:
-                del self._kinds[0]
-                continue
-            try:
-                read = values.read(self._kinds[0])
-            except pa.ArrowInvalid as error:
-                quoted = re.search(r"'(.*?)'", str(error))
-                self.wrong = quoted[1] if quoted else "bytes that are not UTF-8"
-                del self._kinds[0]
-                continue
-            self._has_values |= read.null_count < len(read)
-            if self._kinds[0] == pa.int64():
-                limits = pc.min_max(read).as_py()
-                self._range = (
-                    min(self._range[0], limits["min"] or 0),
-                    max(self._range[1], limits["max"] or 0),
-                )
-            return
+        if self._kinds and self._kinds[0] == pa.int64() and not values.integer:
+            del self._kinds[0]
+        while self._kinds and not self._holds(values):
+            # what was a number before is no truth value now
+            self._kinds = [] if self._has_values and len(self._kinds) == 2 else self._kinds[1:]
+        self.rows += values.rows
+
+    def _holds(self, values: Values) -> bool:
+        try:
+            read = values.read(self._kinds[0])
+        except WrongValueError as error:
+            self.wrong = self.rows + error.row, error.text
+            return False
+        self._has_values |= read.null_count < len(read)
+        if self._kinds[0] == pa.int64():
+            limits = pc.min_max(read).as_py()
+            self._range = (
+                min(self._range[0], limits["min"] or 0),
+                max(self._range[1], limits["max"] or 0),
+            )
+        return True
 
     def type(self, name: str) -> pa.DataType:
         """Give the type: that of LAS if the name is a LAS dimension's and all values fit."""
