@@ -1,319 +1,109 @@
-"""What readers of point clouds share: names and types of columns, and batches of their rows.
+"""Point clouds of all formats: files found and opened, and lazily read as views of DuckDB."""
 
-A reader gives `Part`s, some records each in the order of the file. Here they are numbered,
-records without a position are left out, and what is left becomes batches of whole row groups.
-"""
-
-import re
-import warnings
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from spatialq.errors import FileError
+from spatialq.io.crs import require_same
+from spatialq.io.files import find_files
+from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.source import PointSource
+from spatialq.io.view import register
 
-from spatialq.errors import FileError, FileWarning
-from spatialq.io.files import require_file
-from spatialq.io.source import ROW_GROUP, Box, SequentialSource
-from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
+if TYPE_CHECKING:
+    import duckdb
 
 READER = "read_points"
-AXES = ("x", "y", "z")
-LAS_TYPES = {
-    "intensity": "u2",
-    "return_number": "u1",
-    "number_of_returns": "u1",
-    "scan_direction_flag": "?",
-    "edge_of_flight_line": "?",
-    "classification": "u1",
-    "user_data": "u1",
-    "scan_angle_rank": "i1",
-    "scan_angle": "f4",
-    "point_source_id": "u2",
-    "gps_time": "f8",
-    "red": "u2",
-    "green": "u2",
-    "blue": "u2",
-    "nir": "u2",
-}
-"""LAS dimensions that files of other formats have, with their types."""
-SPELLINGS = {
-    **{name.replace("_", ""): name for name in (*AXES, *LAS_TYPES)},
-    **{
-        spelling: name
-        for name in ("red", "green", "blue")
-        for spelling in (f"color{name}", f"diffuse{name}")
-    },
-    "returncount": "number_of_returns",
-}
-"""Other spellings of LAS dimensions, in lower case without underscores and spaces."""
-COLOUR = {"r": "red", "g": "green", "b": "blue"}
-"""What these letters mean where all three are there."""
-PREFIXES = re.compile(r"^(//|scalar_|las:)", re.IGNORECASE)
-"""What CloudCompare and the LAS extension of E57 put before a name."""
+READS_LAS = "read_las"
+"""The function that reads this format alone, however a file is named."""
 
 
-@dataclass
-class Part:
-    """Some records of a file.
-
-    Attributes
-    ----------
-    columns : mapping of str to array
-        Those that were asked for, as NumPy or Arrow arrays; x, y and z are float64.
-    keep : bool[], optional
-        False where the file says that a record is no point.
-    """
-
-    columns: Mapping[str, Any]
-    keep: npt.NDArray[np.bool_] | None = None
-
-    @property
-    def rows(self) -> int:
-        """Count the records."""
-        return len(self.columns["x"])
-
-
-class CloudSource(SequentialSource):
-    """A point cloud that is read from its beginning: the part that all formats share.
-
-    A subclass reads the header in `_open`, which sets `schema` and `rows`, and gives the records
-    by `_parts`.
+def find_clouds(caller: str, path: str | os.PathLike[str] | None) -> list[PointSource]:
+    """Open a file, or the files that match a pattern: together one cloud.
 
     Parameters
     ----------
+    caller : str
+        Whose errors they are.
     path : path-like
 
     Raises
     ------
     FileError
-        If the file cannot be read, or its header promises what it does not hold.
+        If a file cannot be read whole or is no point cloud, or no file matches.
+    CrsError
+        If the files have different coordinate reference systems.
     """
-
-    kind = "points"
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        require_file(READER, self.path)
-        status = self.path.stat()
-        self.stamp = (status.st_mtime_ns, status.st_size)
-        """Time of the last change and size: what tells one state of the file from another."""
-        self.box: Box | None = None
-        self.crs: str | None = None
-        self.warnings: list[str] = []
-        try:
-            self._open()
-        except OSError as error:
-            self.reject(f"cannot be read: {error.strerror or error}", error)
-
-    @abstractmethod
-    def _open(self) -> None:
-        """Read the header: set `schema` and `rows`, and `crs` where the file states it."""
-
-    @abstractmethod
-    def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        """Read the columns, x, y and z among them, of all records in the order of the file."""
-
-    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
-        """Read the columns in batches of a multiple of `ROW_GROUP` rows, the last one shorter.
-
-        Records without a position are left out: those that the file marks as invalid, and those
-        where x, y or z is not finite.
-
-        Raises
-        ------
-        FileError
-            If the file is damaged, or has fewer records than its header promises.
-
-        Warns
-        -----
-        FileWarning
-            At the end, of records that were left out.
-        """
-        yield from row_groups(self._batches(columns))
-
-    def reject(self, reason: str, error: Exception | None = None) -> NoReturn:
-        """Raise the error of this file."""
-        raise FileError.of(READER, self.path, reason) from error
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        needed = [name for name in dict.fromkeys([*columns, *AXES]) if name != "point_id"]
-        done = kept = 0
-        try:
-            for part in self._parts(needed):
-                ids = pa.array(np.arange(done, done + part.rows))
-                arrays = [
-                    ids if name == "point_id" else _as_arrow(part.columns[name], field.type)
-                    for name, field in zip(columns, schema, strict=True)
-                ]
-                batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-                chosen = with_position(part)
-                if chosen is not None:
-                    batch = batch.filter(pa.array(chosen))
-                done += part.rows
-                kept += batch.num_rows
-                yield batch
-        except OSError as error:
-            self.reject(f"cannot be read: {error.strerror or error}", error)
-        if done < self.rows:
-            self.reject(f"cut off: its header promises {self.rows} points, but {done} are there")
-        if kept < done:
-            message = (
-                f"{READER}: '{self.path}': {done - kept} of its {done} records have no position "
-                "and are left out"
-            )
-            warnings.warn(message, FileWarning, stacklevel=4)
+    clouds = [open_cloud(caller, file) for file in find_files(caller, path)]
+    require_same(caller, ((cloud.path, cloud.crs) for cloud in clouds))
+    return clouds
 
 
-def _as_arrow(values: Any, wanted: pa.DataType) -> pa.Array:
-    if not isinstance(values, pa.Array):
-        # fields of records are strided, and in files of other machines the bytes are swapped
-        dtype = np.dtype(wanted.to_pandas_dtype())
-        values = pa.array(np.ascontiguousarray(values, dtype))
-    return values if values.type == wanted else values.cast(wanted)
-
-
-def with_position(part: Part) -> npt.NDArray[np.bool_] | None:
-    """Say which records have a position; None: all of them."""
-    keep = part.keep if part.keep is None or not part.keep.all() else None
-    for axis in AXES:
-        values = part.columns[axis]
-        if isinstance(values, pa.Array):
-            values = values.to_numpy(zero_copy_only=False)  # NULL becomes NaN
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):  # which it is not if one value is not
-                continue
-        finite = np.isfinite(values)
-        keep = finite if keep is None else keep & finite
-    return None if keep is None or keep.all() else keep
-
-
-def records(
-    source: CloudSource, begin: int, dtype: np.dtype[Any], rows: int
-) -> Iterator[npt.NDArray[Any]]:
-    """Read binary records, in memory that the next ones overwrite.
+def open_cloud(caller: str, path: Path) -> PointSource:
+    """Open a file, or give it as it was opened before if it has not changed since.
 
     Raises
     ------
     FileError
-        If the file became shorter.
+        If it cannot be read whole or is no point cloud.
     """
-    space = np.empty(min(rows, ROW_GROUP), dtype)
-    with source.path.open("rb") as file:
-        file.seek(begin)
-        for first in range(0, rows, ROW_GROUP):
-            part = space[: rows - first]
-            if file.readinto(part.view(np.uint8).data) != part.nbytes:
-                source.reject("became shorter while it was read")
-            yield part
+    if caller == READS_LAS:
+        known = find_reader(path)
+        if known is None or known is las.READER:
+            return las.open_cloud(path)
+        reason = f"is {known.name}, not LAS, LAZ or COPC"
+        if known.kind == "points":
+            reason += f"; {READER} reads it"
+        raise FileError.of(caller, path, reason)
+    cloud: PointSource = open_source(caller, path, ["points"])
+    return cloud
 
 
-def text_parts(
-    source: CloudSource,
-    lines: Lines,
-    stored: Mapping[str, tuple[int, pa.DataType]],
-    limit: int = ALL,
-) -> Iterator[Part]:
-    """Read columns from lines of text: for each its place in a line, from 0, and its type there.
-
-    Raises
-    ------
-    FileError
-        If a line has another number of values, or a value is of another type.
-    """
-    places = [place for place, _ in stored.values()]
-    row = 0
-    try:
-        for values in read_values(lines, places, limit):
-            columns = {}
-            for (name, (_, kind)), column in zip(stored.items(), values, strict=True):
-                try:
-                    columns[name] = column.read(kind)
-                except WrongValueError as error:
-                    source.reject(
-                        f"{name} of point_id {row + error.row} is {error.text!r}, no {kind}"
-                    )
-            yield Part(columns)
-            row += values[0].rows
-    except LineError as error:
-        source.reject(str(error), error)
-
-
-def row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Join and cut batches to a multiple of `ROW_GROUP` rows; the last one is what is left."""
-    kept: list[pa.RecordBatch] = []
-    n = 0
-    for batch in batches:
-        kept.append(batch)
-        n += batch.num_rows
-        if n >= ROW_GROUP:
-            joined = kept[0] if len(kept) == 1 else pa.concat_batches(kept)
-            whole = n - n % ROW_GROUP
-            yield joined.slice(0, whole)
-            kept, n = [joined.slice(whole)], n - whole
-    if n:
-        yield pa.concat_batches(kept)
-
-
-def column_names(source: CloudSource, fields: Sequence[str]) -> list[str]:
-    """Name the column of each field: as LAS does where it has the meaning, else as the file.
-
-    SQL does not tell X from x: a name that another column has gets a number and a warning.
-    """
-    taken, names = {"point_id", "file_name"}, []
-    letters = COLOUR if set(COLOUR) <= {field.lower() for field in fields} else {}
-    for field in fields:
-        plain = PREFIXES.sub("", field.strip())
-        spelling = re.sub(r"[\s_]", "", plain).lower()
-        name = letters.get(spelling) or SPELLINGS.get(spelling) or plain or "column"
-        chosen, number = name, 2
-        while chosen.lower() in taken:
-            chosen, number = f"{name}_{number}", number + 1
-        if chosen != name:
-            source.warnings.append(f"its field '{field}' is called '{chosen}' here")
-        taken.add(chosen.lower())
-        names.append(chosen)
-    return names
-
-
-def column_type(name: str, stored: npt.DTypeLike) -> np.dtype[Any]:
-    """Give the type of a column whose file has values of type `stored`.
-
-    x, y and z are float64. A LAS dimension has its type of LAS if that holds every value of the
-    type in the file; all other columns have that of the file.
-    """
-    kind = np.dtype(stored).newbyteorder("=")
-    if name in AXES:
-        return np.dtype(np.float64)
-    las = LAS_TYPES.get(name)
-    return np.dtype(las) if las is not None and np.can_cast(kind, las) else kind
-
-
-def cloud_schema(source: CloudSource, types: Mapping[str, Any]) -> pa.Schema:
-    """Make the schema: `point_id`, x, y, z, and the other columns in the order of the file.
+def read_points(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+    caller: str = READER,
+) -> "duckdb.DuckDBPyRelation":
+    """Register point clouds as a view that reads only what a query needs.
 
     Parameters
     ----------
-    source : CloudSource
-    types : mapping of str to NumPy type or pyarrow.DataType
-        Of all columns but `point_id`.
+    con : duckdb.DuckDBPyConnection
+    path : path-like
+        A file, or a pattern such as ``tiles/*.laz``.
+    name : str, optional
+        Name of the view; by default the file's name without its ending.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns.
+    caller : str
+        The function that the user called: `read_points`, or `read_las` for that format alone.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+        The view. Nothing is decoded before it is queried.
 
     Raises
     ------
     FileError
-        If there is no x, y or z.
+        If a file cannot be read whole, or no file matches.
+    CrsError
+        If the files have different coordinate reference systems.
+    ValueError
+        If an argument is wrong, or a table already has the name.
+
+    Warns
+    -----
+    FileWarning
+        About each oddity of a file that is read all the same.
     """
-    for axis in AXES:
-        if axis not in types:
-            source.reject(f"its points have no {axis}: there are {', '.join(types) or 'no fields'}")
-    ordered = {name: types[name] for name in (*AXES, *types)}
-    fields = [
-        (name, kind if isinstance(kind, pa.DataType) else pa.from_numpy_dtype(kind))
-        for name, kind in ordered.items()
-    ]
-    return pa.schema([("point_id", pa.int64()), *fields])
+    clouds = find_clouds(caller, path)
+    return register(con, caller, clouds, name=name, bounds=bounds, columns=columns)

@@ -1,15 +1,17 @@
 """LZF, the compression of binary PCD files."""
 
 import numpy as np
+import numpy.typing as npt
 
 from spatialq.runtime.compile_cache import njit
 
+Bytes = npt.NDArray[np.uint8]
 MOST = 88
 """Bytes that one compressed byte can become at most: 3 of them copy 264."""
 
 
 @njit(cache=True, nogil=True)
-def decode(packed, plain):  # type: ignore[no-untyped-def]
+def decode(packed: Bytes, plain: Bytes) -> bool:
     """Decode a block.
 
     It is a sequence of literal bytes, behind a byte n < 32 that means n + 1 of them, and of copies
@@ -27,13 +29,13 @@ def decode(packed, plain):  # type: ignore[no-untyped-def]
     bool
         Whether the block is whole: all of it was used, and it filled `plain`.
     """
-    i = done = 0
+    i = done = np.int64(0)
     size = packed.size
     while i < size:
         control = np.int64(packed[i])
         i += 1
         if control < 32:
-            length = control + 1
+            length = control + np.int64(1)
             if i + length > size or done + length > plain.size:
                 return False
             for k in range(length):

@@ -1,5 +1,6 @@
 """PCD, the point clouds of PCL: as text, binary, and binary compressed."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spatialq.io.clouds import (
+from spatialq.io.cloud_source import (
     AXES,
     CloudSource,
     Part,
@@ -43,6 +44,7 @@ AT_ORIGIN = [0, 0, 0, 1, 0, 0, 0]
 MOST_VALUES = 4096
 """Values of a field: the largest descriptors of PCL have 1,980."""
 PADDING = "_"
+PAGE = 4096
 PACKED = {"red": 16, "green": 8, "blue": 0, "alpha": 24}
 """The bit at which a part of a packed colour begins."""
 
@@ -106,7 +108,8 @@ class PcdSource(CloudSource):
 
     def _stored(self, column: Column) -> np.dtype[Any]:
         """Give the type in which a column is stored."""
-        return self._record[column.field].base
+        kind: np.dtype[Any] = self._record[column.field].base
+        return kind
 
     def _read_header(self) -> dict[str, list[str]]:
         """Give the words behind each key; the points begin behind the line DATA."""
@@ -131,7 +134,7 @@ class PcdSource(CloudSource):
 
     def _count(self, header: Mapping[str, list[str]]) -> int:
         """Give the number of points: POINTS, which is WIDTH * HEIGHT."""
-        numbers = {}
+        numbers: dict[str, int] = {}
         for key in ("WIDTH", "HEIGHT", "POINTS"):
             words = header.get(key, ["1"] if key == "HEIGHT" else [])
             if not words and key == "POINTS":  # which the first versions do not have
@@ -172,35 +175,49 @@ class PcdSource(CloudSource):
 
     def _check_size(self) -> None:
         """Compare the size of the file with what the header promises."""
-        size = self.stamp[1] - self._begin
         if self._data == "ascii":
             try:
                 there, _ = count_lines(self.path, self._begin)
             except LineError as error:
                 self.reject(str(error), error)
-            unit, more = "lines", there - self.rows
+            self._compare("points", self.rows, there)
         elif self._data == "binary":
-            length = self._record.itemsize
-            there, unit, more = size // length, "bytes", size - self.rows * length
+            length = self.rows * self._record.itemsize
+            self._compare("bytes of points", length, self.size - self._begin)
         else:
-            with self.path.open("rb") as file:
-                file.seek(self._begin)
-                sizes = np.frombuffer(file.read(8).ljust(8, b"\0"), "<u4")
-            self._packed, plain = (int(number) for number in sizes)
-            if plain != self.rows * self._record.itemsize or plain > self._packed * MOST:
+            self._packed, plain = self._compressed_sizes()
+            length = self.rows * self._record.itemsize
+            if plain != length or plain > self._packed * MOST:
                 self.reject(
-                    f"damaged: {self.rows} points are {self.rows * self._record.itemsize} bytes, but "
-                    f"its compressed {self._packed} bytes are to become {plain}"
+                    f"damaged: its points are {length} bytes, but its {self._packed} compressed "
+                    f"ones are to become {plain}"
                 )
-            there, unit, more = 0, "bytes", size - 8 - self._packed
-        if more < 0:
-            self.reject(
-                f"cut off: its header promises {self.rows} points, the file holds {there}"
-                if self._data != "binary_compressed"
-                else f"cut off: {-more} bytes of its compressed points are missing"
+            there = self.size - self._begin - 8
+            self._compare("bytes of compressed points", self._packed, there)
+
+    def _compare(self, what: str, promised: int, there: int) -> None:
+        if there < promised:
+            self.reject(f"cut off: its header promises {promised} {what}, the file holds {there}")
+        if there > promised and not self._is_padded(there - promised):
+            self.warnings.append(
+                f"its header promises {promised} {what}, the file holds {there}: the rest is not "
+                "read"
             )
-        if more:
-            self.warnings.append(f"{more} {unit} follow after the points that its header promises")
+
+    def _is_padded(self, rest: int) -> bool:
+        """Whether the file ends in zeros, as PCL writes it, up to a whole page of memory."""
+        if self._data == "ascii" or rest > PAGE:
+            return False
+        with self.path.open("rb") as file:
+            file.seek(-rest, os.SEEK_END)
+            return not any(file.read())
+
+    def _compressed_sizes(self) -> tuple[int, int]:
+        """Read the bytes that the points are, compressed and not."""
+        with self.path.open("rb") as file:
+            file.seek(self._begin)
+            packed, plain = np.frombuffer(file.read(8).ljust(8, b"\0"), "<u4")
+        return int(packed), int(plain)
 
     def _parts(self, columns: Sequence[str]) -> Iterator[Part]:
         wanted = {name: self._columns[name] for name in columns}
@@ -218,7 +235,7 @@ class PcdSource(CloudSource):
             yield from self._decompressed(wanted)
 
     def _from_text(self, wanted: Mapping[str, Column]) -> Iterator[Part]:
-        counts = [self._record[i].shape[0] for i in range(len(self._record))]
+        counts = [self._record[name].shape[0] for name in self._record.names or ()]
         stored = {
             name: (
                 sum(counts[: column.field]) + column.element,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from spatialq.io.clouds import (
+from spatialq.io.cloud_source import (
     AXES,
     CloudSource,
     Part,
@@ -127,7 +127,7 @@ class PlySource(CloudSource):
         """Compare the size of the file with what the header promises."""
         self._begin += sum(each.count * each.dtype(self._order).itemsize for each in before)
         need = self._begin + self.rows * self._vertex.dtype(self._order).itemsize
-        size = self.stamp[1]
+        size = self.size
         if need > size:
             there = max(size - self._begin, 0) // self._vertex.dtype(self._order).itemsize
             self.reject(

@@ -1,6 +1,6 @@
 """PTS: a count of points, then x y z, intensity and colour in lines of text."""
 
-from spatialq.io.clouds import AXES
+from spatialq.io.cloud_source import AXES
 from spatialq.io.formats import Reader
 from spatialq.io.formats.text import Head, TextSource, split
 from spatialq.io.text_lines import SPACES, LineError, Lines

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spatialq.io.clouds import (
+from spatialq.io.cloud_source import (
     AXES,
     LAS_TYPES,
     CloudSource,
