@@ -207,13 +207,30 @@ def records(
             yield part
 
 
+def moved(
+    columns: dict[str, Any],
+    rotation: npt.NDArray[np.float64],
+    translation: npt.NDArray[np.float64],
+) -> dict[str, Any]:
+    """Give columns whose points were rotated, by a 3 x 3 matrix, and shifted."""
+    x, y, z = (columns[axis] for axis in AXES)
+    to = {
+        axis: row[0] * x + row[1] * y + row[2] * z + shift
+        for axis, row, shift in zip(AXES, rotation, translation, strict=True)
+    }
+    return {**columns, **to}
+
+
 def text_parts(
     source: CloudSource,
     lines: Lines,
     stored: Mapping[str, tuple[int, pa.DataType]],
     limit: int = ALL,
+    row: int = 0,
 ) -> Iterator[Part]:
     """Read columns from lines of text: for each its place in a line, from 0, and its type there.
+
+    `row` is the `point_id` of the first line, for messages.
 
     Raises
     ------
@@ -221,7 +238,6 @@ def text_parts(
         If a line has another number of values, or a value is of another type.
     """
     places = list(dict.fromkeys(place for place, _ in stored.values()))
-    row = 0
     try:
         for values in read_values(lines, places, limit):
             columns = {}

@@ -55,4 +55,4 @@ def decode(packed: Bytes, plain: Bytes) -> bool:
             for k in range(length):  # one by one: what is copied may be what was just written
                 plain[done + k] = plain[begin + k]
         done += length
-    return done == plain.size
+    return bool(done == plain.size)

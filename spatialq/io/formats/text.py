@@ -108,7 +108,13 @@ class TextSource(CloudSource):
 
 
 class Head:
-    """The beginning of a text file, line by line.
+    """The beginning of a text file, or of a part of it, line by line.
+
+    Parameters
+    ----------
+    source : CloudSource
+    begin, before : int
+        The byte at which it begins, and the lines before it.
 
     Attributes
     ----------
@@ -118,16 +124,15 @@ class Head:
         Its number, from 1.
     """
 
-    def __init__(self, source: CloudSource) -> None:
+    def __init__(self, source: CloudSource, begin: int = 0, before: int = 0) -> None:
         self._path = source.path
         with source.path.open("rb") as file:
-            raw = file.read(HEAD)
-        if not raw:
+            file.seek(begin)
+            self._raw = file.read(HEAD)
+        if not self._raw and not begin:
             source.reject("the file is empty")
-        self._at = len(BYTE_ORDER_MARK) if raw.startswith(BYTE_ORDER_MARK) else 0
-        self._raw, self.number = raw, 0
-        self.line = ""
-        self._next = self._at
+        self._begin, self.number = begin, before
+        self._next = len(BYTE_ORDER_MARK) if self._raw.startswith(BYTE_ORDER_MARK) else 0
         self.skip()
 
     def skip(self) -> None:
@@ -162,7 +167,7 @@ class Head:
         if columns < len(AXES):
             message = f"line {self.number} has {columns} values; a point needs x, y and z"
             raise LineError(message)
-        return Lines(self._path, self._at, self.number - 1, columns, ord(delimiter))
+        return Lines(self._path, self._begin + self._at, self.number - 1, columns, ord(delimiter))
 
 
 class _Guess:
