@@ -36,6 +36,7 @@ from spatialq.query.query import read_grid as read_grid
 from spatialq.query.query import read_ifc as read_ifc
 from spatialq.query.query import read_ifc_objects as read_ifc_objects
 from spatialq.query.query import read_las as read_las
+from spatialq.query.query import read_points as read_points
 from spatialq.query.query import table as table
 from spatialq.query.relational import Query as Query
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
@@ -82,6 +83,7 @@ __all__ = [
     "read_ifc",
     "read_ifc_objects",
     "read_las",
+    "read_points",
     "run",
     "run_elements",
     "run_grid",

@@ -9,7 +9,8 @@
 -- example: SELECT max(z) FROM read_las('tiles/*.laz', columns := ['z'])
 CREATE OR REPLACE MACRO read_las(path, bounds := NULL, columns := NULL) AS TABLE
 FROM query(
-    spatialq_read_las_sql(
+    spatialq_read_points_sql(
+        'read_las',
         spatialq_text('read_las: path must be a file or a pattern, got ', path),
         spatialq_numbers('read_las: bounds must be a list of numbers, got ', bounds),
         spatialq_texts('read_las: columns must be a list of names, got ', columns)

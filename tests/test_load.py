@@ -52,7 +52,7 @@ def test_points_run_on_from_file_to_file(con, tmp_path):
     assert con.sql(query).fetchall() == [(3000, 3000, 0, 2999)]
     query = "SELECT path, row_count, kind, crs_name, xmin, xmax FROM spatialq_sources ORDER BY path"
     assert con.sql(query).fetchall() == [
-        (str(path), 1000, "las", "ETRS89 / UTM zone 32N (EPSG:25832)", 100.0 * i, 100.0 * i + 99)
+        (str(path), 1000, "points", "ETRS89 / UTM zone 32N (EPSG:25832)", 100.0 * i, 100.0 * i + 99)
         for i, path in enumerate(paths)
     ]
 
@@ -133,7 +133,7 @@ def comment_of(con, table):
 def test_the_comment_of_a_table_has_its_crs(con, tmp_path, code):
     spatialq.load(con, write_las(tmp_path / "a.las", 10, crs=None), "t", crs=code)
     assert comment_of(con, "t")["crs"] == code
-    assert comment_of(con, "t")["kind"] == "las"
+    assert comment_of(con, "t")["kind"] == "points"
 
 
 def test_a_crs_without_a_code_is_whole_in_the_comment(con, tmp_path):
@@ -211,7 +211,7 @@ def test_a_database_of_the_version_before_is_brought_up_to_date(tmp_path):
     for _ in range(2):
         with spatialq.connect(database) as con:
             query = "SELECT table_name, path, kind FROM spatialq_sources ORDER BY ALL"
-            expected = [("elements", "/data/elements", "ifc"), ("t", "/data/t", "las")]
+            expected = [("elements", "/data/elements", "ifc"), ("t", "/data/t", "points")]
             assert con.sql(query).fetchall() == expected
             assert comment_of(con, "t")["crs"] == "EPSG:25832"
             model = comment_of(con, "elements")["spatialq"]
@@ -277,10 +277,13 @@ def test_a_query_over_two_crs_is_refused(con, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("none.las", "there is no such file"), ("notes.txt", "no reader for '.txt'; there is .asc")],
+    [
+        ("none.las", "there is no such file"),
+        ("notes.doc", "is of no known format: its name must end in one of .asc"),
+    ],
 )
 def test_what_is_no_file_of_ours(con, tmp_path, name, message):
-    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.doc").write_text("hello")
     with pytest.raises(FileError, match=message):
         spatialq.load(con, tmp_path / name)
 
@@ -331,9 +334,11 @@ def test_a_table_holds_one_kind(con, tmp_path, world):
     cloud = write_las(tmp_path / "a.las", 10)
     np.save(tmp_path / "z.npy", np.ones((2, 3)))
     spatialq.load(con, cloud, "t")
-    with pytest.raises(FileError, match="is of kind grid, table 't' of kind las; choose another"):
+    with pytest.raises(
+        FileError, match="is of kind grid, table 't' of kind points; choose another"
+    ):
         spatialq.load(con, tmp_path / "z.npy", "t")
-    with pytest.raises(FileError, match="is of kind ifc, table 't' of kind las; choose another"):
+    with pytest.raises(FileError, match="is of kind ifc, table 't' of kind points; choose another"):
         spatialq.load(con, world.ifc, "t")
     spatialq.load(con, cloud, "house_relations")
     with pytest.raises(ValueError, match="table 'house_relations' holds something else: it has no"):

@@ -228,7 +228,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, opt
     ("arguments", "code", "message"),
     [
         (["none.laz"], 1, "error: planes: 'none.laz': there is no such file"),
-        (["house.ifc"], 1, "error: planes: 'house.ifc': is no point cloud: LAS, LAZ or COPC"),
+        (["house.ifc"], 1, "error: planes: 'house.ifc': is no point cloud: its name must end in"),
         (["a.las", "--s-ms", "3"], 1, "error: detect_planes: s_ms must be >= 4 or NULL, got 3"),
         (
             ["a.las", "--kernel", "x"],

@@ -16,12 +16,15 @@ import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.database import instances
-from spatialq.database.lineage import Entry, Lineage, read_crs
+from spatialq.database.lineage import Entry, Lineage, Scope, file_of, read_crs, stated_layout
 from spatialq.database.pins import Lookup
-from spatialq.errors import CrsWarning
+from spatialq.database.syntax import parse
+from spatialq.errors import CrsWarning, SpatialqError
 from spatialq.execution.frames import units_of
 from spatialq.functions.declaration import CoordinateParameters
 from spatialq.functions.sql_text import literal, parts_of
+from spatialq.io.clouds import READER, find_clouds
+from spatialq.io.source import Layout
 
 
 def lookup(table: str, *, is_given: bool) -> Lookup:
@@ -120,11 +123,43 @@ def systems(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]
 
     Those of which it is not known are left out.
     """
+    found = _lineage(con).systems(query)
+    return [(subject, read_crs(subject, crs)) for subject, crs in found]
+
+
+def layout(con: duckdb.DuckDBPyConnection, query: str) -> Layout | None:
+    """Give scale and offset of the LAS files that a query reads, itself or in loaded tables.
+
+    None where it reads none, or they have different ones.
+    """
+    known, found = _lineage(con), set()
+    for node in parse(query):
+        for source, _ in known.sources(node, Scope(), frozenset()):
+            if source["type"] == "TABLE_FUNCTION":
+                found |= _of_file(*(file_of(source["function"]) or ()))
+                continue
+            path = source["qualified_name"]["path"]
+            entry = known.entry(path)
+            if entry is None and len(path) == 1:
+                found |= _of_file(*path)
+            elif entry is not None and (layout := stated_layout(entry.comment)):
+                found.add(layout)
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_file(path: str = "", reader: str = READER) -> set[Layout]:
+    try:
+        layouts = {cloud.layout for cloud in find_clouds(reader, path)} if path else set()
+    except (SpatialqError, ValueError):  # it is no cloud, or the reader itself will say so
+        return set()
+    return {layout for layout in layouts if layout is not None}
+
+
+def _lineage(con: duckdb.DuckDBPyConnection) -> Lineage:
     entries = con.sql(  # not `execute`, which would end a pending result of the user
         "SELECT database_name, schema_name, table_name, comment, NULL AS sql FROM duckdb_tables() "
         "WHERE comment IS NOT NULL UNION ALL SELECT database_name, schema_name, view_name, "
         "comment, sql FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
     place = con.sql("SELECT current_database(), current_schema()").fetchall()[0]
-    known = Lineage(place, {each.path: each for each in map(_entry, entries)})
-    return [(subject, read_crs(subject, crs)) for subject, crs in known.systems(query)]
+    return Lineage(place, {each.path: each for each in map(_entry, entries)})

@@ -22,10 +22,11 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
+from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
-READERS = {"read_las": "las", "read_grid": "grid"}
-"""Functions whose first argument is a file with coordinates, and its kind."""
+READERS = ("read_las", "read_points", "read_grid")
+"""Functions whose first argument is a file with coordinates."""
 KEEPS_UNIT = frozenset({
     "+", "-", "abs", "any_value", "arg_max", "arg_min", "avg", "ceil", "coalesce", "first", "floor",
     "greatest", "last", "least", "max", "mean", "median", "min", "mode", "quantile_cont",
@@ -93,6 +94,16 @@ def stated_crs(comment: str | None) -> str | None:
     return crs if crs is None or isinstance(crs, str) else json.dumps(crs)
 
 
+def stated_layout(comment: str | None) -> Layout | None:
+    """Read scale and offset of coordinates in the comment of a table; None where there is none."""
+    try:
+        scales, offsets = (stated(comment)[name] for name in ("scale", "offset"))
+        (sx, sy, sz), (ox, oy, oz) = (map(float, each) for each in (scales, offsets))
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Layout((sx, sy, sz), (ox, oy, oz))
+
+
 def read_crs(subject: str, crs: str) -> str:
     """Turn the CRS that a table or file states into PROJJSON.
 
@@ -135,7 +146,7 @@ class Lineage:
         """List the tables and files with coordinates that a query reads, and their CRS if known."""
         found: dict[str, str] = {}
         for node in parse(query):
-            for source, scope in self._sources(node, Scope(), frozenset()):
+            for source, scope in self.sources(node, Scope(), frozenset()):
                 for origin in self._stated(source, scope):
                     if origin.crs is not None:
                         found[origin.subject] = origin.crs
@@ -146,9 +157,8 @@ class Lineage:
         if source["type"] == "BASE_TABLE":
             return self._of_table(source["qualified_name"]["path"], "x", scope, ())
         function = source["function"]
-        file = _of_file(function)
-        if file is not None:
-            return frozenset({file})
+        if read := file_of(function):
+            return frozenset({file_origin(*read)})
         if called(function) not in catalogue():
             return frozenset()
         for each in function.get("arguments", ()):
@@ -165,7 +175,7 @@ class Lineage:
         found = [
             scope
             for node in nodes
-            for source, scope in self._sources(node, Scope(), frozenset())
+            for source, scope in self.sources(node, Scope(), frozenset())
             if source["type"] == "TABLE_FUNCTION"
             and name in map(name_of, arguments(source["function"]))
         ]
@@ -176,13 +186,16 @@ class Lineage:
         texts = (query, *(each.sql or "" for each in self.entries.values()))
         return any(re.search(r"\bwith\b", text, re.IGNORECASE) for text in texts)
 
-    def _sources(
+    def sources(
         self, node: Any, scope: Scope, seen: frozenset[Entry]
     ) -> Iterator[tuple[Node, Scope]]:
-        """Give the tables and table functions within a query and within the views that it reads."""
+        """Give the tables and table functions within a query and within the views that it reads.
+
+        A name that is no table's may be that of a file.
+        """
         if isinstance(node, list):
             for each in node:
-                yield from self._sources(each, scope, seen)
+                yield from self.sources(each, scope, seen)
         if not isinstance(node, dict):
             return
         inner = scope.within(node)
@@ -190,18 +203,18 @@ class Lineage:
             yield node, inner
         if node.get("type") == "BASE_TABLE":
             path = node["qualified_name"]["path"]
-            entry = None if _is_own(path, inner) else self._entry(path)
-            if entry is not None:
+            entry = None if _is_own(path, inner) else self.entry(path)
+            if not _is_own(path, inner):
                 yield node, inner
-                if entry.sql is not None and entry not in seen:
-                    yield from self._sources(parse(entry.sql), Scope(), seen | {entry})
+                if entry is not None and entry.sql is not None and entry not in seen:
+                    yield from self.sources(parse(entry.sql), Scope(), seen | {entry})
         for name, value in node.items():
             if name == "cte_map":
                 for each in value.get("map", ()):
                     query, outer = inner.queries[each["key"].casefold()]
-                    yield from self._sources(query, outer, seen)
+                    yield from self.sources(query, outer, seen)
             else:
-                yield from self._sources(value, inner, seen)
+                yield from self.sources(value, inner, seen)
 
     def _of_axes(self, name: str, scope: Scope) -> Frame:
         path = parts_of(name)
@@ -228,7 +241,7 @@ class Lineage:
         doubt += f"{'is' if len(computed) == 1 else 'are'} computed"
         return Frame(repr(name), doubt=doubt)
 
-    def _entry(self, path: Sequence[str]) -> Entry | None:
+    def entry(self, path: Sequence[str]) -> Entry | None:
         """Find a table or view as DuckDB does."""
         parts = tuple(part.casefold() for part in path)
         database, schema = (part.casefold() for part in self.place)
@@ -253,10 +266,11 @@ class Lineage:
             if query["type"] == "RECURSIVE_CTE_NODE":
                 outer = Scope({**outer.queries, name: (query, outer)})
             return self._of_query(query, column, outer, (*seen, id(query)))
-        entry = self._entry(path)
+        entry = self.entry(path)
         subject = f"table {path[-1]}"
         if entry is None:
-            return frozenset({Origin(subject)})
+            origin = file_origin(path[0]) if len(path) == 1 else Origin(subject)
+            return frozenset({_of_axis(origin.subject, origin.crs, column)})
         if entry.crs is not None:
             return frozenset({_of_axis(subject, entry.crs, column)})
         nodes = parse(entry.sql) if entry.sql else []
@@ -350,8 +364,9 @@ class Lineage:
         """Where a column of the result of a table function comes from."""
         name, (first, *_) = called(function), (*arguments(function), None)
         is_axis = column.casefold() in AXES
-        origin = _of_file(function) if is_axis else None
-        if origin is not None:
+        read = file_of(function) if is_axis else None
+        if read is not None:
+            origin = file_origin(*read)
             return frozenset({_of_axis(origin.subject, origin.crs, column)})
         known = catalogue().get(name)
         table = None if first is None else name_of(first)
@@ -420,17 +435,26 @@ def _is_own(path: Sequence[str], scope: Scope) -> bool:
     return len(path) == 1 and path[0].casefold() in scope.queries
 
 
-def _of_file(function: Node) -> Origin | None:
-    """Give the CRS of the file that a reader reads; None if it is no reader of a file."""
-    kind, (first, *_) = READERS.get(called(function)), (*arguments(function), None)
-    path = None if kind is None or first is None else name_of(first)
-    if kind is None or path is None:
-        return None
-    from spatialq.io.files import find_files
-    from spatialq.io.opening import open_source
+def file_of(function: Node) -> tuple[str, str] | None:
+    """Give the file or pattern that a reader reads, and the reader; None if it is none of rows."""
+    first, *_ = (*arguments(function), None)
+    path = None if first is None or called(function) not in READERS else name_of(first)
+    return None if path is None else (path, called(function))
 
+
+def file_origin(path: str, reader: str | None = None) -> Origin:
+    """Give the CRS of a file or pattern; of a name that is no file's, that it is not known."""
+    from spatialq.io.clouds import READS_LAS, open_cloud
+    from spatialq.io.files import find_files
+    from spatialq.io.formats import means_file, open_source
+
+    if reader is None and not means_file(path):
+        return Origin(f"table {path}")
     try:
-        return Origin(f"'{path}'", open_source(find_files("query", path)[0], kind).crs)
+        (first, *_) = find_files("query", path)
+        is_las = reader == READS_LAS
+        source = open_cloud(READS_LAS, first) if is_las else open_source("query", first)
+        return Origin(f"'{path}'", source.crs)
     except SpatialqError:  # the reader itself will say so
         return Origin(f"'{path}'")
 

@@ -18,55 +18,20 @@ from spatialq.database.transaction import is_open, transaction
 from spatialq.errors import FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
-from spatialq.io.files import find_files, is_pattern, require_file, warn_about
+from spatialq.io.files import find_files, warn_about
+from spatialq.io.formats import open_source, reader_of
 from spatialq.io.ifc.columns import Geometry
-from spatialq.io.opening import open_source
 from spatialq.io.source import Box, Progress, Source
 
 Mode = Literal["append", "replace"]
 READER = "load"
 INCOMING = "spatialq_incoming"  # the view of the file that is being loaded
-DEFAULT_TABLES = {"las": "points", "grid": "grid", "ifc": "elements"}
+DEFAULT_TABLES = {"points": "points", "grid": "grid", "ifc": "elements"}
 RESERVED = (INCOMING, "spatialq_calls", "spatialq_files", "spatialq_sources", "load_errors", *PARTS)
 """Tables that hold other things than a file's rows: no file is loaded under these names."""
-SUFFIXES = {
-    ".las": "las",
-    ".laz": "las",
-    ".ifc": "ifc",
-    ".ifczip": "ifc",
-    ".tif": "grid",
-    ".tiff": "grid",
-    ".asc": "grid",
-    ".hgt": "grid",
-    ".dem": "grid",
-    ".npy": "grid",
-}
 
 _one_file = Lock()
 """DuckDB answers two connections that make the same table with a conflict, so they take turns."""
-
-
-def kind_of(reader: str, path: Path) -> str:
-    """Tell by the name what a file is: 'las', 'ifc' or 'grid'.
-
-    Raises
-    ------
-    FileError
-        If it is no file, or there is no reader for the ending.
-    """
-    require_file(reader, path)
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        reason = f"no reader for '{path.suffix}'; there is {', '.join(sorted(SUFFIXES))}"
-        raise FileError.of(reader, path, reason)
-    return kind
-
-
-def means_file(name: str) -> bool:
-    """Whether a text means a file or a pattern of them, not a table."""
-    path = Path(name)
-    is_file = path.suffix.lower() in SUFFIXES or (path.suffix != "" and path.is_file())
-    return is_file or is_pattern(name)
 
 
 def load(
@@ -143,7 +108,7 @@ def load(
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in find_files(READER, pattern)]
-    files = [(file, kind_of(READER, file)) for file in found]
+    files = [(file, reader_of(READER, file).kind) for file in found]
     records = []
     for together in [files] if mode == "replace" else [[file] for file in files]:
         caught: list[warnings.WarningMessage] = []
@@ -163,7 +128,7 @@ def load(
                         if kind == "ifc":
                             record = _load_model(con, file, name, geometry, progress, said)
                         else:
-                            source = open_source(file, kind)
+                            source = open_source(READER, file)
                             named = [(file, source.crs)]
                             own = crs_text.given_or_own(READER, named, crs, override=override_crs)
                             record = _load_rows(con, source, name, own, columns, progress, said)
@@ -207,7 +172,7 @@ def _load_rows(
     progress: Progress | None,
     caught: list[warnings.WarningMessage],
 ) -> SourceRecord:
-    from spatialq.io.view import View
+    from spatialq.io.view import View, layout_of
 
     file = source.path
     before = sources.of_table(con, table)
@@ -220,9 +185,6 @@ def _load_rows(
     view.connection = weakref.ref(con)  # Ctrl-C while a batch is made interrupts the query
     con.register(INCOMING, view)
     (rows,) = _insert(con, table, grows=bool(before))
-    if rows != source.rows:
-        reason = f"gave {rows} rows, its header promises {source.rows}"
-        raise FileError.of(READER, file, reason)
     return SourceRecord(
         table=table,
         path=str(file.resolve()),
@@ -230,6 +192,7 @@ def _load_rows(
         rows=rows,
         crs=crs,
         box=None if source.box is None else [source.box[k] for k in (0, 1, 3, 4)],
+        layout=layout_of([source]),
         warnings=[str(warning.message) for warning in caught],
     )
 

@@ -8,7 +8,7 @@ import json
 import re
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,6 +64,8 @@ class SourceRecord:
     """xmin, ymin, xmax, ymax."""
     georeference: str | None = None
     """IfcMapConversion as JSON: kept, not applied."""
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    """Scale and offset of coordinates, as the comment of the table has them."""
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
@@ -111,6 +113,8 @@ def prepare(con: "duckdb.DuckDBPyConnection") -> None:
             )
             _identify_parts(con, table, table_id)
         con.execute("DROP TABLE spatialq_old_sources")
+    # point clouds were called so when LAS was the only format
+    con.execute("UPDATE spatialq_files SET kind = 'points' WHERE kind = 'las'")
 
 
 def forget_dropped(con: "duckdb.DuckDBPyConnection") -> None:
@@ -199,6 +203,18 @@ def _identify(
     return table_id
 
 
+def _note_layout(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
+    """Write into the comment of a table how its coordinates were kept, if all files agree."""
+    before = identity(con, record.table)
+    assert before is not None
+    there = {name: value for name, value in before.said.items() if name in ("scale", "offset")}
+    is_first = len(of_table(con, record.table)) == 1
+    agreed = record.layout if is_first or record.layout == there else {}
+    if agreed != there:
+        rest = {name: value for name, value in before.said.items() if name not in there}
+        _comment(con, record.table, {**rest, **agreed})
+
+
 def _identify_parts(con: "duckdb.DuckDBPyConnection", elements: str, model: str) -> None:
     """Write into the comments of the tables beside a table of elements which model they are of."""
     for part in PARTS:
@@ -235,6 +251,8 @@ def add(con: "duckdb.DuckDBPyConnection", record: SourceRecord) -> None:
     )
     if record.kind == "ifc":
         _identify_parts(con, record.table, table_id)
+    elif record.kind == "points":
+        _note_layout(con, record)
 
 
 class Loaded(NamedTuple):

@@ -15,7 +15,7 @@ from spatialq.functions.declaration import PointsInput
 from spatialq.functions.sql_function import SqlFunction, struct_type
 from spatialq.io.ifc import columns as ifc
 
-LAS_COLUMNS = {
+POINT_COLUMNS = {
     "point_id": "BIGINT",
     "x": "DOUBLE",
     "y": "DOUBLE",
@@ -49,10 +49,15 @@ LAS_COLUMNS = {
     "z_t": "FLOAT",
     "file_name": "VARCHAR",
 }
-"""The columns with places of their own in `spatialq_read_las_span`; the rest are extra bytes."""
+"""The columns with places of their own in `spatialq_read_points_span`: the dimensions of LAS."""
 
-LAS_EXTRA = {"floats": "DOUBLE", "integers": "BIGINT", "unsigned": "UBIGINT"}
-"""The places for extra bytes: by kind of number, a list of columns each."""
+OTHER_COLUMNS = {
+    "floats": "DOUBLE",
+    "integers": "BIGINT",
+    "unsigned": "UBIGINT",
+    "texts": "VARCHAR",
+}
+"""The places for other columns: by kind of value, a list of columns each."""
 
 
 DEVICES = {
@@ -108,24 +113,24 @@ def _list_of(columns: dict[str, str]) -> str:
 
 
 def _columns_as_lists() -> str:
-    """Give the type of a span of points: a list for each column, and lists of extra bytes."""
-    lists = {name: f"{kind}[]" for name, kind in LAS_COLUMNS.items()}
-    return struct_type({**lists, **{name: f"{kind}[][]" for name, kind in LAS_EXTRA.items()}})
+    """Give the type of a span of points: a list for each column, and lists of other columns."""
+    lists = {name: f"{kind}[]" for name, kind in POINT_COLUMNS.items()}
+    return struct_type({**lists, **{name: f"{kind}[][]" for name, kind in OTHER_COLUMNS.items()}})
 
 
 ENGINE = (
     SqlFunction(
-        "spatialq_read_las_sql",
-        ("VARCHAR", "DOUBLE[]", "VARCHAR[]"),
+        "spatialq_read_points_sql",
+        ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]"),
         "VARCHAR",
-        f"{READERS}.las:read_las_sql",
+        f"{READERS}.points:read_points_sql",
         volatile=False,
     ),
     SqlFunction(
-        "spatialq_read_las_span",
+        "spatialq_read_points_span",
         ("VARCHAR", "BIGINT"),
         _columns_as_lists(),
-        f"{READERS}.las:read_las_span",
+        f"{READERS}.points:read_points_span",
     ),
     SqlFunction(
         "spatialq_read_grid_sql",

@@ -1,13 +1,20 @@
 """What every reader of rows gives: a file as a lazily read table."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from threading import Lock
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 LAS = (".las", ".laz")
-"""Endings of point cloud files."""
+"""Endings of the point clouds that are copied record by record."""
 
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""
@@ -15,8 +22,22 @@ Box = tuple[float, float, float, float, float, float]
 Progress = Callable[[Path, int, int], None]
 """Called with a file, its rows so far and its rows in all (0: unknown)."""
 
+Stamp = tuple[int, int]
+"""Time of the last change and size: what tells one state of a file from another."""
+
 ROW_GROUP = 122_880
 """Rows of a DuckDB row group: batches of a multiple of it give the smallest tables."""
+MAX_SCANS = 8
+"""Files that may be left open in the middle, where a query has asked for some rows only."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a LAS file keeps coordinates: as whole numbers, times a scale, plus an offset."""
+
+    scales: tuple[float, float, float]
+    """Of x, y and z."""
+    offsets: tuple[float, float, float]
 
 
 class Source(Protocol):
@@ -24,11 +45,12 @@ class Source(Protocol):
 
     path: Path
     kind: str
-    """The reader's short name: las, grid."""
+    """points or grid."""
     schema: pa.Schema
     """All columns. The first is cheap to make: `count(*)` asks for it alone."""
     rows: int
-    """Rows promised by the header."""
+    """Rows promised by the header; of a point cloud, those that are no valid points are left out
+    when it is read, after they were numbered."""
     box: Box | None
     """The extent that the header claims; files lie, so never cut by it."""
     crs: str | None
@@ -43,3 +65,139 @@ class Source(Protocol):
         outside it should, and need not be exact. `point_id` (the row's position in the file)
         is the same with and without a hint.
         """
+
+
+class PointSource(Source, Protocol):
+    """A point cloud, which can also be read part by part."""
+
+    stamp: Stamp
+    layout: Layout | None
+    """Of coordinates that the file keeps as whole numbers."""
+    about: Mapping[str, Any]
+    """What else `spatialq info` says of a file of this format."""
+
+    def spans(self, hint: Box | None = None) -> Sequence[Any]:
+        """Divide the file into parts that `read_span` reads, without those outside the hint."""
+
+    def read_span(self, span: Any, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read one part of the file, from any thread."""
+
+    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
+        """Read columns of all points into arrays of `rows` values, and return how many came."""
+
+
+class SequentialSource:
+    """A point cloud in a format that is read from its beginning to its end.
+
+    A format derives from it, sets the attributes of a `Source` and defines `batches`. A part is a
+    number of rows: a scan that has come to its beginning goes on from there, so that parts that
+    are read in turn read the file once.
+    """
+
+    kind = "points"
+    path: Path
+    schema: pa.Schema
+    rows: int
+    box: Box | None = None
+    crs: str | None = None
+    warnings: Sequence[str] = ()
+    layout: Layout | None = None
+    about: Mapping[str, Any] = MappingProxyType({})
+
+    def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the columns, in this order, batch by batch."""
+        raise NotImplementedError
+
+    @property
+    def stamp(self) -> Stamp:
+        """Time of the last change and size."""
+        status = self.path.stat()
+        return status.st_mtime_ns, status.st_size
+
+    def spans(self, hint: Box | None = None) -> Sequence[int]:
+        """Count off parts of a row group each, of which the last ones may be empty."""
+        del hint
+        return range(-(-self.rows // ROW_GROUP))
+
+    def read_span(self, span: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read one part of the file.
+
+        Raises
+        ------
+        FileError
+            If its points are damaged.
+        """
+        key = (self.path, self.stamp, tuple(columns))
+        scan = _scans.take((*key, span))
+        if scan is None:
+            scan = in_row_groups(self.batches(columns))
+            for _ in range(span):
+                next(scan, None)
+        batch = next(scan, None)
+        if batch is None:
+            fields = [self.schema.field(name) for name in columns]
+            return pa.RecordBatch.from_pylist([], pa.schema(fields))
+        _scans.keep((*key, span + 1), scan)
+        return batch
+
+    def read_into(self, arrays: "Mapping[str, NDArray[Any]]", tick: Progress | None = None) -> int:
+        """Read columns of all points into arrays of `rows` values, and return how many came.
+
+        Raises
+        ------
+        FileError
+            If the points are damaged.
+        """
+        done = 0
+        for batch in self.batches(list(arrays)):
+            rows = slice(done, done + batch.num_rows)
+            for values, array in zip(batch.columns, arrays.values(), strict=True):
+                array[rows] = values.to_numpy(zero_copy_only=False)
+            done = rows.stop
+            if tick is not None:
+                tick(self.path, done, self.rows)
+        return done
+
+
+def in_row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Cut and join batches so that each but the last has `ROW_GROUP` rows."""
+    kept: list[pa.RecordBatch] = []
+    n = 0
+    for batch in batches:
+        kept.append(batch)
+        n += batch.num_rows
+        if n >= ROW_GROUP:
+            joined = pa.concat_batches(kept)
+            whole = n - n % ROW_GROUP
+            for begin in range(0, whole, ROW_GROUP):
+                yield joined.slice(begin, ROW_GROUP)
+            kept, n = [joined.slice(whole)], n - whole
+    if n:
+        yield pa.concat_batches(kept)
+
+
+class _Scans:
+    """Scans that are under way, by the file, the columns and the part that comes next."""
+
+    def __init__(self) -> None:
+        self._scans: OrderedDict[Any, list[Iterator[pa.RecordBatch]]] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, key: Any) -> Iterator[pa.RecordBatch] | None:
+        """Give a scan to nobody else."""
+        with self._lock:
+            scans = self._scans.get(key, [])
+            scan = scans.pop() if scans else None
+            if not scans:
+                self._scans.pop(key, None)
+            return scan
+
+    def keep(self, key: Any, scan: Iterator[pa.RecordBatch]) -> None:
+        """Keep a scan for whoever asks for its next part; the oldest ones are closed."""
+        with self._lock:
+            self._scans.setdefault(key, []).append(scan)
+            while len(self._scans) > MAX_SCANS:
+                self._scans.popitem(last=False)
+
+
+_scans = _Scans()

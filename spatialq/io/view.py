@@ -5,12 +5,13 @@ then relies on the filter: rows that do not pass must not come back. Of the data
 `schema` and `scanner` are used.
 """
 
+import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -258,6 +259,15 @@ def check_bounds(reader: str, bounds: Sequence[float] | None) -> Box | None:
     return (xmin, ymin, -INFINITY, xmax, ymax, INFINITY)
 
 
+def layout_of(sources: Sequence[Source]) -> dict[str, Any]:
+    """Give scale and offset as the comment of a table or view has them, if all have the same."""
+    layouts = {getattr(source, "layout", None) for source in sources}
+    layout = layouts.pop()
+    if layouts or layout is None:
+        return {}
+    return {"scale": list(layout.scales), "offset": list(layout.offsets)}
+
+
 def inside(bounds: Box | None) -> ds.Expression | None:
     """Build the condition that a point lies in the bounds or on their border."""
     if bounds is None:
@@ -359,7 +369,8 @@ def register(
         raise ValueError(message)
     view.connection = weakref.ref(con)  # weak, since the connection holds the view
     con.register(chosen, view)
-    if sources[0].crs is not None:  # functions look for it there
-        comment = literal(f'{{"crs": {sources[0].crs}}}')
+    said = {"crs": sources[0].crs and json.loads(sources[0].crs), **layout_of(sources)}
+    if any(said.values()):  # functions and outputs look for it there
+        comment = literal(json.dumps({name: value for name, value in said.items() if value}))
         con.sql(f"COMMENT ON VIEW temp.main.{identifier(chosen)} IS {comment}")
     return con.view(chosen)

@@ -11,6 +11,7 @@ from typing import Any
 from lark import Token
 
 from spatialq.functions.sql_text import literal
+from spatialq.io.formats import find_reader
 from spatialq.io.ifc import schemas
 from spatialq.ql4bim.attributes import (
     Rows,
@@ -29,7 +30,7 @@ from spatialq.ql4bim.variables import Column, Model, Value, Variable, all_models
 from spatialq.query.steps import Quoted, Sql, Step, Table, plain, sql
 
 MODEL = re.compile(r"\.(ifc|ifczip)$|[*?\[/\\]", re.IGNORECASE)
-CLOUD = re.compile(r"\.(las|laz)$|[*?\[/\\]", re.IGNORECASE)
+PATH = re.compile(r"[*?\[/\\]")
 """What is the name of a file, and not of a table."""
 
 
@@ -455,8 +456,8 @@ def import_cloud(use: Use) -> Variable:
     """Make the points of a file, table or view."""
     use.no_more_than(1)
     path = use.text(0)
-    if CLOUD.search(path):
-        return use.rows("cloud", Step(use.name, sql(f"read_las({literal(path)})")))
+    if find_reader(path) or PATH.search(path):
+        return use.rows("cloud", Step(use.name, sql(f"read_points({literal(path)})")))
     table = Table(".".join(map(plain, path.split("."))))
     return use.rows("cloud", Step(use.name, sql(table)))
 

@@ -2,15 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spatialq.database.native import loading
 from spatialq.errors import SpatialqError
 from spatialq.functions.declaration import TRIANGLES_PER_ELEMENT, Size
 from spatialq.functions.sql_text import literal
+from spatialq.io.clouds import open_cloud
 from spatialq.io.files import find_files
 from spatialq.io.grid.source import GridSource
-from spatialq.io.las.source import open_las
 from spatialq.planner.plan import plan_call
 from spatialq.planner.rates import Road
 from spatialq.query.binding import bind
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import duckdb
 
 
-READ = re.compile(r"(read_las|read_grid)\('((?:[^']|'')*)'")
+READ = re.compile(r"(read_las|read_points|read_grid)\('((?:[^']|'')*)'")
 ASSUMED = 1000
 """Rows of what cannot be counted without being made: the elements of a file are a few thousand."""
-SOURCES: dict[str, Any] = {"read_las": open_las, "read_grid": GridSource}
 
 
 def explain(con: "duckdb.DuckDBPyConnection", step: Step | Table, statement: str) -> str:
@@ -72,7 +71,10 @@ def rows_of(con: "duckdb.DuckDBPyConnection", step: Step | Table) -> int | None:
         ((rows,),) = bind(con, f"SELECT count(*) FROM {begins.name}").fetchall()
         return int(rows)
     reader, files = begins
-    return sum(int(SOURCES[reader](file).rows) for file in files)
+    opened = (
+        GridSource(file) if reader == "read_grid" else open_cloud(reader, file) for file in files
+    )
+    return sum(source.rows for source in opened)
 
 
 def beginning(step: Step | Table) -> Table | tuple[str, list[Path]] | None:

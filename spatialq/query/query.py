@@ -9,10 +9,10 @@ from spatialq.database.readers import ifc_models
 from spatialq.database.statements import one_statement
 from spatialq.errors import QueryError
 from spatialq.functions.sql_text import name_parts
+from spatialq.io import clouds
 from spatialq.io.files import find_files, require_file
 from spatialq.io.grid import source as grid
 from spatialq.io.ifc.model import require_meshes
-from spatialq.io.las import source as las
 from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.functions import Elements, Grid, Objects, Points
 from spatialq.query.models import of_file, of_objects, of_table
@@ -136,13 +136,60 @@ def read_las(
     FileError, CrsError, QueryError
         If a file cannot be read, files have different CRS, or an argument is wrong.
     """
-    file = _path("read_las", path)
+    return _read_cloud("read_las", con, path, name, bounds, columns)
+
+
+def read_points(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> Points:
+    """Begin a query with the points of clouds: LAS, E57, PLY, PCD, PTS, PTX, text and so on.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path
+        A file, or a pattern such as ``scans/*.e57``.
+    name : str, optional
+        Makes a view of this name, which other statements can read while the connection is open.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns are decoded.
+
+    Returns
+    -------
+    Points
+
+    Raises
+    ------
+    FileError, CrsError, QueryError
+        If a file cannot be read, files have different CRS, or an argument is wrong.
+    """
+    return _read_cloud("read_points", con, path, name, bounds, columns)
+
+
+def _read_cloud(
+    caller: str,
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    name: str | None,
+    bounds: Sequence[float] | None,
+    columns: Sequence[str] | None,
+) -> Points:
+    file = _path(caller, path)
     if name is not None:
-        with said_by("read_las"):
-            view = _view("read_las", name)
-            las.read_las(con, file, name=view.own_name, bounds=bounds, columns=columns)
-        return of_step(con, view, caller="read_las").as_kind(Points)
-    reader = Reader("read_las", file, _given(bounds=bounds, columns=columns))
+        with said_by(caller):
+            view = _view(caller, name)
+            clouds.read_points(
+                con, file, name=view.own_name, bounds=bounds, columns=columns, caller=caller
+            )
+        return of_step(con, view, caller=caller).as_kind(Points)
+    reader = Reader(caller, file, _given(bounds=bounds, columns=columns))
     return _read(con, reader, Origin(reader=reader)).as_kind(Points)
 
 

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import FileError
-from spatialq.io.las.source import LasSource, open_las
-from spatialq.io.source import LAS, Progress
+from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COLUMNS = {"x": np.float64, "y": np.float64, "z": np.float64, "classification": np.uint8}
+COLUMNS = {
+    "x": np.float64, "y": np.float64, "z": np.float64, "classification": np.uint8,
+    "point_id": np.int64,
+}  # fmt: skip
 NOISE = (7, 18)  # ASPRS classes
 
 
 def open_clouds(
     sources: Sequence[Path], outputs: Outputs, endings: Sequence[str]
-) -> list[LasSource]:
+) -> list[PointSource]:
     """Open point clouds, after checking that the outputs can be written.
 
     Raises
@@ -31,25 +34,25 @@ def open_clouds(
         If an output has none of the endings, or two are one file.
     """
     from spatialq.export.las import require_format
-    from spatialq.io.files import require_file
 
     command = outputs.command
     outputs.check(sources, endings)
-    opened: dict[Path, LasSource] = {}
+    opened: dict[Path, PointSource] = {}
     for source in sources:
-        require_file(command, source)
-        if source.suffix.lower() not in LAS:
-            raise FileError.of(command, source, "is no point cloud: LAS, LAZ or COPC")
+        cloud = open_source(command, source, ["points"])
         if source.resolve() in opened:
             raise FileError.of(command, source, "is given twice")
         for target in outputs.ending_in(*LAS):
+            if find_reader(source) is not las.READER:
+                reason = f"cannot be a copy of '{source}', which is not LAS, LAZ or COPC"
+                raise FileError.of(command, target, reason)
             require_format(source, target)
-        opened[source.resolve()] = open_las(source)
+        opened[source.resolve()] = cloud
     return list(opened.values())
 
 
 def crs_of(
-    command: str, clouds: Sequence[LasSource], crs: str | None, *, override: bool
+    command: str, clouds: Sequence[PointSource], crs: str | None, *, override: bool
 ) -> str | None:
     """Give the CRS of clouds, or the argument `crs`, and warn about the clouds.
 
@@ -68,11 +71,12 @@ def crs_of(
     return crs
 
 
-def read_columns(cloud: LasSource, progress: Progress | None) -> "list[NDArray[Any]]":
-    """Read x, y, z and class of all points."""
-    arrays = {name: np.empty(cloud.rows, kind) for name, kind in COLUMNS.items()}
-    cloud.read_into(arrays, progress)
-    return list(arrays.values())
+def read_columns(cloud: PointSource, progress: Progress | None) -> "list[NDArray[Any]]":
+    """Read x, y, z, class (0 where the file has none) and position in the file of all points."""
+    arrays = {name: np.zeros(cloud.rows, kind) for name, kind in COLUMNS.items()}
+    there = {name: values for name, values in arrays.items() if name in cloud.schema.names}
+    came = cloud.read_into(there, progress)
+    return [values[:came] for values in arrays.values()]
 
 
 def without_noise(classes: "NDArray[np.uint8]") -> "NDArray[np.int64]":

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.errors import FileError
 from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
@@ -173,12 +172,11 @@ def write_features(
 
 
 def _open_grid(path: Path, nodata: float | None, band: int) -> "GridSource":
-    from spatialq.database.loading import kind_of
     from spatialq.io.files import open_once
+    from spatialq.io.formats import reader_of
     from spatialq.io.grid.source import GridSource
 
-    if kind_of(COMMAND, path) != "grid":
-        raise FileError.of(COMMAND, path, "is no grid")
+    reader_of(COMMAND, path, ["grid"])
     return open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
 
 

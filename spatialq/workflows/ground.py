@@ -122,9 +122,9 @@ def write_ground(
     shape = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
     chosen = classify.choose(options)
-    x, y, z, classes = read_columns(cloud, tick)
+    x, y, z, classes, ids = read_columns(cloud, tick)
     rows = without_noise(classes)
-    columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": rows}
+    columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": ids[rows]}
     found, used = call(classify, columns, chosen, device, road="files", frame=frame)
     found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
     is_ground = np.zeros(classes.size, np.bool_)
@@ -146,9 +146,9 @@ def write_ground(
     for target in targets.ending_in(*TABLE):
         _write_table(found, target)
     return {
-        "points": cloud.rows,
+        "points": classes.size,
         "ground_points": int(np.count_nonzero(is_ground)),
-        "noise_points": cloud.rows - rows.size,
+        "noise_points": classes.size - rows.size,
         "device": used,
         "outputs": targets.names,
     }

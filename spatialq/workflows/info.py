@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spatialq.database.loading import kind_of
 from spatialq.io import crs
-from spatialq.io.opening import open_source
-from spatialq.io.source import Progress
+from spatialq.io.formats import open_source, reader_of
+from spatialq.io.source import PointSource, Progress
 
 if TYPE_CHECKING:
     from spatialq.io.grid.source import GridSource
     from spatialq.io.ifc.model import IfcModel
-    from spatialq.io.las.source import LasSource
 
 COMMAND = "info"
-COUNTED = ("classification", "return_number")
+COUNTED = {"classification": "classes", "return_number": "returns"}
+"""Columns of which the values are counted, and what the counts are called."""
 
 
 def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
@@ -33,29 +32,31 @@ def describe(path: Path, progress: Progress | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        For people and JSON alike: path, kind and warnings. Of clouds and grids rows, crs, extent
-        and z range of the values, and columns; of clouds the version, point format and scale, the
-        density in points per square metre (per square unit without a CRS, None in degrees), and
-        how many points each class and each return number has; of grids size, cell size, bands, data
-        type and value of "no value". Of models schema, unit of length, georeference, how many
-        objects, relations and properties there are, and the products with geometry by class.
+        For people and JSON alike: path, kind, format and warnings. Of clouds and grids rows, crs,
+        extent and z range of the values, and columns; of clouds the density in points per square
+        metre (per square unit without a CRS, None in degrees), how many points each class and each
+        return number has, and of LAS files the version, point format and scale; of grids size, cell
+        size, bands, data type and value of "no value". Of models schema, unit of length,
+        georeference, how many objects, relations and properties there are, and the products with
+        geometry by class.
 
     Raises
     ------
     FileError
         If the file cannot be read.
     """
-    kind = kind_of(COMMAND, path)
-    if kind == "ifc":
+    reader = reader_of(COMMAND, path)
+    known = {"path": str(path), "kind": reader.kind, "format": reader.name}
+    if reader.kind == "ifc":
         from spatialq.io.ifc.cache import read_models
 
         (model,) = read_models([path], geometry="none")
-        return {"path": str(path), "kind": kind, **_of_model(model)}
-    source: Any = open_source(path, kind)
-    found = _of_cloud(source, progress) if kind == "las" else _of_grid(source, progress)
+        return {**known, **_of_model(model)}
+    source: Any = open_source(COMMAND, path)
+    describe_rows = _of_cloud if reader.kind == "points" else _of_grid
+    found = describe_rows(source, progress)
     return {
-        "path": str(path),
-        "kind": kind,
+        **known,
         "rows": source.rows,
         "crs": crs.name(source.crs),
         **found,
@@ -86,41 +87,33 @@ def _most_first(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(counts, key=lambda each: (-each["counts"], each["values"]))
 
 
-def _of_cloud(cloud: "LasSource", progress: Progress | None) -> dict[str, Any]:
+def _of_cloud(cloud: PointSource, progress: Progress | None) -> dict[str, Any]:
     box = _Box()
-    counts = {name: np.zeros(256, np.int64) for name in COUNTED}
+    there = [name for name in COUNTED if name in cloud.schema.names]
+    counts = {name: np.zeros(256, np.int64) for name in there}
     rows = 0
-    for batch in cloud.batches(("x", "y", "z", *COUNTED)):
+    for batch in cloud.batches(("x", "y", "z", *counts)):
         box.add(*(batch[axis].to_numpy() for axis in "xyz"))
         for name, counted in counts.items():
             counted += np.bincount(batch[name].to_numpy(), minlength=256)
         rows += batch.num_rows
         if progress is not None:
             progress(cloud.path, rows, cloud.rows)
-    major, minor = cloud.header.version
-    return {
-        **box.said,
-        "density": _density(cloud, box),
-        "version": f"{major}.{minor}",
-        "point format": cloud.header.point_format,
-        "compressed": cloud.header.compressed,
-        "scale": list(cloud.header.scales),
-        "classes": _there(counts["classification"]),
-        "returns": _there(counts["return_number"]),
-    }
+    values = {name: _there(counts[column]) for column, name in COUNTED.items() if column in counts}
+    return {**box.said, "density": _density(cloud, rows, box), **cloud.about, **values}
 
 
 def _there(counts: NDArray[np.int64]) -> Mapping[str, int]:
     return {str(value): int(counts[value]) for value in np.flatnonzero(counts)}
 
 
-def _density(cloud: "LasSource", box: "_Box") -> float | None:
+def _density(cloud: PointSource, rows: int, box: "_Box") -> float | None:
     """Points per square metre of the extent; per square unit where the unit is not known."""
     units = (1.0, 1.0) if cloud.crs is None else crs.metres_per_unit(cloud.crs)
     width, depth, _ = box.high - box.low
-    if units is None or not cloud.rows or width * depth == 0:
+    if units is None or not rows or width * depth == 0:
         return None
-    return float(cloud.rows / (width * depth * units[0] ** 2))
+    return float(rows / (width * depth * units[0] ** 2))
 
 
 def _of_grid(grid: "GridSource", progress: Progress | None) -> dict[str, Any]:

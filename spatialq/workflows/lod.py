@@ -25,7 +25,7 @@ from spatialq.workflows.outputs import PICTURE, Outputs, input_files
 if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
-    from spatialq.io.las.source import LasSource
+    from spatialq.io.source import PointSource
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
@@ -142,7 +142,7 @@ def write_lod(
 
 
 def _whole_tree(
-    clouds: "Sequence[LasSource]",
+    clouds: "Sequence[PointSource]",
     options: Any,
     frame: Frame,
     device: str,
@@ -160,7 +160,7 @@ def _whole_tree(
 
 @contextmanager
 def _tiles(
-    clouds: "Sequence[LasSource]",
+    clouds: "Sequence[PointSource]",
     options: Any,
     frame: Frame,
     device: str,

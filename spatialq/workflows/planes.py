@@ -98,6 +98,7 @@ def write_planes(
     from spatialq.export.las import write_with_fields
     from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
+    from spatialq.io.las.source import open_las
 
     path, targets = Path(source), Outputs.of(COMMAND, outputs)
     tick = progress or (lambda *_: None)
@@ -107,26 +108,26 @@ def write_planes(
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
     (cloud,) = open_clouds([path], targets, ENDINGS)
     if targets.ending_in(*LAS):
-        lay_out(cloud.header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
+        lay_out(open_las(path).header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     # wrong options, and degrees, are rejected before the work is done
     crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
     frame = Frame(f"'{path}'", crs)
     units_for(detect, detect.choose({}), frame)
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, path, crs))
-    *xyz, classes = read_columns(cloud, tick)
+    *xyz, classes, ids = read_columns(cloud, tick)
     rows = without_noise(classes)
     columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
     functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
     results, used = call_outputs(
-        functions, {**columns, "point_id": rows}, chosen, device, road="files", frame=frame
+        functions, {**columns, "point_id": ids[rows]}, chosen, device, road="files", frame=frame
     )
     found = results[detect.name]
     if up != "z":
         found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
     table = pa.Table.from_struct_array(structs(detect, found))
     planes: list[dict[str, Any]] = table.to_pylist()
-    of_point = np.zeros(cloud.rows, np.int64)
-    distance = np.full(cloud.rows, np.nan, np.float32)
+    of_point = np.zeros(classes.size, np.int64)
+    distance = np.full(classes.size, np.nan, np.float32)
     if assign in functions:
         points = results[assign.name]
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
@@ -142,8 +143,8 @@ def write_planes(
         title, unit = f"Planes of {path.name}", unit_name(crs)
         write_planes_picture(target, xyz, of_point, planes, title, up, unit)
     return {
-        "points": cloud.rows,
-        "noise_points": cloud.rows - rows.size,
+        "points": classes.size,
+        "noise_points": classes.size - rows.size,
         "plane_points": sum(plane["point_count"] for plane in planes),
         "planes": planes,
         "device": used,

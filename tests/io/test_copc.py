@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spatialq.io.clouds import read_points
 from spatialq.io.las.laz import Laszip
-from spatialq.io.las.source import LasSource, read_las
+from spatialq.io.las.source import LasSource
 
 from ..conftest import real_file
 from .las_files import assert_same_rows, write_copc
@@ -47,12 +48,14 @@ def test_all_pages_of_the_hierarchy_are_read(con, copc):
     assert not source.warnings
     assert all(chunk.box for span in source.spans() for chunk in span)
     grids = np.concatenate([grid for _, grid in cells()])
-    rows = read_las(con, copc, name="tree").select("x, y, z, point_id").order("point_id").fetchall()
+    rows = (
+        read_points(con, copc, name="tree").select("x, y, z, point_id").order("point_id").fetchall()
+    )
     assert [row[:3] for row in rows] == [tuple(map(float, point)) for point in grids]
 
 
 def test_a_box_decodes_only_the_nodes_it_meets(con, copc, decoded):
-    read_las(con, copc, name="tree")
+    read_points(con, copc, name="tree")
     con.execute("CREATE TABLE everything AS FROM tree")
     decoded.clear()
     corner = "WHERE x <= 100 AND y <= 100 AND z <= 100"
@@ -63,20 +66,20 @@ def test_a_box_decodes_only_the_nodes_it_meets(con, copc, decoded):
 
 @pytest.mark.parametrize("bounds", [(0, 0, 499, 499), (500, 500, 500, 500), (-5, 990, 3, 2000)])
 def test_bounds_are_exact_and_point_ids_stay(con, copc, decoded, bounds):
-    read_las(con, copc, name="tree")
+    read_points(con, copc, name="tree")
     con.execute("CREATE TABLE everything AS FROM tree")
     xmin, ymin, xmax, ymax = bounds
     inside = f"x BETWEEN {xmin} AND {xmax} AND y BETWEEN {ymin} AND {ymax}"
     expected = con.sql(f"FROM everything WHERE {inside}").to_arrow_table()
     decoded.clear()
-    assert_same_rows(read_las(con, copc, name="cut", bounds=bounds).to_arrow_table(), expected)
+    assert_same_rows(read_points(con, copc, name="cut", bounds=bounds).to_arrow_table(), expected)
     assert sum(decoded) < 30_000
     macro = con.sql(f"FROM read_las('{copc}', bounds := {list(bounds)})")
     assert_same_rows(macro.to_arrow_table(), expected)
 
 
 def test_bounds_away_from_everything_give_no_rows(con, copc, decoded):
-    assert read_las(con, copc, name="cut", bounds=[5000, 0, 6000, 10]).fetchall() == []
+    assert read_points(con, copc, name="cut", bounds=[5000, 0, 6000, 10]).fetchall() == []
     assert con.sql(f"FROM read_las('{copc}', bounds := [5000, 0, 6000, 10])").fetchall() == []
     assert sum(decoded) == 0
 
@@ -89,7 +92,7 @@ def test_real_files_are_cut_exactly(con, decoded, name):
     path = real_file(f"data/{name}")
     source = LasSource(path)
     assert all(chunk.box for span in source.spans() for chunk in span)
-    read_las(con, path, name="tree")
+    read_points(con, path, name="tree")
     con.execute("CREATE TABLE everything AS FROM tree")
     quantiles = "SELECT {}, {} FROM everything".format(
         *(f"quantile_disc({axis}, [0.4, 0.5])" for axis in "xy")
@@ -98,7 +101,7 @@ def test_real_files_are_cut_exactly(con, decoded, name):
     bounds = [xmin, ymin, xmax, ymax]
     inside = "x BETWEEN {0} AND {2} AND y BETWEEN {1} AND {3}".format(*map(repr, bounds))
     decoded.clear()
-    cut = read_las(con, path, name="cut", bounds=bounds).to_arrow_table()
+    cut = read_points(con, path, name="cut", bounds=bounds).to_arrow_table()
     assert 0 < sum(decoded) < source.rows
     assert_same_rows(cut, con.sql(f"FROM everything WHERE {inside}").to_arrow_table())
 
@@ -139,7 +142,7 @@ def link(path: Path) -> int:
 def test_a_damaged_hierarchy_costs_no_point(con, copc, place, shift, value, message):
     put(copc, place(copc) + shift, value)
     with pytest.warns(UserWarning, match=f"COPC octree is not used.*: .*{message}"):
-        tree = read_las(con, copc, name="tree", bounds=[0, 0, 499, 499])
+        tree = read_points(con, copc, name="tree", bounds=[0, 0, 499, 499])
     grids = np.concatenate([grid for _, grid in cells()])
     inside = ((grids[:, 0] <= 499) & (grids[:, 1] <= 499)).sum()
     assert len(tree.fetchall()) == inside
@@ -148,4 +151,4 @@ def test_a_damaged_hierarchy_costs_no_point(con, copc, place, shift, value, mess
 def test_a_page_that_leads_to_itself_ends(con, copc):
     put(copc, link(copc) + 16, struct.pack("<Q", evlr_offset(copc)))
     with pytest.warns(UserWarning, match="is listed twice"):
-        assert len(read_las(con, copc, name="tree").fetchall()) == 30_000
+        assert len(read_points(con, copc, name="tree").fetchall()) == 30_000

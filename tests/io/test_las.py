@@ -11,8 +11,9 @@ import pytest
 
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs as crs_text
+from spatialq.io.clouds import read_points
 from spatialq.io.las.laz import Laszip
-from spatialq.io.las.source import LasSource, open_las, read_las
+from spatialq.io.las.source import LasSource, open_las
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.view import table_name
 
@@ -136,7 +137,7 @@ def assert_like_laspy(table: pa.Table, path: Path) -> None:
 @pytest.mark.parametrize("name", [*GOOD, *(f"bad/{name}" for name in ODD_BUT_GOOD)])
 def test_every_readable_file_gives_what_laspy_gives(con, name):
     path = real_file(f"data/{name}")
-    view = read_las(con, path, name="cloud").to_arrow_table()
+    view = read_points(con, path, name="cloud").to_arrow_table()
     assert_like_laspy(view, path)
     if view.num_rows <= SLOW_MACRO_ROWS:
         macro = con.sql(f"FROM read_las('{path}')").to_arrow_table()
@@ -149,7 +150,7 @@ def test_every_readable_file_gives_what_laspy_gives(con, name):
 @pytest.mark.parametrize("point_format", range(11))
 def test_every_point_format_has_every_field(con, tmp_path, point_format, suffix):
     path = write(tmp_path / f"cloud.{suffix}", point_format, 1000)
-    assert_like_laspy(read_las(con, path).to_arrow_table(), path)
+    assert_like_laspy(read_points(con, path).to_arrow_table(), path)
     assert_like_laspy(con.sql(f"FROM read_las('{path}')").to_arrow_table(), path)
 
 
@@ -158,7 +159,7 @@ def test_every_point_format_has_every_field(con, tmp_path, point_format, suffix)
 def test_each_column_alone_is_the_same_as_with_all_others(con, tmp_path, point_format):
     """Layers that are not decoded leave no trace in those that are."""
     path = write(tmp_path / "cloud.laz", point_format, 3000)
-    read_las(con, path)
+    read_points(con, path)
     everything = con.sql("FROM cloud").to_arrow_table()
     for name in everything.column_names:
         assert con.sql(f"SELECT {name} FROM cloud").to_arrow_table()[name].equals(everything[name])
@@ -170,7 +171,7 @@ def test_each_column_alone_is_the_same_as_with_all_others(con, tmp_path, point_f
 @pytest.mark.parametrize("version", ["1.1", "1.2", "1.3", "1.4"])
 def test_versions(con, tmp_path, version):
     path = write(tmp_path / "cloud.las", 1, 10, version=version)
-    assert_like_laspy(read_las(con, path).to_arrow_table(), path)
+    assert_like_laspy(read_points(con, path).to_arrow_table(), path)
 
 
 @pytest.mark.parametrize("suffix", ["las", "laz"])
@@ -178,7 +179,7 @@ def test_versions(con, tmp_path, version):
 @pytest.mark.parametrize("point_format", [1, 7])
 def test_no_points_and_one(con, tmp_path, n_points, suffix, point_format):
     path = write(tmp_path / f"cloud.{suffix}", point_format, n_points)
-    read_las(con, path)
+    read_points(con, path)
     assert len(con.sql("FROM cloud").fetchall()) == n_points
     assert con.sql("SELECT count(*) FROM cloud").fetchall() == [(n_points,)]
     macro = con.sql(f"FROM read_las('{path}')")
@@ -195,7 +196,7 @@ def test_extra_bytes_of_every_type(con, tmp_path, point_format, suffix):
     extra = [laspy.ExtraBytesParams(f"one_{kind}", kind) for kind in kinds]
     extra += [laspy.ExtraBytesParams(f"three_{kind}", f"3{kind}") for kind in kinds]
     path = write(tmp_path / f"cloud.{suffix}", point_format, 500, extra=extra)
-    assert_like_laspy(read_las(con, path).to_arrow_table(), path)
+    assert_like_laspy(read_points(con, path).to_arrow_table(), path)
     macro = con.sql(f"FROM read_las('{path}')")
     assert_like_laspy(macro.to_arrow_table(), path)
     assert [str(kind) for kind in macro.types] == [
@@ -210,7 +211,7 @@ def test_scaled_extra_bytes_are_scaled(con, tmp_path):
         "height", "i2", scales=np.array([0.5]), offsets=np.array([10.0])
     )
     path = write(tmp_path / "cloud.laz", 6, 100, extra=[height])
-    relation = read_las(con, path)
+    relation = read_points(con, path)
     assert str(relation.select("height").types[0]) == "DOUBLE"
     assert np.array_equal(as_numpy(relation.to_arrow_table()["height"]), truth(path, "height"))
     assert (
@@ -230,7 +231,7 @@ def test_an_extra_name_that_is_taken_gets_a_number_and_a_warning(con, tmp_path):
         raw = raw.replace(placeholder.encode().ljust(32, b"\0"), name.encode().ljust(32, b"\0"))
     path.write_bytes(raw)
     with pytest.warns(FileWarning) as caught:
-        columns = read_las(con, path).columns
+        columns = read_points(con, path).columns
     assert "its extra bytes 'X' are called 'X_2' here" in str(caught[0].message)
     assert columns[-4:] == ["X_2", "Gps_Time_2", "nir", "FILE_NAME_2"]
     with pytest.warns(FileWarning):
@@ -261,7 +262,7 @@ def test_count_decodes_nothing_and_xyz_decodes_less(con, tmp_path, monkeypatch):
         decode(self, raw, chunks, selection, records)
 
     monkeypatch.setattr(Laszip, "decode", counted)
-    read_las(con, path)
+    read_points(con, path)
     assert con.sql("SELECT count(*) FROM cloud").fetchall() == [(60_000,)]
     assert con.sql("SELECT max(point_id) FROM cloud").fetchall() == [(59_999,)]
     count = f"SELECT count(*) FROM read_las('{path}', columns := ['point_id'])"
@@ -287,7 +288,7 @@ def test_limit_stops_the_reading(con, tmp_path, monkeypatch):
         decode(self, raw, chunks, selection, records)
 
     monkeypatch.setattr(Laszip, "decode", counted)
-    read_las(con, path)
+    read_points(con, path)
     assert len(con.sql("FROM cloud LIMIT 5").fetchall()) == 5
     assert sum(decoded) <= 200_000
     decoded.clear()
@@ -299,7 +300,7 @@ def test_limit_stops_the_reading(con, tmp_path, monkeypatch):
 def test_a_glob_is_one_table(con, tmp_path):
     write(tmp_path / "a.laz", 1, 70_000, seed=1)
     write(tmp_path / "b.las", 3, 10, seed=2)
-    view = read_las(con, tmp_path / "*.la[sz]", name="cloud")
+    view = read_points(con, tmp_path / "*.la[sz]", name="cloud")
     assert view.columns[-1] == "file_name"
     for table in ("cloud", f"read_las('{tmp_path}/*.la[sz]')"):
         rows = con.sql(
@@ -325,7 +326,7 @@ def test_extra_bytes_of_different_types_are_joined(con, tmp_path):
         seed=1,
     )
     write(tmp_path / "b.laz", 1, 5, extra=[laspy.ExtraBytesParams("echo", "i4")], seed=2)
-    view = read_las(con, tmp_path / "*.laz", name="cloud")
+    view = read_points(con, tmp_path / "*.laz", name="cloud")
     macro = con.sql(f"FROM read_las('{tmp_path}/*.laz')")
     assert dict(zip(view.columns, map(str, view.types), strict=True))["echo"] == "INTEGER"
     assert view.types == macro.types
@@ -336,7 +337,7 @@ def test_files_of_different_crs_are_not_mixed(con, tmp_path):
     write(tmp_path / "a.laz", 6, 5, crs="EPSG:25832")
     write(tmp_path / "b.laz", 6, 5, crs="EPSG:2154")
     with pytest.raises(CrsError, match=r"EPSG:25832\) but .*EPSG:2154"):
-        read_las(con, tmp_path / "*.laz")
+        read_points(con, tmp_path / "*.laz")
     with pytest.raises(duckdb.Error, match=r"EPSG:25832\) but .*EPSG:2154"):
         con.sql(f"FROM read_las('{tmp_path}/*.laz')")
 
@@ -428,7 +429,7 @@ def test_points_outside_the_header_box_give_a_warning(con, tmp_path):
     raw[211:219] = np.float64(50.0).tobytes()  # z maximum
     raw[219:227] = np.float64(40.0).tobytes()
     path.write_bytes(raw)
-    read_las(con, path)
+    read_points(con, path)
     with pytest.warns(FileWarning, match=r"its points reach from z = .* outside the header's 40.0"):
         assert con.sql("SELECT count(z) FROM cloud").fetchall() == [(100,)]
     con.sql("SELECT max(x) FROM cloud").fetchall()  # z is not read: nothing to warn about
@@ -446,7 +447,9 @@ def test_a_file_that_changes_is_opened_anew(con, tmp_path):
 
 def test_a_file_that_changes_under_a_plan_is_an_error(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 0, 10)
-    ((text,),) = con.sql(f"SELECT spatialq_read_las_sql('{path}', NULL, NULL)").fetchall()
+    ((text,),) = con.sql(
+        f"SELECT spatialq_read_points_sql('read_las', '{path}', NULL, NULL)"
+    ).fetchall()
     assert len(con.sql(text).fetchall()) == 10
     write(path, 0, 20)
     with pytest.raises(duckdb.Error, match="was changed while the query ran"):
@@ -456,7 +459,7 @@ def test_a_file_that_changes_under_a_plan_is_an_error(con, tmp_path):
 @pytest.mark.slow
 def test_threads_with_their_own_cursors(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 7, 120_000)
-    read_las(con, path)
+    read_points(con, path)
     expected = con.sql("SELECT sum(intensity), max(gps_time) FROM cloud").fetchall()
     results = []
 
@@ -464,7 +467,7 @@ def test_threads_with_their_own_cursors(con, tmp_path):
         with con.cursor() as cursor:
             table = f"read_las('{path}')"
             if index % 2:
-                read_las(cursor, path)
+                read_points(cursor, path)
                 table = "cloud"
             results.append(
                 cursor.sql(f"SELECT sum(intensity), max(gps_time) FROM {table}").fetchall()
@@ -515,13 +518,13 @@ def test_wrong_arguments_get_one_sentence(con, tmp_path, arguments, message):
 def test_the_python_function_checks_too(con, tmp_path):
     path = write(tmp_path / "cloud.laz", 0, 10)
     with pytest.raises(ValueError, match="no column 'height'"):
-        read_las(con, path, columns=["height"])
+        read_points(con, path, columns=["height"])
     with pytest.raises(FileError, match="is a folder, no file"):
-        read_las(con, tmp_path)
+        read_points(con, tmp_path)
     con.execute("CREATE TABLE cloud (a INTEGER)")
     with pytest.raises(ValueError, match="there is a table 'cloud' already"):
-        read_las(con, path)
-    assert read_las(con, path, name="other", columns=["Z", "x"]).columns == ["z", "x"]
+        read_points(con, path)
+    assert read_points(con, path, name="other", columns=["Z", "x"]).columns == ["z", "x"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from spatialq.errors import FileError
-from spatialq.io.las.source import LasSource, read_las
+from spatialq.io.clouds import read_points
+from spatialq.io.las.source import LasSource
 
 from ..conftest import real_file
 from .las_files import write
@@ -78,7 +79,7 @@ def read_in_a_process(paths: list[Path]) -> dict[str, str]:
 def test_a_damaged_file_is_refused_in_one_sentence(con, name):
     path = real_file(f"data/bad/{name}")
     with pytest.raises(FileError) as caught:
-        read_las(con, path)
+        read_points(con, path)
     assert str(caught.value).startswith(f"read_las: '{path}': {REFUSED[name]}")
     assert "\n" not in str(caught.value)
     with pytest.raises(duckdb.Error) as in_sql:
@@ -185,7 +186,7 @@ def test_damaged_points_are_an_error_that_the_next_query_survives(con, tmp_path)
     path = write(tmp_path / "cloud.laz", 7, 1000)
     begin, _ = laz_parts(path)
     patched(path, (begin + 8 + 36, u32(5)))  # behind the first point: the chunk's own count
-    read_las(con, path)
+    read_points(con, path)
     sentence = f"read_las: '{path}': the compressed points are damaged"
     for table in ("cloud", f"read_las('{path}')"):
         with pytest.raises(duckdb.Error, match="the compressed points are damaged") as caught:
@@ -196,7 +197,7 @@ def test_damaged_points_are_an_error_that_the_next_query_survives(con, tmp_path)
     assert con.sql("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'copy'").fetchall() == [
         (0,)
     ]
-    read_las(con, write(tmp_path / "good.laz", 7, 10))
+    read_points(con, write(tmp_path / "good.laz", 7, 10))
     assert len(con.sql("FROM good").fetchall()) == 10
 
 

@@ -55,12 +55,12 @@ def clash(
 ) -> None:
     """Find what clashes in building models: common interiors, or distances below a limit."""
     from spatialq.data.units import metres
-    from spatialq.database.table_files import require_table, write_table
+    from spatialq.database.table_files import require_output, write_table
     from spatialq.workflows.clash import counts, find_clashes
     from spatialq.workflows.tables import dicts
 
     if output is not None:
-        require_table(output)
+        require_output(output, takes="rows")
     with progress() as update:
         con = find_clashes(
             models,

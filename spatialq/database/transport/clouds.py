@@ -10,28 +10,21 @@ from spatialq.data.columns import NUMPY_TYPES
 from spatialq.database.transport.columns import attributes_of
 from spatialq.errors import FileError
 from spatialq.functions.catalogue import Function
-from spatialq.io.crs import require_same
-from spatialq.io.files import find_files, is_pattern, require_file, warn_about
-from spatialq.io.las.source import LasSource, open_las
-from spatialq.io.source import LAS, Progress
+from spatialq.io.clouds import find_clouds
+from spatialq.io.files import warn_about
+from spatialq.io.formats import open_source
+from spatialq.io.source import PointSource, Progress
 
 
-def find(function: Function, points: str) -> list[LasSource]:
+def find(function: Function, points: str) -> list[PointSource]:
     """Look at the files, of which only the headers are read; all are in one CRS."""
-    if not is_pattern(points) and Path(points).suffix.lower() not in LAS:
-        reason = f"is no point cloud: its name must end in {' or '.join(LAS)}"
-        raise FileError.of(function.name, points, reason)
-    paths = find_files(function.name, points)
-    for path in paths:
-        require_file(function.name, path)
-    clouds = [open_las(path) for path in paths]
+    clouds = find_clouds(function.name, points)
     for cloud in clouds:
         warn_about(function.name, cloud)
-    require_same(function.name, [(cloud.path, cloud.crs) for cloud in clouds])
     return clouds
 
 
-def stamped(cloud: LasSource) -> list[Any]:
+def stamped(cloud: PointSource) -> list[Any]:
     """Name a file in its present state."""
     return [str(cloud.path), *cloud.stamp]
 
@@ -40,22 +33,18 @@ def of_files(function: Function, files: Sequence[Sequence[Any]]) -> dict[str, An
     """Read all points of the files, whose ids run on from file to file."""
     clouds = []
     for path, *stamp in files:
-        clouds.append(open_las(path))
+        clouds.append(open_source(function.name, Path(path), ["points"]))
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
     return read_clouds(function, clouds)
 
 
 def batches_of_clouds(
-    function: Function, clouds: Sequence[LasSource], tick: Progress | None = None
+    function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
 ) -> Iterator[dict[str, Any]]:
     """Read all points of files, some at a time; a column that a file lacks is None."""
     for cloud in clouds:
-        there = [
-            name
-            for name in (*function.inputs.columns, *attributes_of(function))
-            if name in cloud.schema.names
-        ]
+        there = _columns_in(function, cloud)
         done = 0
         for batch in cloud.batches(there):
             found = {name: batch[name].to_numpy(zero_copy_only=False) for name in there}
@@ -66,7 +55,7 @@ def batches_of_clouds(
 
 
 def read_clouds(
-    function: Function, clouds: Sequence[LasSource], tick: Progress | None = None
+    function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
 ) -> dict[str, Any]:
     """Read all points of files, whose ids run on from file to file, as a kernel takes them.
 
@@ -74,20 +63,35 @@ def read_clouds(
     """
     n = sum(cloud.rows for cloud in clouds)
     columns: dict[str, Any] = {name: np.empty(n) for name in function.inputs.columns}
+    columns["point_id"] = np.empty(n, np.int64)
+    there = [_columns_in(function, cloud) for cloud in clouds]
     for name, kind in attributes_of(function).items():
-        there = [name in cloud.schema.names for cloud in clouds]
-        columns[name] = np.empty(n, NUMPY_TYPES[kind]) if any(there) else None
-        if any(there) and not all(there):
-            lost = np.repeat(np.logical_not(there), [cloud.rows for cloud in clouds])
-            columns[name] = np.ma.MaskedArray(columns[name], lost)
-    first = 0
-    for cloud in clouds:
-        part = slice(first, first + cloud.rows)
-        arrays = {
-            name: np.ma.getdata(values)[part]
-            for name, values in columns.items()
-            if name in cloud.schema.names
-        }
-        cloud.read_into(arrays, tick)
-        first += cloud.rows
-    return {**columns, "point_id": np.arange(n)}
+        has = [name in names for names in there]
+        columns[name] = np.empty(n, NUMPY_TYPES[kind]) if any(has) else None
+        if any(has) and not all(has):
+            columns[name] = np.ma.MaskedArray(columns[name], np.zeros(n, np.bool_))
+    first = done = 0
+    for cloud, names in zip(clouds, there, strict=True):
+        part = slice(done, done + cloud.rows)
+        arrays = {name: np.ma.getdata(columns[name])[part] for name in ("point_id", *names)}
+        came = cloud.read_into(arrays, tick)  # fewer where records are no valid points
+        arrays["point_id"] += first
+        for name, values in columns.items():
+            if name not in arrays and values is not None:
+                values[part] = np.ma.masked
+        first, done = first + cloud.rows, done + came
+    return {name: None if values is None else values[:done] for name, values in columns.items()}
+
+
+def _columns_in(function: Function, cloud: PointSource) -> list[str]:
+    """Name the columns of a file that a function takes, of types that lose nothing.
+
+    An intensity that is a fraction, say, is none that a function for LAS dimensions understands.
+    """
+    wanted = {**dict.fromkeys(function.inputs.columns, "DOUBLE"), **attributes_of(function)}
+    return [
+        name
+        for name, kind in wanted.items()
+        if name in cloud.schema.names
+        and np.can_cast(cloud.schema.field(name).type.to_pandas_dtype(), NUMPY_TYPES[kind])
+    ]

@@ -13,16 +13,15 @@ import pyarrow as pa
 
 from spatialq.data.frame import Frame
 from spatialq.data.grid import count_values
-from spatialq.database.loading import SUFFIXES, means_file
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of, table_of
 from spatialq.database.transport.request import Request, Road
-from spatialq.errors import FileError
 from spatialq.execution.call import call
 from spatialq.execution.frames import announce
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
 from spatialq.io.files import find_files, is_pattern, open_once, warn_about
+from spatialq.io.formats import means_file, reader_of
 from spatialq.io.grid.source import GridSource
 
 BAND_CELLS = 1 << 24
@@ -113,9 +112,8 @@ def _query(
             f"FROM {', '.join([given, *names_of([table])])}"
         )
         return call_of(function, road, request, [table], lists)
-    if not is_pattern(grid) and SUFFIXES.get(Path(grid).suffix.lower()) != "grid":
-        there = ", ".join(ending for ending, kind in SUFFIXES.items() if kind == "grid")
-        raise FileError.of(function.name, grid, f"is no grid: its name must end in one of {there}")
+    if not is_pattern(grid):
+        reader_of(function.name, Path(grid), ["grid"])
     reader = {"nodata": nodata, "band": band, "reader": function.name}
     sources = [open_once(GridSource, file, **reader) for file in find_files(function.name, grid)]
     announce(function, chosen, map(_frame, sources))

@@ -18,7 +18,6 @@ from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.data.frame import Frame
 from spatialq.data.points import to_host
 from spatialq.database import pins
-from spatialq.database.loading import means_file
 from spatialq.database.transport import clouds
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import attributes_of, points_of
@@ -35,6 +34,7 @@ from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
+from spatialq.io.formats import means_file
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 

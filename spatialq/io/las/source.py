@@ -6,25 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from spatialq.errors import FileWarning
-from spatialq.io.files import find_files, open_once
+from spatialq.io.files import open_once
 from spatialq.io.las.columns import record_columns
 from spatialq.io.las.copc import octree_boxes
 from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
-from spatialq.io.source import ROW_GROUP, Box, Progress
-from spatialq.io.view import register
+from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
 from spatialq.runtime.threads import in_threads
-
-if TYPE_CHECKING:
-    import duckdb
 
 THREADS = min(os.cpu_count() or 1, 16)
 GROUP_ROWS = ROW_GROUP * max(3, THREADS)
@@ -50,7 +46,7 @@ class LasSource:
         If the file cannot be read whole: missing, cut off, damaged or of an unknown kind.
     """
 
-    kind = "las"
+    kind = "points"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -73,6 +69,14 @@ class LasSource:
         self.box: Box | None = header.box
         self.crs, self.crs_text = read_crs(header)
         self.warnings: Sequence[str] = header.warnings
+        self.layout: Layout | None = Layout(header.scales, header.offsets)
+        major, minor = header.version
+        self.about: Mapping[str, Any] = {
+            "version": f"{major}.{minor}",
+            "point format": header.point_format,
+            "compressed": header.compressed,
+            "scale": list(header.scales),
+        }
 
     def spans(self, hint: Box | None = None) -> list[tuple[Chunk, ...]]:
         """Divide the file into parts that `read_span` can read, without those outside the hint."""
@@ -118,8 +122,10 @@ class LasSource:
         self,
         arrays: Mapping[str, npt.NDArray[Any]],
         tick: Progress | None = None,
-    ) -> None:
-        """Read columns of all points into arrays of one value a point, in several threads.
+    ) -> int:
+        """Read columns of all points into arrays of `rows` values, in several threads.
+
+        Return how many there are.
 
         `tick` is called with the path, the rows so far and those in all, by one thread at a time.
 
@@ -148,6 +154,7 @@ class LasSource:
 
         in_threads(read, len(spans))
         self._warn_outside(extent)
+        return self.rows
 
     def records(self) -> Iterator[npt.NDArray[np.void]]:
         """Read whole point records as they are stored, in the order of the file.
@@ -255,51 +262,6 @@ class LasSource:
             return self.path.open("rb")
         except OSError as error:
             reject(self.path, f"cannot be opened: {error.strerror or error}", error)
-
-
-def read_las(
-    con: "duckdb.DuckDBPyConnection",
-    path: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    bounds: Sequence[float] | None = None,
-    columns: Sequence[str] | None = None,
-) -> "duckdb.DuckDBPyRelation":
-    """Register LAS, LAZ or COPC files as a view that reads only what a query needs.
-
-    Parameters
-    ----------
-    con : duckdb.DuckDBPyConnection
-    path : path-like
-        A file, or a pattern such as ``tiles/*.laz``.
-    name : str, optional
-        Name of the view; by default the file's name without its ending.
-    bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
-    columns : sequence of str, optional
-        Only these columns.
-
-    Returns
-    -------
-    duckdb.DuckDBPyRelation
-        The view. Nothing is decoded before it is queried.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read whole, or no file matches.
-    CrsError
-        If the files have different coordinate reference systems.
-    ValueError
-        If an argument is wrong, or a table already has the name.
-
-    Warns
-    -----
-    FileWarning
-        About each oddity of a file that is read all the same.
-    """
-    sources = [open_las(file) for file in find_files(READER, path)]
-    return register(con, READER, sources, name=name, bounds=bounds, columns=columns)
 
 
 def open_las(path: str | os.PathLike[str]) -> LasSource:

@@ -1,30 +1,30 @@
-"""`read_las` in SQL: the functions behind the table macro of `sql/read_las.sql`.
+"""`read_points` and `read_las` in SQL: the functions behind their table macros.
 
-The macro is `FROM query(read_las_sql(...))`. While the query is bound, `read_las_sql` opens the
+A macro is `FROM query(read_points_sql(...))`. While the query is bound, `read_points_sql` opens the
 files, checks them and writes a query for their columns. That query counts through the spans
-with a recursive CTE and calls `read_las_span` for one at a time: rows stream, a LIMIT stops
-the reading, and no state is kept between the calls.
+with a recursive CTE and calls `read_points_span` for one at a time: rows stream, and a LIMIT stops
+the reading.
 """
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spatialq.data.arrow import ARROW_TYPES, SQL_TYPES
-from spatialq.database.sql_functions import LAS_COLUMNS, LAS_EXTRA
+from spatialq.database.sql_functions import OTHER_COLUMNS, POINT_COLUMNS
 from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
-from spatialq.io.crs import require_same
-from spatialq.io.files import find_files, warn_about
-from spatialq.io.las.header import READER
-from spatialq.io.las.source import LasSource, open_las
+from spatialq.io.clouds import find_clouds, open_cloud
+from spatialq.io.files import warn_about
+from spatialq.io.source import PointSource
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
-def read_las_sql(path: Any, bounds: Any, columns: Any) -> pa.Array:
+def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any) -> pa.Array:
     """Write the query that reads the files.
 
     Raises
@@ -32,20 +32,23 @@ def read_las_sql(path: Any, bounds: Any, columns: Any) -> pa.Array:
     FileError, CrsError, ValueError
         If a file cannot be read or an argument is wrong.
     """
-    rows = zip(path.to_pylist(), bounds.to_pylist(), columns.to_pylist(), strict=True)
+    arguments = (caller, path, bounds, columns)
+    rows = zip(*(each.to_pylist() for each in arguments), strict=True)
     return pa.array([_query(*row) for row in rows], pa.string())
 
 
-def _query(path: str | None, bounds: list[float] | None, columns: list[str] | None) -> str:
-    sources = [open_las(file) for file in find_files(READER, path)]
+def _query(
+    caller: str, path: str | None, bounds: list[float] | None, columns: list[str] | None
+) -> str:
+    sources = find_clouds(caller, path)
     for source in sources:
-        warn_about(READER, source)
-    box = check_bounds(READER, bounds)
-    require_same(READER, ((source.path, source.crs) for source in sources))
-    schema = unified_schema(READER, sources)
-    names = check_columns(READER, columns, schema)
+        warn_about(caller, source)
+    box = check_bounds(caller, bounds)
+    schema = unified_schema(caller, sources)
+    names = check_columns(caller, columns, schema)
     spans = [len(source.spans(box)) for source in sources]
     plan = {
+        "caller": caller,
         "files": [[str(source.path), *source.stamp] for source in sources],
         "spans": spans,
         "columns": names,
@@ -55,30 +58,36 @@ def _query(path: str | None, bounds: list[float] | None, columns: list[str] | No
     text = literal(json.dumps(plan))
     chosen = ", ".join(f"{_choice(plan, schema, name)} AS {identifier(name)}" for name in names)
     n = max(sum(spans), 1)
+    read = f"spatialq_read_points_span({text}"
     return (
-        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, spatialq_read_las_span({text}, 0::BIGINT)"
-        f" UNION ALL SELECT i + 1, spatialq_read_las_span({text}, i + 1) FROM span "
-        f"WHERE i + 1 < {n}) SELECT {chosen} FROM span"
+        f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, {read}, 0::BIGINT) UNION ALL "
+        f"SELECT i + 1, {read}, i + 1) FROM span WHERE i + 1 < {n}) SELECT {chosen} FROM span"
     )
 
 
 def _places(schema: pa.Schema, names: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Give each extra bytes column its place: kind of number, position there, how many values."""
-    used = dict.fromkeys(LAS_EXTRA, 0)
+    """Give each column without a place of its own one: kind, position there, how many values."""
+    used = dict.fromkeys(OTHER_COLUMNS, 0)
     places = {}
     for name in names:
         column_type = schema.field(name).type
-        if name in LAS_COLUMNS and column_type == ARROW_TYPES[LAS_COLUMNS[name]]:
+        if name in POINT_COLUMNS and column_type == ARROW_TYPES[POINT_COLUMNS[name]]:
             continue
         fixed = pa.types.is_fixed_size_list(column_type)
         value, n = (column_type.value_type, column_type.list_size) if fixed else (column_type, 1)
-        if pa.types.is_floating(value):
-            kind = "floats"
-        else:
-            kind = "integers" if pa.types.is_signed_integer(value) else "unsigned"
+        kind = _kind(value)
         places[name] = (kind, used[kind], n)
         used[kind] += n
     return places
+
+
+def _kind(value: pa.DataType) -> str:
+    """Give the member of `OTHER_COLUMNS` that holds all values of a type."""
+    if pa.types.is_string(value):
+        return "texts"
+    if pa.types.is_floating(value):
+        return "floats"
+    return "integers" if pa.types.is_signed_integer(value) else "unsigned"
 
 
 def _choice(plan: dict[str, Any], schema: pa.Schema, name: str) -> str:
@@ -92,8 +101,8 @@ def _choice(plan: dict[str, Any], schema: pa.Schema, name: str) -> str:
     return f"{parts[0]}::{SQL_TYPES[column_type]}"
 
 
-def read_las_span(plan: Any, index: Any) -> pa.Array:
-    """Read one part of the files that the plan of `read_las_sql` names, a row each.
+def read_points_span(plan: Any, index: Any) -> pa.Array:
+    """Read one part of the files that the plan of `read_points_sql` names, a row each.
 
     Raises
     ------
@@ -108,9 +117,9 @@ def read_las_span(plan: Any, index: Any) -> pa.Array:
 def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
     first = 0
     for (path, *stamp), n_spans in zip(plan["files"], plan["spans"], strict=True):
-        source = open_las(path)
+        source = open_cloud(plan["caller"], Path(path))
         if list(source.stamp) != stamp:
-            raise FileError.of(READER, path, "was changed while the query ran")
+            raise FileError.of(plan["caller"], path, "was changed while the query ran")
         if index < n_spans:
             return _struct(plan, *_read(plan, source, index, first))
         index -= n_spans
@@ -119,11 +128,11 @@ def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
 
 
 def _read(
-    plan: dict[str, Any], source: LasSource, index: int, first: int
+    plan: dict[str, Any], source: PointSource, index: int, first: int
 ) -> tuple[dict[str, pa.Array], int]:
     """Read one span of a file: the columns that the file has, and the number of rows."""
     names = [name for name in plan["columns"] if name in source.schema.names]
-    box = check_bounds(READER, plan["bounds"])
+    box = check_bounds(plan["caller"], plan["bounds"])
     span = source.spans(box)[index]
     condition = inside(box)
     if condition is None:
@@ -142,14 +151,14 @@ def _read(
 def _struct(plan: dict[str, Any], arrays: dict[str, pa.Array], rows: int) -> pa.StructArray:
     """Build the one row of the declared type: NULL for what is not asked for."""
     fields: dict[str, pa.Array] = {}
-    for name, kind in LAS_COLUMNS.items():
+    for name, kind in POINT_COLUMNS.items():
         if name in arrays and name not in plan["places"]:
             fields[name] = _lists(arrays[name], [0, rows])
         elif name in plan["columns"] and name not in plan["places"]:
             fields[name] = _lists(pa.nulls(rows, ARROW_TYPES[kind]), [0, rows])
         else:
             fields[name] = pa.nulls(1, pa.list_(ARROW_TYPES[kind]))
-    for extra, kind in LAS_EXTRA.items():
+    for extra, kind in OTHER_COLUMNS.items():
         parts = [
             part
             for name, (place, _, n) in plan["places"].items()

@@ -1,0 +1,109 @@
+"""Point clouds of all formats: files found and opened, and lazily read as views of DuckDB."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spatialq.errors import FileError
+from spatialq.io.crs import require_same
+from spatialq.io.files import find_files
+from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.source import PointSource
+from spatialq.io.view import register
+
+if TYPE_CHECKING:
+    import duckdb
+
+READER = "read_points"
+READS_LAS = "read_las"
+"""The function that reads this format alone, however a file is named."""
+
+
+def find_clouds(caller: str, path: str | os.PathLike[str] | None) -> list[PointSource]:
+    """Open a file, or the files that match a pattern: together one cloud.
+
+    Parameters
+    ----------
+    caller : str
+        Whose errors they are.
+    path : path-like
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read whole or is no point cloud, or no file matches.
+    CrsError
+        If the files have different coordinate reference systems.
+    """
+    clouds = [open_cloud(caller, file) for file in find_files(caller, path)]
+    require_same(caller, ((cloud.path, cloud.crs) for cloud in clouds))
+    return clouds
+
+
+def open_cloud(caller: str, path: Path) -> PointSource:
+    """Open a file, or give it as it was opened before if it has not changed since.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read whole or is no point cloud.
+    """
+    if caller == READS_LAS:
+        known = find_reader(path)
+        if known is None or known is las.READER:
+            return las.open_cloud(path)
+        reason = f"is {known.name}, not LAS, LAZ or COPC"
+        if known.kind == "points":
+            reason += f"; {READER} reads it"
+        raise FileError.of(caller, path, reason)
+    cloud: PointSource = open_source(caller, path, ["points"])
+    return cloud
+
+
+def read_points(
+    con: "duckdb.DuckDBPyConnection",
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    bounds: Sequence[float] | None = None,
+    columns: Sequence[str] | None = None,
+    caller: str = READER,
+) -> "duckdb.DuckDBPyRelation":
+    """Register point clouds as a view that reads only what a query needs.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    path : path-like
+        A file, or a pattern such as ``tiles/*.laz``.
+    name : str, optional
+        Name of the view; by default the file's name without its ending.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+    columns : sequence of str, optional
+        Only these columns.
+    caller : str
+        The function that the user called: `read_points`, or `read_las` for that format alone.
+
+    Returns
+    -------
+    duckdb.DuckDBPyRelation
+        The view. Nothing is decoded before it is queried.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read whole, or no file matches.
+    CrsError
+        If the files have different coordinate reference systems.
+    ValueError
+        If an argument is wrong, or a table already has the name.
+
+    Warns
+    -----
+    FileWarning
+        About each oddity of a file that is read all the same.
+    """
+    clouds = find_clouds(caller, path)
+    return register(con, caller, clouds, name=name, bounds=bounds, columns=columns)

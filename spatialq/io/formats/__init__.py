@@ -1,0 +1,100 @@
+"""The formats of files that can be read: a module of this package each, found by itself.
+
+A module defines `READER`. What a format needs beyond NumPy and PyArrow is imported when a file is
+opened.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from spatialq.errors import FileError
+from spatialq.io.files import is_pattern, open_once, require_file
+
+Kind = Literal["points", "grid", "ifc"]
+NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of files that can be read."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """In lower case, with the dot."""
+    kind: Kind
+    open: Callable[[Path], Any] | None
+    """Makes of a path a `spatialq.io.source.Source`; None of models, which are several tables."""
+    skips: str
+    """What of a file need not be read where a query does not need it."""
+    keeps: str
+    loses: str
+    extra: str = ""
+    """The optional dependencies that it needs, as `pip install 'spatialq[extra]'` names them."""
+
+
+@cache
+def readers() -> tuple[Reader, ...]:
+    """List the formats, in the order of their names."""
+    modules = (
+        importlib.import_module(f"{__name__}.{found.name}")
+        for found in pkgutil.iter_modules(__path__)
+    )
+    return tuple(sorted((module.READER for module in modules), key=lambda each: each.name.lower()))
+
+
+def find_reader(path: str | Path) -> Reader | None:
+    """Find the format of a file by the ending of its name."""
+    suffix = Path(path).suffix.lower()
+    return next((each for each in readers() if suffix in each.suffixes), None)
+
+
+def reader_of(caller: str, path: Path, kinds: Sequence[Kind] | None = None) -> Reader:
+    """Find the format of a file that is there.
+
+    Parameters
+    ----------
+    caller : str
+        Whose errors they are.
+    path : Path
+    kinds : sequence of str, optional
+        What the caller takes; by default all.
+
+    Raises
+    ------
+    FileError
+        If it is no file, or there is no reader for the ending.
+    """
+    require_file(caller, path)
+    found = find_reader(path)
+    if found is not None and (kinds is None or found.kind in kinds):
+        return found
+    there = [suffix for each in readers() for suffix in each.suffixes
+             if kinds is None or each.kind in kinds]  # fmt: skip
+    what = "of no known format" if kinds is None else f"no {' or '.join(NAMES[k] for k in kinds)}"
+    reason = f"is {what}: its name must end in one of {', '.join(sorted(there))}"
+    raise FileError.of(caller, path, reason)
+
+
+def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "grid")) -> Any:
+    """Open a file of rows, or give it as it was opened before if it has not changed since.
+
+    Raises
+    ------
+    FileError
+        If there is no reader for it, or it cannot be read.
+    """
+    found = reader_of(caller, path, kinds)
+    assert found.open is not None
+    return open_once(found.open, path)
+
+
+def means_file(name: str) -> bool:
+    """Whether a text means a file or a pattern of them, not a table."""
+    path = Path(name)
+    is_file = find_reader(path) is not None or (path.suffix != "" and path.is_file())
+    return is_file or is_pattern(name)

@@ -1,0 +1,17 @@
+-- Points of clouds of all formats, one row per point: LAS, LAZ, COPC, E57, PLY, PCD, PTS, PTX and text;
+-- `spatialq formats` lists them.
+-- path: A file, or a pattern such as 'scans/*.e57'; several files must have the same CRS, and the
+--     result then has a column file_name.
+-- bounds: [xmin, ymin, xmax, ymax] in the units of the file: only points inside or on the border.
+-- columns: A list of names: only these columns are decoded.
+-- example: SELECT count(*), max(z) FROM read_points('hall.e57')
+-- example: FROM read_points('bunny.ply', columns := ['x', 'y', 'z'])
+CREATE OR REPLACE MACRO read_points(path, bounds := NULL, columns := NULL) AS TABLE
+FROM query(
+    spatialq_read_points_sql(
+        'read_points',
+        spatialq_text('read_points: path must be a file or a pattern, got ', path),
+        spatialq_numbers('read_points: bounds must be a list of numbers, got ', bounds),
+        spatialq_texts('read_points: columns must be a list of names, got ', columns)
+    )
+);
