@@ -21,7 +21,6 @@ from spatialq.io.cloud_source import (
     text_parts,
 )
 from spatialq.io.formats import Reader
-from spatialq.io.lzf import MOST, decode
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.text_lines import LineError, Lines, count_lines
 
@@ -45,6 +44,8 @@ MOST_VALUES = 4096
 """Values of a field: the largest descriptors of PCL have 1,980."""
 PADDING = "_"
 PAGE = 4096
+MOST_EXPANDED = 88
+"""Bytes that one byte of LZF can become at most: 3 of them copy 264."""
 PACKED = {"red": 16, "green": 8, "blue": 0, "alpha": 24}
 """The bit at which a part of a packed colour begins."""
 
@@ -187,7 +188,7 @@ class PcdSource(CloudSource):
         else:
             self._packed, plain = self._compressed_sizes()
             length = self.rows * self._record.itemsize
-            if plain != length or plain > self._packed * MOST:
+            if plain != length or plain > self._packed * MOST_EXPANDED:
                 self.reject(
                     f"damaged: its points are {length} bytes, but its {self._packed} compressed "
                     f"ones are to become {plain}"
@@ -255,6 +256,8 @@ class PcdSource(CloudSource):
 
     def _decompressed(self, wanted: Mapping[str, Column]) -> Iterator[Part]:
         """Decompress the one block of a compressed file: its fields, one behind the other."""
+        from spatialq.io.lzf import decode
+
         plain = np.empty(self.rows * self._record.itemsize, np.uint8)
         with self.path.open("rb") as file:
             file.seek(self._begin + 8)
