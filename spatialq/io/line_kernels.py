@@ -7,7 +7,13 @@ from spatialq.io.text_lines import SPACES
 from spatialq.runtime.compile_cache import njit
 
 Bytes = npt.NDArray[np.uint8]
-NEWLINE, QUOTE, MINUS, ZERO, NINE = (ord(sign) for sign in '\n"-09')
+TAB, NEWLINE, QUOTE, MINUS, ZERO, NINE = (ord(sign) for sign in '\t\n"-09')
+
+
+@njit(cache=True, nogil=True)
+def is_blank(sign: int) -> bool:
+    """Whether a byte is a space, tab, CR, newline or the like, but none that no text has."""
+    return bool(TAB <= sign <= SPACES)
 
 
 @njit(cache=True, nogil=True)
@@ -15,7 +21,7 @@ def count(text: Bytes, size: int, limit: int) -> tuple[int, int]:
     """Count lines that are not blank, at most `limit`; give the number and the byte behind them."""
     lines, blank = 0, True
     for i in range(size):
-        if text[i] > SPACES:
+        if not is_blank(text[i]):
             blank = False
         elif text[i] == NEWLINE and not blank:
             lines += 1
@@ -66,18 +72,16 @@ def divide(
     """
     i, end = part
     columns, delimiter = form
+    spaces = delimiter == SPACES
+    separator = NEWLINE if spaces else delimiter
     rows = lines = 0
     while i < end and rows < limit:
         column = 0
         more = True
         while more:
-            while (
-                text[i] <= SPACES
-                and text[i] != NEWLINE
-                and (text[i] != delimiter or delimiter == SPACES)
-            ):
+            while is_blank(text[i]) and text[i] != NEWLINE and text[i] != separator:
                 i += 1
-            if text[i] == NEWLINE and (column == 0 or delimiter == SPACES):
+            if text[i] == NEWLINE and (column == 0 or spaces):
                 break
             quoted = text[i] == QUOTE
             i += quoted
@@ -87,16 +91,16 @@ def divide(
                     i += 1
             else:
                 while (
-                    text[i] != delimiter
-                    and text[i] != NEWLINE
-                    and (text[i] > SPACES or delimiter != SPACES)
+                    text[i] != NEWLINE
+                    and text[i] != separator
+                    and not (spaces and is_blank(text[i]))
                 ):
                     i += 1
             stop = i
             if quoted:
                 i += text[i] == QUOTE
             else:
-                while stop > start and text[stop - 1] <= SPACES:
+                while stop > start and is_blank(text[stop - 1]):
                     stop -= 1
             slot = slots[column] if column < columns else -1
             if slot >= 0:
@@ -111,10 +115,10 @@ def divide(
                 integers[slot] &= whole
                 empty[slot] |= stop == start
             column += 1
-            if delimiter != SPACES:
-                while text[i] <= SPACES and text[i] != NEWLINE and text[i] != delimiter:
+            if not spaces:
+                while is_blank(text[i]) and text[i] != NEWLINE and text[i] != separator:
                     i += 1
-                more = text[i] == delimiter
+                more = text[i] == separator
                 i += more
         lines += 1
         if text[i] != NEWLINE:

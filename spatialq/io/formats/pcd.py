@@ -38,7 +38,7 @@ KEYS = (
 DATA = ("ascii", "binary", "binary_compressed")
 WHOLE = re.compile(r"[0-9]{1,15}")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-AT_ORIGIN = [0, 0, 0, 1, 0, 0, 0]
+AT_ORIGIN = "0 0 0 1 0 0 0".split()
 """The VIEWPOINT of most files: translation and quaternion w, x, y, z."""
 MOST_VALUES = 4096
 """Values of a field: the largest descriptors of PCL have 1,980."""
@@ -97,11 +97,10 @@ class PcdSource(CloudSource):
                 for name, column in self._columns.items()
             },
         )
-        pose = header.get("VIEWPOINT", [])
-        if (
-            pose
-            and [float(value) if NUMBER.fullmatch(value) else None for value in pose] != AT_ORIGIN
-        ):
+        pose = header.get("VIEWPOINT", AT_ORIGIN)
+        if len(pose) != len(AT_ORIGIN) or not all(map(NUMBER.fullmatch, pose)):
+            self.reject(f"its VIEWPOINT must be 7 numbers, got {' '.join(pose)!r}")
+        if [float(value) for value in pose] != [float(value) for value in AT_ORIGIN]:
             self.warnings.append(
                 f"its VIEWPOINT {' '.join(pose)} is not applied: coordinates are as they are stored"
             )

@@ -171,7 +171,9 @@ def _pose(image: Any, pose: tuple[Sequence[float], Sequence[float]]) -> Any:
     from pye57 import libe57
 
     node = libe57.StructureNode(image)
-    for name, letters, values in zip(("rotation", "translation"), ("wxyz", "xyz"), pose, strict=True):
+    for name, letters, values in zip(
+        ("rotation", "translation"), ("wxyz", "xyz"), pose, strict=True
+    ):
         part = libe57.StructureNode(image)
         for letter, value in zip(letters, values, strict=True):
             part.set(letter, libe57.FloatNode(image, float(value)))
