@@ -6,8 +6,6 @@ import numpy.typing as npt
 from spatialq.runtime.compile_cache import njit
 
 Bytes = npt.NDArray[np.uint8]
-MOST = 88
-"""Bytes that one compressed byte can become at most: 3 of them copy 264."""
 
 
 @njit(cache=True, nogil=True)

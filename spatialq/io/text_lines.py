@@ -1,8 +1,8 @@
 """Lines of text as columns: what the text formats of point clouds share.
 
-A compiled loop divides blocks of lines, and puts the values of each wanted column one behind the
-other; Arrow makes numbers of them. So runs of spaces, tabs and CR cost nothing, and every line is
-checked to have as many values as it should.
+A compiled loop of `line_kernels` divides blocks of lines, and puts the values of each wanted column
+one behind the other; Arrow makes numbers of them. So runs of spaces, tabs and CR cost nothing, and
+every line is checked to have as many values as it should.
 """
 
 from bisect import bisect_left
@@ -15,15 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spatialq.runtime.compile_cache import njit
-
 BLOCK = 1 << 22
 """Bytes that are divided at once; no line may be longer."""
 SPACES = ord(" ")
 """The delimiter that stands for runs of spaces and tabs."""
 ALL = (1 << 63) - 1
 """The limit that is none."""
-NEWLINE, QUOTE, MINUS, ZERO, NINE = (ord(sign) for sign in '\n"-09')
 
 
 class LineError(ValueError):
@@ -136,6 +133,8 @@ def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterat
     LineError
         If a line has another number of values, or is too long.
     """
+    from spatialq.io.line_kernels import divide
+
     slots = np.full(lines.columns, -1, np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
     data = np.empty((len(wanted), BLOCK + 1), np.uint8)
@@ -180,6 +179,8 @@ def count_lines(path: Path, begin: int, limit: int = ALL) -> tuple[int, int]:
     LineError
         If a line is too long.
     """
+    from spatialq.io.line_kernels import count
+
     lines, stop = 0, begin
     for text, size in blocks(path, begin):
         if lines == limit:
@@ -214,112 +215,5 @@ def blocks(path: Path, begin: int) -> Iterator[tuple[npt.NDArray[np.uint8], int]
             kept = size - whole
             space[:kept] = space[whole:size]
     if kept:  # the last line needs no end
-        space[kept] = NEWLINE
+        space[kept] = ord("\n")
         yield text, kept + 1
-
-
-@njit(cache=True, nogil=True)
-def count(text, size, limit):  # type: ignore[no-untyped-def]
-    """Count lines that are not blank, at most `limit`; give the number and the byte behind them."""
-    lines, blank = 0, True
-    for i in range(size):
-        if text[i] > SPACES:
-            blank = False
-        elif text[i] == NEWLINE and not blank:
-            lines += 1
-            blank = True
-            if lines == limit:
-                return lines, i + 1
-    return lines, size
-
-
-@njit(cache=True, nogil=True)
-def divide(text, part, limit, form, slots, data, ends, integers, empty):  # type: ignore[no-untyped-def]
-    """Divide lines, and copy the values of the wanted columns.
-
-    Parameters
-    ----------
-    text : uint8[]
-    part : (int, int)
-        Where the lines begin and end; the last byte is a newline.
-    limit : int
-        Lines at most, without blank ones.
-    form : (int, int)
-        Values in a line, and the delimiter.
-    slots : int64[columns]
-        Where the values of a column go; -1 where it is not wanted.
-    data, ends : uint8[wanted, bytes], int32[wanted, rows + 1]
-        Get the values and their ends.
-    integers, empty : bool[wanted]
-        Become False where a value is no whole number, and True where one is empty.
-
-    Returns
-    -------
-    rows, lines : int
-        Lines without and with blank ones; one that cannot be divided is the last.
-    stop : int
-        Byte behind the last one.
-    found : int
-        Values in the last one; 0 if something stands between two of them.
-    """
-    i, end = part
-    columns, delimiter = form
-    rows = lines = 0
-    while i < end and rows < limit:
-        column = 0
-        more = True
-        while more:
-            while (
-                text[i] <= SPACES
-                and text[i] != NEWLINE
-                and (text[i] != delimiter or delimiter == SPACES)
-            ):
-                i += 1
-            if text[i] == NEWLINE and (column == 0 or delimiter == SPACES):
-                break
-            quoted = text[i] == QUOTE
-            i += quoted
-            start = i
-            if quoted:
-                while text[i] != QUOTE and text[i] != NEWLINE:
-                    i += 1
-            else:
-                while (
-                    text[i] != delimiter
-                    and text[i] != NEWLINE
-                    and (text[i] > SPACES or delimiter != SPACES)
-                ):
-                    i += 1
-            stop = i
-            if quoted:
-                i += text[i] == QUOTE
-            else:
-                while stop > start and text[stop - 1] <= SPACES:
-                    stop -= 1
-            slot = slots[column] if column < columns else -1
-            if slot >= 0:
-                at = ends[slot, rows]
-                whole = not quoted
-                for k in range(start, stop):
-                    sign = text[k]
-                    data[slot, at] = sign
-                    at += 1
-                    whole &= ZERO <= sign <= NINE or (sign == MINUS and k == start)
-                ends[slot, rows + 1] = at
-                integers[slot] &= whole
-                empty[slot] |= stop == start
-            column += 1
-            if delimiter != SPACES:
-                while text[i] <= SPACES and text[i] != NEWLINE and text[i] != delimiter:
-                    i += 1
-                more = text[i] == delimiter
-                i += more
-        lines += 1
-        if text[i] != NEWLINE:
-            return rows, lines, i, 0
-        i += 1
-        if column == columns:
-            rows += 1
-        elif column > 0:
-            return rows, lines, i, column
-    return rows, lines, i, columns

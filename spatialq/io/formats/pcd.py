@@ -21,7 +21,6 @@ from spatialq.io.cloud_source import (
     text_parts,
 )
 from spatialq.io.formats import Reader
-from spatialq.io.lzf import MOST, decode
 from spatialq.io.source import ROW_GROUP
 from spatialq.io.text_lines import LineError, Lines, count_lines
 
@@ -39,12 +38,14 @@ KEYS = (
 DATA = ("ascii", "binary", "binary_compressed")
 WHOLE = re.compile(r"[0-9]{1,15}")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-AT_ORIGIN = [0, 0, 0, 1, 0, 0, 0]
+AT_ORIGIN = "0 0 0 1 0 0 0".split()
 """The VIEWPOINT of most files: translation and quaternion w, x, y, z."""
 MOST_VALUES = 4096
 """Values of a field: the largest descriptors of PCL have 1,980."""
 PADDING = "_"
 PAGE = 4096
+MOST_EXPANDED = 88
+"""Bytes that one byte of LZF can become at most: 3 of them copy 264."""
 PACKED = {"red": 16, "green": 8, "blue": 0, "alpha": 24}
 """The bit at which a part of a packed colour begins."""
 
@@ -96,11 +97,10 @@ class PcdSource(CloudSource):
                 for name, column in self._columns.items()
             },
         )
-        pose = header.get("VIEWPOINT", [])
-        if (
-            pose
-            and [float(value) if NUMBER.fullmatch(value) else None for value in pose] != AT_ORIGIN
-        ):
+        pose = header.get("VIEWPOINT", AT_ORIGIN)
+        if len(pose) != len(AT_ORIGIN) or not all(map(NUMBER.fullmatch, pose)):
+            self.reject(f"its VIEWPOINT must be 7 numbers, got {' '.join(pose)!r}")
+        if [float(value) for value in pose] != [float(value) for value in AT_ORIGIN]:
             self.warnings.append(
                 f"its VIEWPOINT {' '.join(pose)} is not applied: coordinates are as they are stored"
             )
@@ -187,7 +187,7 @@ class PcdSource(CloudSource):
         else:
             self._packed, plain = self._compressed_sizes()
             length = self.rows * self._record.itemsize
-            if plain != length or plain > self._packed * MOST:
+            if plain != length or plain > self._packed * MOST_EXPANDED:
                 self.reject(
                     f"damaged: its points are {length} bytes, but its {self._packed} compressed "
                     f"ones are to become {plain}"
@@ -255,6 +255,8 @@ class PcdSource(CloudSource):
 
     def _decompressed(self, wanted: Mapping[str, Column]) -> Iterator[Part]:
         """Decompress the one block of a compressed file: its fields, one behind the other."""
+        from spatialq.io.lzf import decode
+
         plain = np.empty(self.rows * self._record.itemsize, np.uint8)
         with self.path.open("rb") as file:
             file.seek(self._begin + 8)
