@@ -16,9 +16,10 @@ from .rings import LEVEL, Segment, rings_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNIT = 2.0**-17
-"""Metres of the grid to which vertices are rounded: 0.008 mm."""
-CELLS = 2**30
+DECIMALS = 5
+UNIT = 10.0**-DECIMALS
+"""Metres of the grid to which vertices are rounded: 0.01 mm."""
+CELLS = 10**9
 """The grid is coarser for a mesh that has more than these along one side."""
 NEAR = 0.05
 """Units by which places on a level are the same place."""
@@ -66,10 +67,18 @@ def outline(xy: "NDArray[np.float64]", triangles: "NDArray[np.int64]") -> list[l
         return []
     used = xy[np.unique(triangles)]
     origin, extent = np.floor(used.min(axis=0)), np.ptp(used, axis=0).max()
-    unit = max(UNIT, 2.0 ** np.ceil(np.log2(max(extent, UNIT) / CELLS)))
+    unit = UNIT * max(1.0, 10.0 ** np.ceil(np.log10(max(extent, UNIT) / UNIT / CELLS)))
     edges = _edges(np.rint((xy - origin) / unit).astype(np.int64), triangles)
     polygons = rings_of(_boundary(edges))
-    return [[origin + np.array(ring) * unit for ring in polygon] for polygon in polygons]
+    return [[_metres(np.array(ring), origin, unit) for ring in polygon] for polygon in polygons]
+
+
+def _metres(
+    ring: "NDArray[np.float64]", origin: "NDArray[np.float64]", unit: float
+) -> "NDArray[np.float64]":
+    """Give vertices in metres; those of the grid are decimal numbers again."""
+    metres = origin + ring * unit
+    return np.where(ring == np.rint(ring), np.round(metres, DECIMALS), metres)
 
 
 def _edges(xy: "NDArray[np.int64]", triangles: "NDArray[np.int64]") -> Edges:
