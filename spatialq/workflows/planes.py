@@ -18,7 +18,7 @@ from spatialq.workflows.cloud_files import (
     without_noise,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
+from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spatialq.export.las_extra import Field
 
 COMMAND = "planes"
-ENDINGS = (*LAS, *TABLE, *PICTURE)
+ENDINGS = (*LAS, *TABLE, *VECTOR, *PICTURE)
 AXES = ("x", "y", "z")
 
 
@@ -55,7 +55,8 @@ def write_planes(
     outputs : path or paths
         By their endings: .las, .laz the whole cloud with the extra dimensions `plane_id` (int32, 0
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
-        .csv, .json the table that `detect_planes` gives; .png a picture of the planes.
+        .gpkg, .fgb, .csv, .json, .xlsx the table that `detect_planes` gives; .png a picture of the
+        planes.
     crs : str, optional
         Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
         Points and boundaries have it.
@@ -134,7 +135,7 @@ def write_planes(
     for target in targets.ending_in(*LAS):
         fields = _fields(of_point.astype(np.int32), distance)
         write_with_fields(path, target, fields, partial(tick, target), crs=crs)
-    for target in targets.ending_in(*TABLE):
+    for target in targets.ending_in(*TABLE, *VECTOR):
         _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):
         from spatialq.export.planes_picture import write_planes_picture
