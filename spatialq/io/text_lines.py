@@ -5,6 +5,7 @@ one behind the other; Arrow makes numbers of them. So runs of spaces, tabs and C
 every line is checked to have as many values as it should.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ BLOCK = 1 << 22
 """Bytes that are divided at once; no line may be longer."""
 SPACES = ord(" ")
 """The delimiter that stands for runs of spaces and tabs."""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+"""A number in a header."""
 ALL = (1 << 63) - 1
 """The limit that is none."""
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from spatialq.io.cloud_source import AXES, CloudSource, Part, cloud_schema, moved, text_parts
 from spatialq.io.formats import Reader
-from spatialq.io.formats.text import NUMBER, Head, split
-from spatialq.io.text_lines import SPACES, LineError, Lines, count_lines
+from spatialq.io.formats.text import Head, split
+from spatialq.io.text_lines import NUMBER, SPACES, LineError, Lines, count_lines
 
 TYPES = {
     **dict.fromkeys(AXES, pa.float64()),
