@@ -172,7 +172,7 @@ class Head:
             if not self.line:
                 message = "has no lines of points"
             raise LineError(message)
-        return Lines(self._path, self._begin + self._at, self.number - 1, columns, ord(delimiter))
+        return Lines(self._path, self._begin + self._at, self.number - 1, columns, delimiter)
 
 
 class _Guess:
@@ -226,12 +226,12 @@ class _Guess:
 def delimiter_of(line: str) -> str:
     """Find what stands between the values of a line."""
     fitting = [sign for sign in DELIMITERS if len(split(line, sign)) >= len(AXES)]
-    return fitting[0] if fitting else chr(SPACES)
+    return fitting[0] if fitting else SPACES
 
 
 def split(line: str, delimiter: str) -> list[str]:
     """Divide a line into its values."""
-    if delimiter == chr(SPACES):
+    if delimiter == SPACES:
         return [value.strip('"') for value in re.findall(r'"[^"]*"|\S+', line)]
     return [value.strip() for row in csv.reader([line], delimiter=delimiter) for value in row]
 
