@@ -65,8 +65,8 @@ def divide(
     kinds : uint8[256]
         What each byte is.
     slots : int64[columns]
-        Where the values of a column go; -1 where it is not wanted.
-    data, ends : uint8[wanted * bytes], int32[wanted, rows + 1]
+        Where the values of a column go; the number of wanted columns where it is not wanted.
+    data, ends : uint8[(wanted + 1) * bytes], int32[wanted, rows + 1]
         Get the values, as many bytes for each column as `text` has, and their ends.
     integers, empty : bool[wanted]
         Become False where a value is no whole number, and True where one is empty.
@@ -81,7 +81,7 @@ def divide(
         Values in the last one; 0 if something stands between two of them.
     """
     i, end = part
-    columns = slots.size
+    columns, unwanted = slots.size, integers.size
     spaces = kinds[32] & ENDS != 0
     rows = lines = 0
     while i < end and rows < limit:
@@ -92,38 +92,43 @@ def divide(
                 i += 1
             if text[i] == NEWLINE and (column == 0 or spaces):
                 break
-            slot = slots[column] if column < columns else -1
+            slot = slots[column] if column < columns else unwanted
             column += 1
+            at = ends[slot, rows] if slot != unwanted else 0
+            to = slot * text.size + at
             quoted = text[i] == QUOTE
-            i += quoted
-            start = i
             digits = DIGIT
             if quoted:
+                i += 1
+                digits = 0
                 while text[i] != QUOTE and text[i] != NEWLINE:
+                    data[to] = text[i]
+                    to += 1
                     i += 1
+                i += text[i] == QUOTE
             else:
-                i += text[i] == MINUS
+                if text[i] == MINUS:
+                    data[to] = MINUS
+                    to += 1
+                    i += 1
                 while not kinds[text[i]] & ENDS:
                     digits &= kinds[text[i]]
+                    data[to] = text[i]
+                    to += 1
                     i += 1
-            stop = i
-            if quoted:
-                i += text[i] == QUOTE
-                digits = 0
-            elif not spaces and stop > start and kinds[text[stop - 1]] & BLANK:
-                while stop > start and kinds[text[stop - 1]] & BLANK:
-                    stop -= 1
+            length = to - slot * text.size - at
+            if not spaces and not quoted and length and kinds[data[to - 1]] & BLANK:
+                while length and kinds[data[to - 1]] & BLANK:
+                    to -= 1
+                    length -= 1
                 digits = DIGIT
-                for k in range(start + (text[start] == MINUS), stop):
-                    digits &= kinds[text[k]]
-            if slot >= 0:
-                at = ends[slot, rows]
-                to = slot * text.size + at - start
-                for k in range(start, stop):
-                    data[to + k] = text[k]
-                ends[slot, rows + 1] = at + stop - start
+                for k in range(to - length, to):
+                    if data[k] != MINUS or k > to - length:
+                        digits &= kinds[data[k]]
+            if slot != unwanted:
+                ends[slot, rows + 1] = at + length
                 integers[slot] &= digits != 0
-                empty[slot] |= stop == start
+                empty[slot] |= length == 0
             if not spaces:
                 while kinds[text[i]] & BLANK:
                     i += 1

@@ -138,9 +138,9 @@ def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterat
     """
     from spatialq.io.line_kernels import divide, kinds_of
 
-    slots = np.full(lines.columns, -1, np.int64)
+    slots = np.full(lines.columns, len(wanted), np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    data = np.empty((len(wanted), BLOCK + 1), np.uint8)
+    data = np.empty((len(wanted) + 1, BLOCK + 1), np.uint8)  # the last one is for no column
     kinds = kinds_of(lines.delimiter)
     # each value takes a byte, and so does what is behind it
     ends = np.zeros((len(wanted), BLOCK // max(2 * lines.columns, 1) + 2), np.int32)
