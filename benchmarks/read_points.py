@@ -138,7 +138,7 @@ def by_duckdb(path: Path, separator: str) -> None:
             header=separator == ",",
             delimiter=separator,
             auto_detect=False,
-        ).fetch_arrow_reader(122_880)
+        ).to_arrow_reader(122_880)
         for _ in reader:
             pass
 
