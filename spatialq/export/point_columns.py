@@ -113,6 +113,8 @@ class Column:
                 value = values[broken][0]
                 reason = f"has the value {value}, but only whole numbers can be held"
                 self.refuse(reason, f"round({self.quoted})" if np.isfinite(value) else "")
+        elif self.kind == "BOOLEAN" and low <= 0 and high >= 1:
+            return values
         elif values.dtype.kind in "iu":
             limits = np.iinfo(values.dtype)
             if low <= limits.min and limits.max <= high:
