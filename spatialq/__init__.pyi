@@ -39,6 +39,7 @@ from spatialq.query.query import read_las as read_las
 from spatialq.query.query import read_points as read_points
 from spatialq.query.query import table as table
 from spatialq.query.relational import Query as Query
+from spatialq.query.writing import write as write
 from spatialq.udfs.pops_features.user_methods import pops_method as pops_method
 from spatialq.workflows.calibration import calibrate as calibrate
 from spatialq.workflows.features import write_features as write_features
@@ -90,6 +91,7 @@ __all__ = [
     "run_script",
     "table",
     "unpin",
+    "write",
     "write_features",
     "write_ground",
     "write_lod",

@@ -3,8 +3,8 @@
 -- Levels of detail of a point cloud, a hybrid voxel-point octree: one row per node, level by level.
 -- Leaves hold the points, inner nodes the voxels of what is below them.
 -- points: Name of a table or view with point_id, x, y and z, and red green blue intensity
---     classification where it has them; or a file that read_las reads, such as 'forest.laz', or a
---     pattern such as 'tiles/*.laz', whose files are one cloud with the point_ids of read_las.
+--     classification where it has them; or a file that read_points reads, such as 'forest.laz', or
+--     a pattern such as 'tiles/*.laz', whose files are one cloud with the point_ids of read_points.
 -- strategy: How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point
 --     in it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
 --     width, where nearer samples weigh more. ('first' or 'random' or 'average' or 'weighted')

@@ -15,6 +15,7 @@ from spatialq.cli.commands.data import info, load, sql
 from spatialq.cli.commands.demo import demo
 from spatialq.cli.commands.devices import devices
 from spatialq.cli.commands.features import features
+from spatialq.cli.commands.formats import formats
 from spatialq.cli.commands.ground import ground
 from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
@@ -62,7 +63,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, devices, calibrate,
+    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, formats, devices,
+    calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)

@@ -446,9 +446,9 @@ def file_origin(path: str, reader: str | None = None) -> Origin:
     """Give the CRS of a file or pattern; of a name that is no file's, that it is not known."""
     from spatialq.io.clouds import READS_LAS, open_cloud
     from spatialq.io.files import find_files
-    from spatialq.io.formats import means_file, open_source
+    from spatialq.io.formats import READ_BY_DUCKDB, means_file, open_source
 
-    if reader is None and not means_file(path):
+    if reader is None and (not means_file(path) or path.lower().endswith(READ_BY_DUCKDB)):
         return Origin(f"table {path}")
     try:
         (first, *_) = find_files("query", path)

@@ -47,9 +47,14 @@ def write_table(
         If coordinates come from tables of different CRS.
     """
     writer = require_output(path)
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    for name in given.keys() - set(writer.options):
+        endings = (s for each in writers() if name in each.options for s in each.suffixes)
+        message = f"{WRITER}: {name} is for {', '.join(endings) or 'no format'}, got '{path}'"
+        raise ValueError(message)
     # an export of models tells better what is wrong with a query
     statement = query if writer.takes == "GlobalIds" else one_statement(WRITER, con, query)
-    return writer.write(Result(con, statement, crs, options), path)
+    return writer.write(Result(con, statement, crs, given), path)
 
 
 def require_output(path: Path, takes: Takes | None = None) -> Writer:

@@ -42,8 +42,8 @@ TABLE = re.compile(r"(<!-- parameters: (\w+) -->\n).*?(<!-- end of parameters --
 CLOUD = Argument(
     "points",
     "Name of a table or view with point_id, x, y and z, and {attributes} where it has them; or a "
-    "file that read_las reads, such as 'forest.laz', or a pattern such as 'tiles/*.laz', whose "
-    "files are one cloud with the point_ids of read_las.",
+    "file that read_points reads, such as 'forest.laz', or a pattern such as 'tiles/*.laz', whose "
+    "files are one cloud with the point_ids of read_points.",
     rows="Points",
 )
 GRID = Argument(

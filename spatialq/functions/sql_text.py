@@ -1,7 +1,8 @@
 """Values and names in the text of a query: macros that write one take no parameters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from math import isfinite
 from typing import Any
 
@@ -55,3 +56,10 @@ def unquoted(name: str) -> str:
 def identifier(name: str) -> str:
     """Write the name of a table or column in SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def unused(name: str, taken: Iterable[str]) -> str:
+    """Find a name for a column that no other one has: name, name_1."""
+    there = {each.casefold() for each in taken}
+    names = chain([name], (f"{name}_{k}" for k in count(1)))
+    return next(each for each in names if each not in there)

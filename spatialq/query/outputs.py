@@ -194,16 +194,19 @@ class Outputs:
         with self._running("create") as rows:
             self._con.execute(f"{verb} {written(name, 'create')} AS {rows.sql_query()}")
 
-    def write(self, path: str | os.PathLike[str]) -> int:
+    def write(self, path: str | os.PathLike[str], **options: Any) -> int:
         """Write the rows to a file; its ending tells the format.
 
         Parameters
         ----------
         path : path
-            .parquet, .csv or .json; .tif or .png for the cells x, y, z of a regular grid; .ifc or
-            .ifczip for the objects whose GlobalIds the rows have. A .parquet with a column of type
-            GEOMETRY is GeoParquet, which has like a .tif the CRS of the loaded tables and the files
-            that the query reads, if it is known.
+            What each ending takes, keeps and loses is listed by `spatialq formats`: tables of any
+            rows, features of rows with a geometry or x and y, cells x, y, z of a regular grid, the
+            objects of a model whose GlobalIds the rows have. Where a format has a CRS, it is that
+            of the loaded tables and the files that the query reads, if it is known.
+        **options
+            What some formats take besides: `sort=True` for a .parquet whose rows are near their
+            neighbours.
 
         Returns
         -------
@@ -218,7 +221,8 @@ class Outputs:
         with self._prepared("write") as step:
             # what is pinned no longer says where it is from
             crs = require_one_crs(self._con, statement_of(self._con, self._step))
-            return write_table(self._con, statement_of(self._con, step), Path(path), crs=crs)
+            query = statement_of(self._con, step)
+            return write_table(self._con, query, Path(path), crs=crs, **options)
 
     def _repr_html_(self) -> str:
         with self._running("_repr_html_") as rows:

@@ -46,7 +46,7 @@ typedef struct {
     uint64_t offset, length;
 } ListEntry;
 
-enum { API_SIZE = 274 };
+enum { API_SIZE = 277 };
 extern const void *api[API_SIZE]; /* copied when the extension is loaded: it does not stay */
 
 #define AT(position, result, ...) ((result(*)(__VA_ARGS__))api[position])
@@ -55,6 +55,7 @@ typedef void *Handle; /* of an object of DuckDB */
 typedef void (*Destroy)(void *);
 typedef void (*OnInfo)(Handle);
 typedef void (*OnChunk)(Handle, Handle);
+typedef void (*OnTable)(Handle, const char *, void *);
 typedef idx_t (*StateSize)(Handle);
 typedef void (*StateInit)(Handle, void *);
 typedef void (*StateUpdate)(Handle, Handle, void **);
@@ -65,6 +66,7 @@ typedef void (*StateDestroy)(void **, idx_t);
 #define duckdb_connect AT(3, int, Handle, Handle *)
 #define duckdb_disconnect AT(6, void, Handle *)
 #define duckdb_destroy_value AT(92, void, Handle *)
+#define duckdb_create_varchar AT(93, Handle, const char *)
 #define duckdb_get_int64 AT(125, int64_t, Handle)
 #define duckdb_create_logical_type AT(156, Handle, int)
 #define duckdb_create_list_type AT(159, Handle, Handle)
@@ -121,6 +123,9 @@ typedef void (*StateDestroy)(void **, idx_t);
 #define duckdb_function_get_init_data AT(271, void *, Handle)
 #define duckdb_function_get_local_init_data AT(272, void *, Handle)
 #define duckdb_function_set_error AT(273, void, Handle, const char *)
+#define duckdb_add_replacement_scan AT(274, void, Handle, OnTable, void *, Destroy)
+#define duckdb_replacement_scan_set_function_name AT(275, void, Handle, const char *)
+#define duckdb_replacement_scan_add_parameter AT(276, void, Handle, Handle)
 
 /* The Arrow C data interface, in which results arrive (arrow.apache.org, "The Arrow C data
    interface"): two structures whose layout is part of the standard. */

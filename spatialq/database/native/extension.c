@@ -1,5 +1,7 @@
 /* A loadable extension of DuckDB: columns go to kernels, and rows come back, without lists.
 
+   The names of files stand for their rows: FROM 'scan.laz' is FROM read_points('scan.laz').
+
    Each function f of the Python package is declared by spatialq_declare() and gets three in SQL,
    where their names begin with "spatialq_":
 
@@ -16,12 +18,13 @@
 #include "collect.h"
 #include "results.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 const void *api[API_SIZE];
 
-enum { CHUNK = 2048, MAX_FUNCTIONS = 64, MAX_THREADS = 256 };
+enum { CHUNK = 2048, MAX_FUNCTIONS = 64, MAX_THREADS = 256, MAX_ENDINGS = 64 };
 
 typedef struct {
     char name[64];
@@ -29,6 +32,11 @@ typedef struct {
     Layout layout;
     Type rows; /* a list of structs */
 } Function;
+
+/* Of the name of a file, which a macro reads. */
+typedef struct {
+    char ending[16], macro[32];
+} Ending;
 
 /* An aggregate of a function. */
 typedef struct {
@@ -46,6 +54,8 @@ typedef int (*Run)(int function, bool is_grouped, uint64_t n, const int64_t *col
 static Run run;
 static Function functions[MAX_FUNCTIONS];
 static int n_functions;
+static Ending endings[MAX_ENDINGS];
+static int n_endings;
 
 /* ---- the aggregates ---- */
 
@@ -278,6 +288,29 @@ static void read_rows(Handle info, Handle chunk) {
     span->at += n;
 }
 
+/* ---- the names of files ---- */
+
+static bool ends_in(const char *name, const char *ending) {
+    size_t n = strlen(name), m = strlen(ending);
+    if (n < m) return false;
+    for (size_t k = 0; k < m; k++)
+        if (tolower((unsigned char)name[n - m + k]) != ending[k]) return false;
+    return true;
+}
+
+/* DuckDB calls this with the name of a table that is not there. */
+static void replace_file(Handle info, const char *name, void *unused) {
+    (void)unused;
+    for (int k = 0; k < n_endings; k++) {
+        if (!ends_in(name, endings[k].ending)) continue;
+        duckdb_replacement_scan_set_function_name(info, endings[k].macro);
+        Handle value = duckdb_create_varchar(name);
+        duckdb_replacement_scan_add_parameter(info, value);
+        duckdb_destroy_value(&value);
+        return;
+    }
+}
+
 /* ---- registration ---- */
 
 static void add_parameter(Handle aggregate, Handle type) {
@@ -357,6 +390,7 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
                     && register_aggregate(connection, &functions[k], true)
                     && register_rows(connection, &functions[k]);
     duckdb_disconnect(&connection);
+    duckdb_add_replacement_scan(*access->get_database(info), replace_file, NULL, NULL);
     if (!went_well) access->set_error(info, "spatialq: the extension could not register a function");
     return went_well;
 }
@@ -365,6 +399,18 @@ EXPORT bool spatialq_init_c_api(void *info, struct Access *access) {
 
 /* Say who runs functions. */
 EXPORT void spatialq_set_run(Run given) { run = given; }
+
+/* Say, before the extension is loaded, which macro reads files whose names end so, in lower case.
+   False if that cannot be. */
+EXPORT bool spatialq_read_by(const char *ending, const char *macro) {
+    if (n_endings == MAX_ENDINGS || strlen(ending) >= sizeof endings[0].ending
+        || strlen(macro) >= sizeof endings[0].macro)
+        return false;
+    strcpy(endings[n_endings].ending, ending);
+    strcpy(endings[n_endings].macro, macro);
+    n_endings++;
+    return true;
+}
 
 static bool add_declared(Layout *layout, const char *format) {
     struct ArrowSchema schema = {.format = format, .name = ""};

@@ -41,6 +41,7 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "nulls": (c_uint64, (c_int64, c_int, c_int)),
     "pieces": (c_uint64, (c_int64, c_int)),
     "push": (c_bool, (c_int64, c_void_p, c_void_p)),
+    "read_by": (c_bool, (c_char_p, c_char_p)),
     "request": (c_char_p, (c_int64,)),
     "rows": (c_uint64, (c_int64, c_int)),
     "set_run": (None, (RUN,)),

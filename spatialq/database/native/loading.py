@@ -12,6 +12,10 @@ from spatialq.database.native.library import FORMATS, PATH, RUN, Exported, libra
 from spatialq.database.transport.columns import given_by, given_to
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
+from spatialq.io.formats import READ_BY_DUCKDB, readers
+
+MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
+"""What reads a file whose name stands for a table, by its kind."""
 
 _lock = threading.Lock()
 _declared: list[str] = []
@@ -38,6 +42,10 @@ def load(con: duckdb.DuckDBPyConnection) -> None:
         known = library()
         if not _declared:
             known.spatialq_set_run(_run)
+            for reader in readers():
+                for suffix in reader.suffixes:
+                    if suffix not in READ_BY_DUCKDB:
+                        known.spatialq_read_by(suffix.encode(), MACROS[reader.kind].encode())
         for function in catalogue().values():
             if function.name not in _declared:
                 formats = [FORMATS[kind] for kind in given_to(function).values()]

@@ -88,6 +88,8 @@ class Writer:
     loses: str
     extra: str = ""
     """The optional dependencies that it needs, as `pip install 'spatialq[extra]'` names them."""
+    options: tuple[str, ...] = ()
+    """The names of `Result.options` that it takes."""
 
 
 @cache

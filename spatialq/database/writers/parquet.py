@@ -5,16 +5,25 @@ from pathlib import Path
 from spatialq.database.duckdb_copy import copy, said_of
 from spatialq.database.geoparquet import copy_geoparquet, geometry_columns
 from spatialq.database.writers import Result, Writer
+from spatialq.export.atomic import WRITER as CALLER
 from spatialq.export.atomic import whole
 
 
 def write(result: Result, path: Path) -> int:
-    """Write rows."""
-    if not geometry_columns(result.relation):
+    """Write rows, with the option `sort` in the order of their places."""
+    columns = geometry_columns(result.relation)
+    sort = bool(result.options.get("sort"))
+    if sort and not columns and not {"x", "y"} <= result.columns.keys():
+        message = (
+            f"{CALLER}: sort must be of rows with a geometry or x and y, got "
+            f"{', '.join(result.columns)}"
+        )
+        raise ValueError(message)
+    if not columns and not sort:
         return copy("PARQUET", result, path)
-    columns = geometry_columns(result.relation, result.crs)
+    columns = columns and geometry_columns(result.relation, result.crs)
     with whole(path) as partial, said_of(path, partial):
-        return copy_geoparquet(result.con, result.query, partial, columns)
+        return copy_geoparquet(result, partial, columns, sort=sort)
 
 
 WRITER = Writer(
@@ -22,6 +31,7 @@ WRITER = Writer(
     suffixes=(".parquet",),
     takes="rows",
     write=write,
-    keeps="all columns and types; geometries with their CRS (GeoParquet 1.1)",
+    keeps="all columns and types; geometries with boxes and CRS (GeoParquet 1.1)",
     loses="CRS of rows without a geometry",
+    options=("sort",),
 )

@@ -16,6 +16,8 @@ from spatialq.errors import FileError
 from spatialq.io.files import is_pattern, open_once, require_file
 
 Kind = Literal["points", "grid", "ifc"]
+READ_BY_DUCKDB = (".csv",)
+"""Endings by which DuckDB itself reads a file whose name stands for a table."""
 NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
 
 

@@ -1,0 +1,155 @@
+"""Features for other programs: a geometry each, with flat columns, written by GDAL."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spatialq.database.duckdb_copy import said_of
+from spatialq.database.flat_columns import flat
+from spatialq.database.geoparquet import geometry_columns
+from spatialq.database.staged import Staged, staged
+from spatialq.database.writers import Result
+from spatialq.errors import FileError
+from spatialq.export import wkb
+from spatialq.export.atomic import WRITER, whole
+from spatialq.functions.sql_text import identifier, unused
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 65_536
+UNKNOWN = "Unknown"
+"""The type of a layer whose geometries have several, or of which there is none."""
+AXES = ("x", "y", "z")
+
+
+def write_features(driver: str, result: Result, path: Path) -> int:
+    """Write rows as the features of one layer, which has the name of the file.
+
+    Their geometry is the first column of type GEOMETRY, others become WKT; of rows without one it
+    is the point x, y, z or x, y, which stay as columns. They go through a file beside `path`, since
+    the type of all geometries must be known when a layer is begun.
+
+    Parameters
+    ----------
+    driver : str
+        Of GDAL.
+    result : Result
+    path : Path
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    ValueError
+        If the rows have no geometry.
+    """
+    import pyogrio
+
+    geometry = next(iter(geometry_columns(result.relation)), None)
+    axes = [] if geometry else [name for name in AXES if name in result.columns]
+    if not geometry and axes[:2] != ["x", "y"]:
+        message = (
+            f"{WRITER}: rows for '{path.name}' must have a column of type GEOMETRY, or x and y, "
+            f"got {', '.join(result.columns)}"
+        )
+        raise ValueError(message)
+    crs = geometry_columns(result.relation, result.crs)[geometry] if geometry else result.crs
+    selected = flat(result.columns, WRITER)
+    if geometry:
+        selected[geometry] = identifier(geometry)
+    columns = ", ".join(f"{made} AS {identifier(name)}" for name, made in selected.items())
+    made = replace(result, statement=f"SELECT {columns} FROM ({result.query}\n)")
+    name = geometry or unused("geometry", result.columns)
+    with whole(path) as partial, said_of(path, partial), staged(made, partial) as rows:
+        kind = _type(rows, geometry, axes)
+        features = _features(rows, name, axes, is_multiple=kind.startswith("Multi"))
+        with _said_by_gdal(path):
+            pyogrio.write_arrow(
+                features,
+                partial,
+                driver=driver,
+                layer=path.stem,
+                geometry_name=name,
+                geometry_type=kind,
+                crs=crs,
+                layer_options=_options(driver, name, result, rows, axes),
+            )
+    return rows.rows
+
+
+def _type(rows: Staged, geometry: str | None, axes: list[str]) -> str:
+    """Name the type of all geometries; with polygons and several the one of several, as of lines.
+
+    Names are those of GeoParquet and of GDAL.
+    """
+    if geometry is None:
+        return "Point Z" if len(axes) == 3 else "Point"
+    types = set(rows.geometries.get(geometry, {}).get("geometry_types", ()))
+    several = {each if each.startswith("Multi") else f"Multi{each}" for each in types}
+    chosen = types if len(types) == 1 else several
+    return chosen.pop() if len(chosen) == 1 else UNKNOWN
+
+
+def _features(
+    rows: Staged, name: str, axes: list[str], *, is_multiple: bool
+) -> "pa.RecordBatchReader":
+    """Read the rows with their geometries as WKB."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = pq.ParquetFile(rows.file)
+    # a column that DuckDB knows to have no NULL may have NaN, which is NULL in a GeoPackage
+    schema = pa.schema([field.with_nullable(nullable=True) for field in found.schema_arrow])
+    field = pa.field(name, pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+    place = schema.get_field_index(name)
+    schema = schema.append(field) if place < 0 else schema.set(place, field)
+
+    def batches() -> "Iterator[pa.RecordBatch]":
+        for batch in found.iter_batches(ROWS):
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            if axes:
+                places = [columns[axis].cast(pa.float64()) for axis in axes]
+                columns[name] = wkb.points(
+                    *(np.ma.masked_invalid(each.to_numpy(zero_copy_only=False)) for each in places)
+                )
+            elif is_multiple:
+                columns[name] = wkb.multiple(columns[name])
+            arrays = [columns[each.name].cast(each.type) for each in schema]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _options(driver: str, name: str, result: Result, rows: Staged, axes: list[str]) -> Any:
+    """Choose the options of a layer."""
+    if driver == "GPKG":
+        # the numbers of a column that is called fid would have to differ
+        return {"GEOMETRY_NAME": name, "FID": unused("fid", result.columns)}
+    missing = " OR ".join(
+        [f"{axis} IS NULL OR NOT isfinite({axis}::DOUBLE)" for axis in axes]
+        or [f"{identifier(name)} IS NULL"]
+    )
+    ((has_null,),) = result.con.sql(f"SELECT bool_or({missing}) FROM {rows.source}").fetchall()
+    # GDAL makes no index of features of which one has no geometry
+    return {"SPATIAL_INDEX": "NO"} if has_null else {}
+
+
+@contextmanager
+def _said_by_gdal(path: Path) -> Iterator[None]:
+    import pyogrio
+
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # no CRS
+            yield
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+        raise FileError.of(WRITER, path, f"cannot be written by GDAL: {error}") from error

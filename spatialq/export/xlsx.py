@@ -1,0 +1,129 @@
+"""Tables as sheets of Excel: a header that stays in view, a filter, dates that are dates."""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from spatialq.errors import FileError
+from spatialq.export.atomic import WRITER, whole
+
+MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 1_048_576, 16_384, 32_767
+EXACT = 2**53
+"""Excel has numbers in double precision: whole ones beyond this are written as text."""
+FIRST, LAST = datetime(1900, 3, 1), datetime(9999, 12, 31)
+"""Before the first day Excel counts one that did not exist; the last one is the last it has."""
+NARROW, WIDE = 8, 60
+"""Limits of the width of a column, in characters."""
+MEASURED = 1000
+"""Rows by which the width of columns is chosen."""
+
+
+def write_sheet(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Write rows as the one sheet of a workbook, named as the file.
+
+    Parameters
+    ----------
+    path : Path
+    columns : sequence of str
+    rows : iterable of sequences
+        Of None, bool, int, float, str, date or datetime. NaN, infinity, whole numbers beyond 2^53
+        and days before March 1900 become texts; of times milliseconds stay.
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    ValueError
+        If there are more rows, columns or characters of a text than a sheet can hold.
+    """
+    import xlsxwriter
+
+    if len(columns) > MAX_COLUMNS:
+        message = f"{WRITER}: '{path}' can have {MAX_COLUMNS:,} columns, got {len(columns):,}"
+        raise ValueError(message)
+    settings = {
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+    }
+    try:
+        with whole(path) as partial, xlsxwriter.Workbook(partial, settings) as book:
+            return _fill(book, path, columns, rows)
+    except xlsxwriter.exceptions.XlsxFileError as error:
+        raise FileError.of(WRITER, path, f"cannot be written: {error}") from error
+
+
+def _fill(book: Any, path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    sheet = book.add_worksheet("rows")
+    bold = book.add_format({"bold": True, "bottom": 1})
+    day = book.add_format({"num_format": "yyyy-mm-dd"})
+    moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    widths = [len(name) + 3 for name in columns]  # beside the button of the filter
+    sheet.write_row(0, 0, columns, bold)
+    number = 0
+    for number, row in enumerate(rows, 1):
+        if number == MAX_ROWS:
+            message = (
+                f"{WRITER}: '{path}' can have {MAX_ROWS - 1:,} rows, got more; write .parquet or "
+                ".csv, or a part with LIMIT"
+            )
+            raise ValueError(message)
+        for place, value in enumerate(row):
+            match _cell(value):
+                case None:
+                    continue
+                case bool(truth):
+                    sheet.write_boolean(number, place, truth)
+                case int(amount) | float(amount):
+                    sheet.write_number(number, place, amount)
+                case datetime() as time:
+                    sheet.write_datetime(number, place, time, moment)
+                case date() as time:
+                    sheet.write_datetime(number, place, time, day)
+                case str(text):
+                    _require_short(path, columns[place], number, text)
+                    sheet.write_string(number, place, text)
+            if number <= MEASURED:
+                widths[place] = max(widths[place], len(str(value)) + 1)
+    for place, width in enumerate(widths):
+        sheet.set_column(place, place, min(max(width, NARROW), WIDE))
+    sheet.freeze_panes(1, 0)
+    sheet.autofilter(0, 0, number, max(len(columns) - 1, 0))
+    return number
+
+
+def _cell(value: Any) -> Any:
+    """Give a value as a cell can hold it."""
+    match value:
+        case bool():
+            return value
+        case int() if abs(value) > EXACT:
+            return str(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case datetime.max | datetime.min:  # what DuckDB gives for them
+            return "infinity" if value == datetime.max else "-infinity"
+        case datetime():
+            return value if FIRST <= value <= LAST else value.isoformat(" ")
+        case date():
+            return value if FIRST.date() <= value <= LAST.date() else value.isoformat()
+    return value
+
+
+def _require_short(path: Path, column: str, row: int, text: str) -> None:
+    # as Excel counts: a character beyond the first 65,536 is two
+    length = len(text.encode("utf-16-le")) // 2 if len(text) > MAX_TEXT // 2 else 0
+    if length > MAX_TEXT:
+        message = (
+            f"{WRITER}: a text in '{path}' can have {MAX_TEXT:,} characters, got {length:,} in "
+            f"column '{column}' of row {row}; leave the column out, or select left(..., {MAX_TEXT})"
+        )
+        raise ValueError(message)
