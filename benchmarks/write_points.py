@@ -97,7 +97,7 @@ def main() -> None:
             "spatialq, scale of the file": ("spatialq", QUERY),
             "spatialq, scale found": (
                 "spatialq",
-                QUERY.replace("*", "* REPLACE (x + 0.5 AS x)", 1),
+                QUERY.replace("*", "* REPLACE (x + 0.003 AS x)", 1),
             ),
         }
         for ending in options.endings:
