@@ -38,7 +38,7 @@ KEYS = (
 DATA = ("ascii", "binary", "binary_compressed")
 WHOLE = re.compile(r"[0-9]{1,15}")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-AT_ORIGIN = "0 0 0 1 0 0 0".split()
+AT_ORIGIN = ["0", "0", "0", "1", "0", "0", "0"]
 """The VIEWPOINT of most files: translation and quaternion w, x, y, z."""
 MOST_VALUES = 4096
 """Values of a field: the largest descriptors of PCL have 1,980."""
