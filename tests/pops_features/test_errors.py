@@ -156,7 +156,7 @@ def test_files_that_are_not_there_or_no_grids(con, tmp_path):
 def test_a_file_that_is_no_grid_is_no_table_either(con, tmp_path, name):
     path = tmp_path / name
     path.touch()
-    sentence = f"pops_features: '{path}': is no grid: its name must end in one of .tif, .tiff, "
+    sentence = f"pops_features: '{path}': is no grid: its name must end in one of .asc, .dem, "
     assert sentence in refused(con, f"FROM pops_features('{path}')")
 
 

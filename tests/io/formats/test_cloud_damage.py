@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ...conftest import SHARED, real_file
+from ...conftest import SHARED
 from .cloud_files import cloud, e57, lines, mutants, pcd, ply, with_checksums
 
 MUTANTS = 300
@@ -190,4 +190,3 @@ def test_damage_is_refused_or_all_points_come(tmp_path, suffix):
         assert came + sum(int(found[1]) for found in left_out if found) == promised, path
         whole += 1
     assert whole > 10  # some damage is only another value
-    print(suffix, len(damaged), "files,", whole, "whole")

@@ -1,1 +1,1 @@
-FROM read_las('scan.laz')
+FROM read_points('scan.laz')

@@ -1,0 +1,23 @@
+"""Points as LAS and LAZ: `spatialq.export.las_points`."""
+
+from pathlib import Path
+
+from spatialq.database.writers import Result, Writer
+from spatialq.export.las_points import write_points
+
+
+def write(result: Result, path: Path) -> int:
+    """Write points."""
+    return write_points(
+        path, result.columns, result.batches(), crs=result.crs, layout=result.layout
+    )
+
+
+WRITER = Writer(
+    name="LAS",
+    suffixes=(".las", ".laz"),
+    takes="points",
+    write=write,
+    keeps="LAS dimensions, other numbers as extra bytes, scale and offset, CRS",
+    loses="point_id, file_name, waveform data, other records of the source",
+)

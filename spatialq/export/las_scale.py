@@ -1,0 +1,148 @@
+"""The scale and offset with which whole numbers give coordinates back."""
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spatialq.errors import FileWarning
+from spatialq.export.atomic import WRITER
+from spatialq.export.point_columns import Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Coordinates = NDArray[np.float64]
+
+SCALES = (1.0, 0.1, 0.01, 0.001, 0.0005, 0.00025, 0.0001, 1e-5, 1e-6, 1e-7)
+"""Tried in this order."""
+LENGTH, ANGLE = 0.001, 1e-7
+"""Scales of coordinates that none of those gives back, in the unit of the CRS and in degrees."""
+STEPS = 1_000_000
+"""A small cloud gets a finer scale, so that its extent has at least so many steps."""
+MAX_STEPS = (1 << 31) - 1
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""Relative error of a product and a sum, and of the text of a number that was read."""
+
+
+class Axis:
+    """What is known of the values of one coordinate.
+
+    Parameters
+    ----------
+    column : Column
+    given : (float, float), optional
+        Scale and offset that are taken if they give all values back.
+    """
+
+    def __init__(self, column: Column, given: tuple[float, float] | None) -> None:
+        self._column = column
+        self._given = given
+        self._low, self._high = math.inf, -math.inf
+
+    def add(self, values: "Coordinates") -> None:
+        """Take note of values."""
+        if not values.size:
+            return
+        self._low = min(self._low, float(values.min()))
+        self._high = max(self._high, float(values.max()))
+        if self._given is not None and not _gives_back(values, *self._given):
+            self._given = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the scale and offset that were given are those of all values so far."""
+        return self._given is not None
+
+    def choose(self, parts: "Iterable[Coordinates]", coarse: float) -> tuple[float, float]:
+        """Choose scale and offset.
+
+        Parameters
+        ----------
+        parts : iterable of float64[n]
+            All values again; not asked for where the scale is given.
+        coarse : float
+            The scale of values that need a finer one than can be found.
+
+        Raises
+        ------
+        FileError
+            If the values reach too far for this scale.
+
+        Warns
+        -----
+        FileWarning
+            If values are rounded.
+        """
+        if self._given is not None:
+            return self._given
+        if self._low > self._high:
+            return coarse, 0.0
+        offset = math.floor(self._low)
+        extent = self._high - offset
+        found = self._found(parts)
+        if found is not None and extent / found <= MAX_STEPS:
+            return found, float(offset)
+        scale = coarse
+        while extent < STEPS * scale and scale > SCALES[-1]:
+            scale /= 10
+        scale = round(scale, 10)
+        if extent / scale > MAX_STEPS:
+            name = self._column.quoted
+            self._column.refuse(
+                f"reaches from {self._low} to {self._high}, too far for steps of {scale}; add "
+                f"WHERE {name} BETWEEN ... AND ..."
+            )
+        message = (
+            f"{WRITER}: '{self._column.path}': column '{self._column.name}' is rounded to steps of "
+            f"{scale:g}: no coarser scale gives its values back"
+        )
+        warnings.warn(message, FileWarning, stacklevel=2)
+        return scale, float(offset)
+
+    def _found(self, parts: "Iterable[Coordinates]") -> float | None:
+        """Find the first scale of which all values are multiples."""
+        left: Sequence[float] = SCALES
+        reach = max(abs(self._low), abs(self._high))
+        for values in parts:
+            left = _narrowed(left, values, reach * ROUNDING)
+            if not left:
+                return None
+        return left[0]
+
+
+def steps(values: "Coordinates", scale: float, offset: float) -> "Coordinates":
+    """Give the whole numbers that stand for coordinates, as float64."""
+    numbers: Coordinates = np.subtract(values, offset)
+    numbers /= scale
+    return np.rint(numbers, out=numbers)
+
+
+def _gives_back(values: "Coordinates", scale: float, offset: float) -> bool:
+    """Whether values are exactly what a reader makes of whole numbers of 32 bits."""
+    numbers = steps(values, scale, offset)
+    if numbers.min() < -MAX_STEPS - 1 or numbers.max() > MAX_STEPS:
+        return False
+    numbers *= scale
+    numbers += offset
+    return bool(np.array_equal(numbers, values))
+
+
+def _narrowed(scales: Sequence[float], values: "Coordinates", error: float) -> Sequence[float]:
+    """Keep the scales of which values are multiples, to within an error."""
+    kept = []
+    for k, scale in enumerate(scales):
+        difference = np.abs(steps(values, scale, 0.0) * scale - values)
+        if difference.max(initial=0.0) <= error:
+            kept.append(scale)
+            finer = scales[k:]
+            if all(_is_multiple(scale, each) for each in finer):
+                return [*kept, *finer[1:]]
+    return kept
+
+
+def _is_multiple(scale: float, finer: float) -> bool:
+    ratio = scale / finer
+    return math.isclose(ratio, round(ratio))
