@@ -12,7 +12,7 @@ PYTHON = {"number": "float", "whole number": "int", "boolean": "bool", "text": "
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
 METRES = "(metres"
 """What the meaning of a length says."""
-ONE_FILE = ("nodata", "band")
+ONE_FILE = ("nodata", "band", "to_crs", "resolution")
 """Arguments that belong to a file, not to rows."""
 KINDS = {
     "Points": ("PointVerbs", "points", ("point_id", "x", "y", "z"), "Points of a cloud."),
