@@ -113,7 +113,7 @@ def read_points(
     Warns
     -----
     FileWarning
-        About each oddity of a file that is read all the same, and points without a place in `to_crs`.
+        About each oddity of a file that is read all the same, and points that are left out.
     CrsWarning
         If reprojecting would be more accurate with a grid that is not installed.
     """

@@ -266,6 +266,7 @@ class Points(PointVerbs):
         cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
         source: Literal["seeds", "points"] = "seeds",
+        resolution: float = 1.0,
         method: Literal["tin", "idw"] = "tin",
         neighbours: int = 10,
         extrapolate: bool = False,
@@ -299,6 +300,8 @@ class Points(PointVerbs):
         source : Literal["seeds", "points"]
             What the terrain is made of: the seeds that owm_ground finds among the points, or the
             points themselves where all of them are ground. ('seeds' or 'points')
+        resolution : float
+            Side of a cell. (units of x and y; > 0)
         method : Literal["tin", "idw"]
             'tin' is linear on the Delaunay triangulation; 'idw' is the mean of the nearest points,
             weighted with the inverse square of their distance. ('tin' or 'idw')
@@ -333,6 +336,7 @@ class Points(PointVerbs):
                 "cell_size": cell_size,
                 "ties": ties,
                 "source": source,
+                "resolution": resolution,
                 "method": method,
                 "neighbours": neighbours,
                 "extrapolate": extrapolate,
