@@ -18,7 +18,7 @@ from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
-from spatialq.io.crs import require_same, with_one_unit
+from spatialq.io.crs import require_same, same, with_one_unit
 from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 COMMAND = "features"
 FUNCTION = "pops_features"
 ENDINGS = (*TABLE, *VECTOR, *PICTURE, *RASTER)
-GEOMETRY = (".parquet", *VECTOR)
-"""The tables that have the squares of the examples."""
 SUMMARY = """
 SELECT method, scale, feature, count(mean) AS examples,
     min(mean) AS lowest, median(mean) AS middle, max(mean) AS highest
@@ -58,7 +56,7 @@ FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
 """
-SQUARES = """
+RECTANGLES = """
 SELECT f.*, format(
     'POLYGON (({0} {2}, {1} {2}, {1} {3}, {0} {3}, {0} {2}))',
     x - width / 2, x + width / 2, y - height / 2, y + height / 2
@@ -97,8 +95,8 @@ def write_features(
         .dem, .npy.
     outputs : path or paths
         By their endings: .parquet, .csv, .json, .xlsx the table that `pops_features` gives, of
-        several files with their `file_name`. A .parquet, as .gpkg and .fgb, also has a column
-        `geometry`, the rectangle of the cells that an example has. Of one file also .png, the
+        several files with their `file_name`. A .gpkg, a .fgb, and a .parquet of grids
+        in one CRS, has a column `geometry`, too: the rectangle of the cells of an example. Of one file also .png, the
         hillshade and maps of features; .tif, a GeoTIFF whose cells are the examples, with a band
         for each feature and scale: the mean over the patches.
     show : sequence of str
@@ -236,12 +234,14 @@ def _write_tables(
         sides = division.x.size * grid.frame.dx, division.y.size * grid.frame.dy
         con.execute("INSERT INTO examples VALUES (?, ?, ?)", [str(grid.path), *sides])
     columns = "* EXCLUDE (file_name)" if len(grids) == 1 else "*"
-    for target in targets.ending_in(*TABLE, *VECTOR):
-        if target.suffix.lower() in GEOMETRY:
-            crs = require_same(COMMAND, [(f"'{g.path}'", g.crs) for g in grids if g.crs])
-            write_table(con, f"SELECT {columns} FROM ({SQUARES})", target, crs=crs)
-        else:
-            write_table(con, f"SELECT {columns} FROM features", target)
+    has_one_crs = all(same(grids[0].crs, grid.crs) for grid in grids)
+    for target in targets.ending_in(*TABLE):
+        is_plain = target.suffix.lower() != ".parquet" or not has_one_crs
+        rows = "features" if is_plain else f"({RECTANGLES})"
+        write_table(con, f"SELECT {columns} FROM {rows}", target, crs=grids[0].crs)
+    for target in targets.ending_in(*VECTOR):
+        crs = require_same(COMMAND, [(grid.path, grid.crs) for grid in grids])
+        write_table(con, f"SELECT {columns} FROM ({RECTANGLES})", target, crs=crs)
 
 
 def run_definitions(path: Path) -> None:
