@@ -23,6 +23,14 @@ Crs = Annotated[
 OverrideCrs = Annotated[
     bool, typer.Option("--override-crs", help="Take --crs also for a file that names another one.")
 ]
+ToCrs = Annotated[
+    str | None,
+    typer.Option(help="CRS to reproject point clouds and grids to, such as EPSG:25832."),
+]
+Resolution = Annotated[
+    float | None,
+    typer.Option(help="Side of the cells of grids that are reprojected, in the unit of --to-crs."),
+]
 IfcGeometry = Annotated[
     Literal["auto", "exact"],
     typer.Option(help="Meshes of building models: auto is fast, exact takes IfcOpenShell for all."),
@@ -34,8 +42,9 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="File to write instead of printing: .parquet, .csv or .json; for a grid also "
-        ".tif or .png; for GlobalIds also .ifc or .ifczip.",
+        help="File to write instead of printing, by its ending: spatialq formats lists them. Of "
+        "any rows .parquet, .csv, .json, .xlsx; of geometries .gpkg, .fgb; of a grid .tif, .png; "
+        "of GlobalIds .ifc, .ifczip.",
     ),
 ]
 SEPARATOR = ","

@@ -12,7 +12,7 @@ PYTHON = {"number": "float", "whole number": "int", "boolean": "bool", "text": "
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
 METRES = "(metres"
 """What the meaning of a length says."""
-ONE_FILE = ("nodata", "band")
+ONE_FILE = ("nodata", "band", "to_crs", "resolution")
 """Arguments that belong to a file, not to rows."""
 KINDS = {
     "Points": ("PointVerbs", "points", ("point_id", "x", "y", "z"), "Points of a cloud."),
@@ -70,7 +70,9 @@ def _class(kind: str, macros: Sequence[Macro]) -> str:
 
 
 def _method(macro: Macro) -> str:
-    arguments = [each for each in macro.arguments[1:] if each.name not in ONE_FILE]
+    arguments = [
+        each for each in macro.arguments[1:] if each.parameter or each.name not in ONE_FILE
+    ]
     result = _result(macro)
     signature = "".join(f"        {line},\n" for line in ["self", *_signature(arguments)])
     called = "self._added(\n" if result == "Self" else f"self._called(\n            {result},\n"
@@ -99,8 +101,9 @@ def _signature(arguments: Iterable[Argument]) -> Iterator[str]:
 def _result(macro: Macro) -> str:
     """Name the kind of rows that a macro gives; Self where it adds columns to the points."""
     if macro.name not in catalogue():
-        # the others are compositions: of two sets of elements, or of points and elements
-        return "Pairs" if macro.arguments[0].rows == "Elements" else "Query"
+        # the others are compositions: of two sets of elements, of one, or of points and elements
+        sets = [each for each in macro.arguments if each.rows == "Elements"]
+        return "Pairs" if macro.arguments[0] in sets and len(sets) > 1 else "Query"
     columns = catalogue()[macro.name].output.columns
     if "point_id" in columns and "x" not in columns:
         return "Self"
@@ -137,7 +140,8 @@ def _docstring(macro: Macro, arguments: Sequence[Argument], result: str) -> str:
     lines = [*_wrapped('"""' + first.removesuffix(".") + ".", "")]
     if rest:
         lines += ["", *_wrapped(rest, "")]
-    lines += ["", "Parameters", "----------"]
+    if arguments:
+        lines += ["", "Parameters", "----------"]
     for each in arguments:
         lines.append(f"{each.name} : {_annotation(each)}")
         lines += _wrapped(_meaning(each), "    ")
