@@ -28,6 +28,9 @@
 --     the table or file.
 -- nodata: Of a file: a value that means that there is none.
 -- band: Of a file with several bands, from 1.
+-- to_crs: Of a file: coordinate reference system to reproject it to before, such as 'EPSG:25832'.
+-- resolution: Of a file that is reprojected: side of its cells then, in the unit of to_crs; NULL
+--     keeps the size that cells have in the middle of the file.
 -- device: 'auto', 'cpu' or 'gpu'.
 -- gives: example_id x y method scale feature mean variance skewness kurtosis min q1 median q3 max
 --     patches
@@ -48,6 +51,8 @@ CREATE OR REPLACE MACRO pops_features(
     crs := NULL,
     nodata := NULL,
     band := 1,
+    to_crs := NULL,
+    resolution := NULL,
     device := 'auto'
 ) AS TABLE
 FROM query(
@@ -55,6 +60,8 @@ FROM query(
         spatialq_text('pops_features: grid must be the name of a table or a file, got ', grid),
         spatialq_number('pops_features: nodata must be a number, got ', nodata),
         spatialq_whole('pops_features: band must be a whole number, got ', band, -9223372036854775808, 9223372036854775807),
+        spatialq_text('pops_features: to_crs must be text such as EPSG:25832, got ', to_crs),
+        spatialq_number('pops_features: resolution must be a number, got ', resolution),
         to_json({
             scales: scales,
             steps: steps,

@@ -23,6 +23,14 @@ Crs = Annotated[
 OverrideCrs = Annotated[
     bool, typer.Option("--override-crs", help="Take --crs also for a file that names another one.")
 ]
+ToCrs = Annotated[
+    str | None,
+    typer.Option(help="CRS to reproject point clouds and grids to, such as EPSG:25832."),
+]
+Resolution = Annotated[
+    float | None,
+    typer.Option(help="Side of the cells of grids that are reprojected, in the unit of --to-crs."),
+]
 IfcGeometry = Annotated[
     Literal["auto", "exact"],
     typer.Option(help="Meshes of building models: auto is fast, exact takes IfcOpenShell for all."),

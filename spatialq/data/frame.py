@@ -15,5 +15,7 @@ class Frame:
     """Why their unit cannot be told, though the CRS of some is known."""
     conflict: str = ""
     """Why they cannot be used together."""
+    remedy: str = ""
+    """What reprojects them, if they are in degrees."""
     is_announced: bool = False
     """Whether the user has been warned of what is odd about them."""

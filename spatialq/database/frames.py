@@ -147,7 +147,9 @@ def layout(con: duckdb.DuckDBPyConnection, query: str) -> Layout | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _of_file(path: str = "", reader: str = READER) -> set[Layout]:
+def _of_file(path: str = "", reader: str = READER, to_crs: str | None = None) -> set[Layout]:
+    if to_crs is not None:
+        return set()  # coordinates that were reprojected fit none
     try:
         layouts = {cloud.layout for cloud in find_clouds(reader, path)} if path else set()
     except (SpatialqError, ValueError):  # it is no cloud, or the reader itself will say so

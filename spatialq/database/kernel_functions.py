@@ -55,7 +55,7 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
         case GridInput():
             band = struct_type({"rows": rows, "valued": "BIGINT"})
             return (
-                writes_query("grid", "VARCHAR", "DOUBLE", "BIGINT"),
+                writes_query("grid", "VARCHAR", "DOUBLE", "BIGINT", "VARCHAR", "DOUBLE"),
                 runs("udf", "grid:of_lists", *["DOUBLE[]"] * 3, "VARCHAR"),
                 runs("band", "grid:of_band", "VARCHAR", "BIGINT", "BIGINT", returns=band),
             )

@@ -11,6 +11,7 @@ from spatialq.database.syntax import (
     Node,
     arguments,
     called,
+    is_null,
     last,
     name_of,
     operands,
@@ -435,15 +436,30 @@ def _is_own(path: Sequence[str], scope: Scope) -> bool:
     return len(path) == 1 and path[0].casefold() in scope.queries
 
 
-def file_of(function: Node) -> tuple[str, str] | None:
-    """Give the file or pattern that a reader reads, and the reader; None if it is none of rows."""
+def file_of(function: Node) -> tuple[str, str, str | None] | None:
+    """Give the file or pattern that a reader reads, the reader, and the CRS that it reprojects to.
+
+    None if it is no reader of rows. Of a CRS that is computed, it is empty.
+    """
     first, *_ = (*arguments(function), None)
     path = None if first is None or called(function) not in READERS else name_of(first)
-    return None if path is None else (path, called(function))
+    to_crs = next(
+        (
+            each["expression"]
+            for each in function.get("arguments", ())
+            if each.get("name", "").casefold() == "to_crs" and not is_null(each["expression"])
+        ),
+        None,
+    )
+    if path is None:
+        return None
+    return path, called(function), None if to_crs is None else name_of(to_crs) or ""
 
 
-def file_origin(path: str, reader: str | None = None) -> Origin:
+def file_origin(path: str, reader: str | None = None, to_crs: str | None = None) -> Origin:
     """Give the CRS of a file or pattern; of a name that is no file's, that it is not known."""
+    if to_crs is not None:
+        return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
     from spatialq.io.clouds import READS_LAS, open_cloud
     from spatialq.io.files import find_files
     from spatialq.io.formats import READ_BY_DUCKDB, means_file, open_source

@@ -15,12 +15,14 @@ from spatialq.database import sources
 from spatialq.database.model_tables import PARTS, beside_elements
 from spatialq.database.sources import SourceRecord
 from spatialq.database.transaction import is_open, transaction
-from spatialq.errors import FileError, FileWarning
+from spatialq.errors import CrsWarning, FileError, FileWarning
 from spatialq.functions.sql_text import identifier
 from spatialq.io import crs as crs_text
 from spatialq.io.files import find_files, warn_about
 from spatialq.io.formats import open_source, reader_of
 from spatialq.io.ifc.columns import Geometry
+from spatialq.io.reproject import Reprojection
+from spatialq.io.reprojected import moved, operations, warn_of_missing_grids
 from spatialq.io.source import Box, Progress, Source
 
 Mode = Literal["append", "replace"]
@@ -41,6 +43,8 @@ def load(
     *,
     crs: str | None = None,
     override_crs: bool = False,
+    to_crs: str | None = None,
+    resolution: float | None = None,
     columns: Sequence[str] | None = None,
     geometry: Geometry = "auto",
     mode: Mode = "append",
@@ -65,6 +69,11 @@ def load(
         Coordinate reference system (such as 'EPSG:25832' or WKT) of files that do not say.
     override_crs : bool
         Whether `crs` also takes the place of one that a file names.
+    to_crs : str, optional
+        Coordinate reference system to reproject point clouds and grids to.
+    resolution : float, optional
+        Side of the cells of grids that are reprojected, in the unit of `to_crs`; by default cells
+        keep the size that they have in the middle of the first grid.
     columns : sequence of str, optional
         Only these columns of point clouds and grids.
     geometry : 'auto', 'exact' or 'none'
@@ -106,9 +115,13 @@ def load(
         )
         raise ValueError(message)
     crs_text.given_or_own(READER, [], crs, override=override_crs)  # rejects a wrong one
+    if resolution is not None and to_crs is None:
+        message = f"{READER}: resolution needs to_crs, to which grids are reprojected"
+        raise ValueError(message)
     patterns = [paths] if isinstance(paths, str | os.PathLike) else paths
     found = [file for pattern in patterns for file in find_files(READER, pattern)]
     files = [(file, reader_of(READER, file).kind) for file in found]
+    moves = {} if to_crs is None else _operations(files, to_crs, crs, override=override_crs)
     records = []
     for together in [files] if mode == "replace" else [[file] for file in files]:
         caught: list[warnings.WarningMessage] = []
@@ -121,7 +134,8 @@ def load(
                 for file, kind in together:
                     name = table or DEFAULT_TABLES[kind]
                     with warnings.catch_warnings(record=True) as said:
-                        warnings.simplefilter("always", FileWarning)
+                        for category in (FileWarning, CrsWarning):
+                            warnings.simplefilter("always", category)
                         if kind == "ifc":
                             _drop_remains(con, name)
                         _refuse_mixing(con, name, file, kind)
@@ -131,6 +145,10 @@ def load(
                             source = open_source(READER, file)
                             named = [(file, source.crs)]
                             own = crs_text.given_or_own(READER, named, crs, override=override_crs)
+                            if file in moves:
+                                source, own = _moved(source, moves[file], resolution)
+                                if kind == "grid":  # those that follow have cells of this size
+                                    resolution = resolution or source.cell_size[0]
                             record = _load_rows(con, source, name, own, columns, progress, said)
                     caught += said
                     sources.add(con, record)
@@ -143,6 +161,33 @@ def load(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     return records
+
+
+def _operations(
+    files: Sequence[tuple[Path, str]],
+    to_crs: str,
+    crs: str | None,
+    *,
+    override: bool,
+) -> dict[Path, Reprojection]:
+    """Choose how each file of rows is reprojected: those of one CRS alike."""
+    opened = [open_source(READER, file) for file, kind in files if kind != "ifc"]
+    systems = [
+        crs_text.given_or_own(READER, [(source.path, source.crs)], crs, override=override)
+        for source in opened
+    ]
+    chosen = operations(READER, opened, to_crs, systems)
+    return {source.path: each for source, each in zip(opened, chosen, strict=True)}
+
+
+def _moved(source: Any, operation: Reprojection, resolution: float | None) -> tuple[Any, str]:
+    """Give a file in another CRS, and that."""
+    warn_of_missing_grids(READER, [operation])
+    if source.kind == "points":
+        return moved(READER, source, operation), operation.target
+    from spatialq.io.grid.grids import warped
+
+    return warped(READER, source, operation, resolution), operation.target
 
 
 class _Counted:

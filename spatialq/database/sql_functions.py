@@ -88,6 +88,7 @@ PLAN = {
     "memory_bytes": "BIGINT",
     "reason": "VARCHAR",
 }
+OPERATION = {"operation": "VARCHAR", "accuracy": "DOUBLE", "note": "VARCHAR"}
 PINS = {
     "table_name": "VARCHAR",
     "device": "VARCHAR",
@@ -105,6 +106,7 @@ SELECTORS = "spatialq.database.selectors.query"
 PLANNER_TABLES = "spatialq.database.planner_tables"
 PINS_MODULE = "spatialq.database.pins"
 PINNING = "spatialq.database.pinning"
+TRANSFORMING = "spatialq.database.transforming"
 TRANSPORT = "spatialq.database.transport"
 
 
@@ -121,7 +123,7 @@ def _columns_as_lists() -> str:
 ENGINE = (
     SqlFunction(
         "spatialq_read_points_sql",
-        ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]"),
+        ("VARCHAR", "VARCHAR", "DOUBLE[]", "VARCHAR[]", "VARCHAR"),
         "VARCHAR",
         f"{READERS}.points:read_points_sql",
         volatile=False,
@@ -134,7 +136,7 @@ ENGINE = (
     ),
     SqlFunction(
         "spatialq_read_grid_sql",
-        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]"),
+        ("VARCHAR", "DOUBLE", "BIGINT", "DOUBLE[]", "VARCHAR", "DOUBLE"),
         "VARCHAR",
         f"{READERS}.grid:read_grid_sql",
         volatile=False,
@@ -221,6 +223,20 @@ ENGINE = (
         ("VARCHAR", "VARCHAR"),
         "BIGINT",
         f"{TRANSPORT}.refusal:refuse",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_transform_udf",
+        ("DOUBLE", "DOUBLE", "DOUBLE", "VARCHAR", "VARCHAR"),
+        struct_type(dict.fromkeys("xyz", "DOUBLE")),
+        f"{TRANSFORMING}:transform",
+        volatile=False,
+    ),
+    SqlFunction(
+        "spatialq_operation_udf",
+        ("VARCHAR", "VARCHAR"),
+        struct_type(OPERATION),
+        f"{TRANSFORMING}:operation",
         volatile=False,
     ),
     SqlFunction("spatialq_log_udf", ("INTEGER",), _list_of(LOG), f"{PLANNER_TABLES}:log_table"),

@@ -92,6 +92,11 @@ def name_of(argument: Node) -> str | None:
     return None
 
 
+def is_null(argument: Node) -> bool:
+    """Whether an argument is NULL, as it stands."""
+    return bool(argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "NULL")
+
+
 def result_name(expression: Node) -> str:
     """Name the column that an expression of a SELECT makes, in lower case; empty if it has none."""
     if expression.get("alias"):

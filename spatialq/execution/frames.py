@@ -165,7 +165,8 @@ def units_of(
         raise CrsError(message)
     crs = given or known
     if crs is not None:
-        return _of_crs(name, crs, subject, options.unit, allows_degrees=allows_degrees)
+        remedy = frame.remedy if frame is not None else ""
+        return _of_crs(name, crs, subject, options.unit, remedy, allows_degrees=allows_degrees)
     if options.unit is not None:
         return Units(options.unit, options.unit)
     if frame is None or not needs_metres:
@@ -181,20 +182,23 @@ def units_of(
 
 
 def _of_crs(
-    name: str, crs: str, subject: str, unit: float | None, *, allows_degrees: bool
+    name: str, crs: str, subject: str, unit: float | None, remedy: str, *, allows_degrees: bool
 ) -> Units:
     known = crs_text.metres_per_unit(crs)
     if known is None:
+        remedy = remedy or (
+            "give to_crs where the file is read or loaded, such as the EPSG code of its UTM zone"
+        )
         sentence = f"{name}: the CRS of {subject}, {crs_text.name(crs)}, is not projected"
         if not allows_degrees:
             message = (
-                f"{sentence}, and lengths in degrees mean nothing: reproject the coordinates "
-                "first, for example to their UTM zone, or correct the CRS if it is wrong"
+                f"{sentence}, and lengths in degrees mean nothing: {remedy}; or correct the CRS if "
+                "it is wrong"
             )
             raise CrsError(message)
         note = (
             f"{sentence}: lengths are in degrees, and what compares z with x and y means little; "
-            "reproject the coordinates first"
+            f"{remedy}"
         )
         return Units(1.0, 1.0, note)
     if unit is not None and not math.isclose(unit, known[0], rel_tol=SAME_UNIT):

@@ -19,6 +19,7 @@ from spatialq.functions.catalogue import Function, catalogue, folders
 from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
+    CRS,
     DEVICE,
     NUMBER,
     POINTS,
@@ -57,6 +58,19 @@ WHOLE = ("a whole number", -(2**63), 2**63 - 1)
 OF_FILES = (
     Argument("nodata", "Of a file: a value that means that there is none.", "NULL", "number"),
     Argument("band", "Of a file with several bands, from 1.", "1", "whole number"),
+    Argument(
+        "to_crs",
+        "Of a file: coordinate reference system to reproject it to before, such as 'EPSG:25832'.",
+        "NULL",
+        "text",
+    ),
+    Argument(
+        "resolution",
+        "Of a file that is reprojected: side of its cells then, in the unit of to_crs; NULL keeps "
+        "the size that cells have in the middle of the file.",
+        "NULL",
+        "number",
+    ),
 )
 
 
@@ -184,6 +198,8 @@ def _of_grid(function: Function) -> Macro:
         f"        {checked('text', function.name, 'grid', TABLE_OR_FILE)},\n"
         f"        {checked('number', function.name, 'nodata', NUMBER)},\n"
         f"        {checked('whole', function.name, 'band', *WHOLE)},\n"
+        f"        {checked('text', function.name, 'to_crs', CRS)},\n"
+        f"        {checked('number', function.name, 'resolution', NUMBER)},\n"
         f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),

@@ -102,6 +102,7 @@ def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **
 TABLE = "the name of a table"
 TABLE_OR_FILE = "the name of a table or a file"
 NUMBER = "a number"
+CRS = "text such as EPSG:25832"
 TRUTH = "true or false"
 MESH = "a mesh, STRUCT(vertices DOUBLE[], faces INTEGER[])"
 

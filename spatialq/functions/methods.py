@@ -12,7 +12,7 @@ PYTHON = {"number": "float", "whole number": "int", "boolean": "bool", "text": "
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
 METRES = "(metres"
 """What the meaning of a length says."""
-ONE_FILE = ("nodata", "band")
+ONE_FILE = ("nodata", "band", "to_crs", "resolution")
 """Arguments that belong to a file, not to rows."""
 KINDS = {
     "Points": ("PointVerbs", "points", ("point_id", "x", "y", "z"), "Points of a cloud."),
@@ -70,7 +70,9 @@ def _class(kind: str, macros: Sequence[Macro]) -> str:
 
 
 def _method(macro: Macro) -> str:
-    arguments = [each for each in macro.arguments[1:] if each.name not in ONE_FILE]
+    arguments = [
+        each for each in macro.arguments[1:] if each.parameter or each.name not in ONE_FILE
+    ]
     result = _result(macro)
     signature = "".join(f"        {line},\n" for line in ["self", *_signature(arguments)])
     called = "self._added(\n" if result == "Self" else f"self._called(\n            {result},\n"

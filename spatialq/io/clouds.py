@@ -9,6 +9,7 @@ from spatialq.errors import FileError
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files
 from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.reprojected import reprojected
 from spatialq.io.source import PointSource
 from spatialq.io.view import register
 
@@ -20,7 +21,9 @@ READS_LAS = "read_las"
 """The function that reads this format alone, however a file is named."""
 
 
-def find_clouds(caller: str, path: str | os.PathLike[str] | None) -> list[PointSource]:
+def find_clouds(
+    caller: str, path: str | os.PathLike[str] | None, to_crs: str | None = None
+) -> list[PointSource]:
     """Open a file, or the files that match a pattern: together one cloud.
 
     Parameters
@@ -28,15 +31,19 @@ def find_clouds(caller: str, path: str | os.PathLike[str] | None) -> list[PointS
     caller : str
         Whose errors they are.
     path : path-like
+    to_crs : str, optional
+        CRS to reproject to, see `spatialq.io.reprojected`.
 
     Raises
     ------
     FileError
         If a file cannot be read whole or is no point cloud, or no file matches.
     CrsError
-        If the files have different coordinate reference systems.
+        If the files have different coordinate reference systems, or cannot be reprojected.
     """
     clouds = [open_cloud(caller, file) for file in find_files(caller, path)]
+    if to_crs is not None:
+        return reprojected(caller, clouds, to_crs)
     require_same(caller, ((cloud.path, cloud.crs) for cloud in clouds))
     return clouds
 
@@ -68,6 +75,7 @@ def read_points(
     name: str | None = None,
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
+    to_crs: str | None = None,
     caller: str = READER,
 ) -> "duckdb.DuckDBPyRelation":
     """Register point clouds as a view that reads only what a query needs.
@@ -80,9 +88,11 @@ def read_points(
     name : str, optional
         Name of the view; by default the file's name without its ending.
     bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+        xmin, ymin, xmax, ymax in the units of x and y: only points inside or on the border.
     columns : sequence of str, optional
         Only these columns.
+    to_crs : str, optional
+        Coordinate reference system to reproject to, such as 'EPSG:25832'.
     caller : str
         The function that the user called: `read_points`, or `read_las` for that format alone.
 
@@ -96,14 +106,16 @@ def read_points(
     FileError
         If a file cannot be read whole, or no file matches.
     CrsError
-        If the files have different coordinate reference systems.
+        If the files have different coordinate reference systems, or cannot be reprojected.
     ValueError
         If an argument is wrong, or a table already has the name.
 
     Warns
     -----
     FileWarning
-        About each oddity of a file that is read all the same.
+        About each oddity of a file that is read all the same, and points that are left out.
+    CrsWarning
+        If reprojecting would be more accurate with a grid that is not installed.
     """
-    clouds = find_clouds(caller, path)
+    clouds = find_clouds(caller, path, to_crs)
     return register(con, caller, clouds, name=name, bounds=bounds, columns=columns)

@@ -65,8 +65,8 @@ def is_readable(text: str) -> bool:
     return True
 
 
-def from_argument(function: str, crs: object) -> str:
-    """Turn the argument `crs` of a function into PROJJSON, as `from_text` does.
+def from_argument(function: str, crs: object, argument: str = "crs") -> str:
+    """Turn the argument `crs` of a function, or another one, into PROJJSON, as `from_text` does.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def from_argument(function: str, crs: object) -> str:
         If PROJ cannot read it.
     """
     if not isinstance(crs, str):
-        message = f"{function}: crs must be text such as EPSG:25832, got {crs!r}"
+        message = f"{function}: {argument} must be text such as EPSG:25832, got {crs!r}"
         raise ValueError(message)
     try:
         return from_text(crs)
     except CrsError as error:
-        message = f"{function}: crs: {error}"
+        message = f"{function}: {argument}: {error}"
         raise CrsError(message) from error
 
 

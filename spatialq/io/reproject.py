@@ -9,7 +9,7 @@ that ignores the datum or the heights ("ballpark") is never used.
 import math
 import os
 import threading
-from collections.abc import Callable
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spatialq.data.units import METRES
 from spatialq.errors import CrsError
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import in_proj_thread
@@ -32,10 +31,12 @@ if TYPE_CHECKING:
 Area = tuple[float, float, float, float]
 """West, south, east, north in degrees."""
 
+MOST_GRIDS = 3
+"""That a sentence names."""
 MOST_THREADS = 8
 CHUNK = 1 << 15
 """Points of a call of PROJ."""
-LATTICE = 21
+LATTICE = 41
 """Samples along each side of a box, whose transformed extent is that of the samples."""
 MARGIN = 0.01
 """By which that extent is widened where a box must hold all its points: a share of its sides."""
@@ -61,8 +62,8 @@ class Reprojection:
         Whether z takes part in it. If not, z is multiplied with `z_factor`.
     z_factor : float
         Units of the target's heights in one of the source's.
-    warnings : tuple of str
-        Which grids are missing, and what accuracy remains.
+    note : str
+        Which grids are missing, and what accuracy remains; empty where none is.
     """
 
     source: str
@@ -73,7 +74,7 @@ class Reprojection:
     pipeline_in_axis_order: str
     moves_heights: bool
     z_factor: float
-    warnings: tuple[str, ...]
+    note: str
 
     def __call__(
         self,
@@ -139,7 +140,8 @@ class Reprojection:
             return None
         low, high = [axis.min() for axis in axes], [axis.max() for axis in axes]
         wider = [margin * (high[k] - low[k]) for k in range(3)]
-        return (*(low[k] - wider[k] for k in range(3)), *(high[k] + wider[k] for k in range(3)))  # type: ignore[return-value]
+        low, high = np.subtract(low, wider).tolist(), np.add(high, wider).tolist()
+        return (low[0], low[1], low[2], high[0], high[1], high[2])
 
 
 @cache
@@ -182,6 +184,42 @@ def _area_of(crs: str, box: "Box") -> Area | None:
 
 
 @lru_cache(maxsize=256)
+def utm_zone(crs: str, box: "Box | None") -> str | None:
+    """Give the code of the UTM zone of the middle of data in degrees, such as EPSG:32632.
+
+    None where they are not in degrees, or the zone is not known, or heights would have no code.
+
+    Parameters
+    ----------
+    crs : str
+        PROJJSON.
+    box : Box, optional
+        Of the data.
+    """
+    if box is None or not np.isfinite([*box[:2], *box[3:5]]).all():
+        return None
+    area = area_of(crs, box) if crs_text.metres_per_unit(crs) is None else None
+    return None if area is None else _utm_zone(crs, area)
+
+
+@in_proj_thread
+def _utm_zone(crs: str, area: Area) -> str | None:
+    system = _System.of(crs)
+    east, north = (area[0] + area[2]) / 2, (area[1] + area[3]) / 2
+    number = int((east + 180) // 6) % 60 + 1
+    own = system.horizontal.to_authority()
+    code = (32600 if north >= 0 else 32700) + number
+    if own == ("EPSG", "4258") and 28 <= number <= 38:
+        code = 25800 + number  # of ETRS89
+    elif own == ("EPSG", "4269") and north >= 0 and number <= 23:
+        code = 26900 + number  # of NAD83
+    if not system.has_heights:
+        return f"EPSG:{code}"
+    heights = system.heights and system.heights.to_authority()
+    return f"EPSG:{code}+{heights[1]}" if heights and heights[0] == "EPSG" else None
+
+
+@lru_cache(maxsize=256)
 @in_proj_thread
 def reprojection(reader: str, source: str, target: str, area: Area | None = None) -> Reprojection:
     """Choose the operation between two systems for an area.
@@ -210,7 +248,8 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
 
     one, other = _System.of(source), _System.of(target)
     if len(one.whole.axis_info) < 2 or len(other.whole.axis_info) < 2:
-        raise refuse("both must be systems of x and y")
+        reason = "both must be systems of x and y"
+        raise refuse(reason)
     if one.has_heights != other.has_heights:
         raise refuse(_one_sided(one, other))
     moves_heights = one.has_heights and not one.has_same_heights(other)
@@ -218,11 +257,11 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
     where = _aoi(area or _common(one, other))
 
     def group(*, always_xy: bool) -> "tuple[TransformerGroup, list[Any]]":
-        found = _quietly(
-            lambda: TransformerGroup(
-                *pair, always_xy=always_xy, area_of_interest=where, allow_ballpark=False
+        with warnings.catch_warnings():  # of missing grids, which are named below
+            warnings.simplefilter("ignore", UserWarning)
+            found = TransformerGroup(
+                pair[0], pair[1], always_xy, area_of_interest=where, allow_ballpark=False
             )
-        )
         kept = [t for t in found.transformers if t.accuracy >= 0 and "allpark" not in t.description]
         return found, kept
 
@@ -230,7 +269,7 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
     if not kept:
         missing = _missing(found, math.inf)
         raise refuse(
-            f"it needs {missing}; install it with `pyproj sync` and try again"
+            f"it needs {missing}: see `pyproj sync`"
             if missing
             else "PROJ knows no operation that keeps to the datum and the heights of both"
         )
@@ -240,9 +279,9 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
     )
     accuracy = float(chosen.accuracy)
     missing = _missing(found, accuracy)
-    warnings = (
+    note = (
         f"reprojected by '{name}', which is accurate to {accuracy:g} m; it would be better with "
-        f"{missing}: install it with `pyproj sync`",
+        f"{missing}: see `pyproj sync`"
     )
     return Reprojection(
         source,
@@ -253,7 +292,7 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
         group(always_xy=False)[1][0].definition,
         moves_heights,
         one.metres_of_z / other.metres_of_z,
-        warnings if missing else (),
+        note if missing else "",
     )
 
 
@@ -326,8 +365,17 @@ def _missing(found: "TransformerGroup", accuracy: float) -> str:
                     named.setdefault(grid.short_name, f"{operation.accuracy:g} m")
     if not named:
         return ""
-    listed = " or ".join(f"{name} ({metres})" for name, metres in named.items())
-    return f"the grid {listed}, which is not installed"
+    listed = [f"{name} ({metres})" for name, metres in named.items()]
+    if len(listed) == 1:
+        return f"the grid {listed[0]}, which is not installed"
+    return f"one of the grids {', '.join(listed[:MOST_GRIDS])}, which are not installed"
+
+
+def joined(one: Area | None, other: Area | None) -> Area | None:
+    """Give what two areas cover together; of one where the other is not known."""
+    if one is None or other is None:
+        return other if one is None else one
+    return (*map(min, one[:2], other[:2]), *map(max, one[2:], other[2:]))  # type: ignore[return-value]
 
 
 def _common(one: _System, other: _System) -> Area | None:

@@ -11,7 +11,7 @@ from spatialq.errors import QueryError
 from spatialq.functions.sql_text import name_parts
 from spatialq.io import clouds
 from spatialq.io.files import find_files, require_file
-from spatialq.io.grid import source as grid
+from spatialq.io.grid import grids
 from spatialq.io.ifc.model import require_meshes
 from spatialq.query.binding import columns_of, statement_of
 from spatialq.query.functions import Elements, Grid, Objects, Points
@@ -112,6 +112,7 @@ def read_las(
     name: str | None = None,
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
+    to_crs: str | None = None,
 ) -> Points:
     """Begin a query with the points of LAS, LAZ or COPC files.
 
@@ -123,9 +124,11 @@ def read_las(
     name : str, optional
         Makes a view of this name, which other statements can read while the connection is open.
     bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+        xmin, ymin, xmax, ymax in the units of x and y: only points inside or on the border.
     columns : sequence of str, optional
         Only these columns are decoded.
+    to_crs : str, optional
+        Coordinate reference system to reproject x, y and z to, such as 'EPSG:25832'.
 
     Returns
     -------
@@ -134,9 +137,9 @@ def read_las(
     Raises
     ------
     FileError, CrsError, QueryError
-        If a file cannot be read, files have different CRS, or an argument is wrong.
+        If a file cannot be read or reprojected, files have different CRS, or an argument is wrong.
     """
-    return _read_cloud("read_las", con, path, name, bounds, columns)
+    return _read_cloud("read_las", con, path, name, bounds=bounds, columns=columns, to_crs=to_crs)
 
 
 def read_points(
@@ -146,6 +149,7 @@ def read_points(
     name: str | None = None,
     bounds: Sequence[float] | None = None,
     columns: Sequence[str] | None = None,
+    to_crs: str | None = None,
 ) -> Points:
     """Begin a query with the points of clouds: LAS, E57, PLY, PCD, PTS, PTX, text and so on.
 
@@ -157,9 +161,11 @@ def read_points(
     name : str, optional
         Makes a view of this name, which other statements can read while the connection is open.
     bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only points inside or on the border.
+        xmin, ymin, xmax, ymax in the units of x and y: only points inside or on the border.
     columns : sequence of str, optional
         Only these columns are decoded.
+    to_crs : str, optional
+        Coordinate reference system to reproject x, y and z to, such as 'EPSG:25832'.
 
     Returns
     -------
@@ -168,9 +174,11 @@ def read_points(
     Raises
     ------
     FileError, CrsError, QueryError
-        If a file cannot be read, files have different CRS, or an argument is wrong.
+        If a file cannot be read or reprojected, files have different CRS, or an argument is wrong.
     """
-    return _read_cloud("read_points", con, path, name, bounds, columns)
+    return _read_cloud(
+        "read_points", con, path, name, bounds=bounds, columns=columns, to_crs=to_crs
+    )
 
 
 def _read_cloud(
@@ -178,18 +186,15 @@ def _read_cloud(
     con: "duckdb.DuckDBPyConnection",
     path: str | os.PathLike[str],
     name: str | None,
-    bounds: Sequence[float] | None,
-    columns: Sequence[str] | None,
+    **arguments: Any,
 ) -> Points:
     file = _path(caller, path)
     if name is not None:
         with said_by(caller):
             view = _view(caller, name)
-            clouds.read_points(
-                con, file, name=view.own_name, bounds=bounds, columns=columns, caller=caller
-            )
+            clouds.read_points(con, file, name=view.own_name, caller=caller, **arguments)
         return of_step(con, view, caller=caller).as_kind(Points)
-    reader = Reader(caller, file, _given(bounds=bounds, columns=columns))
+    reader = Reader(caller, file, _given(**arguments))
     return _read(con, reader, Origin(reader=reader)).as_kind(Points)
 
 
@@ -201,6 +206,8 @@ def read_grid(
     nodata: float | None = None,
     band: int = 1,
     bounds: Sequence[float] | None = None,
+    to_crs: str | None = None,
+    resolution: float | None = None,
 ) -> Grid:
     """Begin a query with the cells of terrain grids: GeoTIFF and what else GDAL reads, and .npy.
 
@@ -216,7 +223,12 @@ def read_grid(
     band : int
         Of a file with several bands, from 1.
     bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only cells whose centre is inside.
+        xmin, ymin, xmax, ymax in the units of x and y: only cells whose centre is inside.
+    to_crs : str, optional
+        Coordinate reference system to reproject to, such as 'EPSG:25832'.
+    resolution : float, optional
+        Side of the square cells that reprojecting makes, in the unit of `to_crs`; by default cells
+        keep the size that they have in the middle of the file.
 
     Returns
     -------
@@ -228,12 +240,13 @@ def read_grid(
         If a file cannot be read, files have different CRS, or an argument is wrong.
     """
     file = _path("read_grid", path)
+    warped: dict[str, Any] = {"bounds": bounds, "to_crs": to_crs, "resolution": resolution}
     if name is not None:
         with said_by("read_grid"):
             view = _view("read_grid", name)
-            grid.read_grid(con, file, name=view.own_name, nodata=nodata, band=band, bounds=bounds)
+            grids.read_grid(con, file, name=view.own_name, nodata=nodata, band=band, **warped)
         return of_step(con, view, caller="read_grid").as_kind(Grid)
-    given = _given(nodata=nodata, band=None if band == 1 else band, bounds=bounds)
+    given = _given(nodata=nodata, band=None if band == 1 else band, **warped)
     reader = Reader("read_grid", file, given)
     return _read(con, reader, Origin(reader=reader)).as_kind(Grid)
 

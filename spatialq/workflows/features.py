@@ -2,6 +2,7 @@
 
 import runpy
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spatialq.errors import CrsWarning
 from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
 from spatialq.io.crs import with_one_unit
+from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
 from spatialq.runtime.temporary import temporary_folder
@@ -64,6 +67,8 @@ def write_features(
     show: Sequence[str] = (),
     nodata: float | None = None,
     band: int = 1,
+    to_crs: str | None = None,
+    resolution: float | None = None,
     device: str = "auto",
     progress: Progress | None = None,
     **options: Any,
@@ -88,6 +93,11 @@ def write_features(
         Value that means "no value", besides those that the files declare.
     band : int
         Which band of a file with several, from 1.
+    to_crs : str, optional
+        Coordinate reference system to reproject the files to before, such as 'EPSG:25832'.
+    resolution : float, optional
+        Side of the cells then, in the unit of `to_crs`; by default cells keep the size that they
+        have in the middle of the file.
     device : 'auto', 'cpu' or 'gpu'
     progress : callable, optional
         Called with file, cells so far and cells in all, from a separate thread; the cells are
@@ -129,7 +139,8 @@ def write_features(
         raise ValueError(message)
     # wrong options, and those that do not fit a grid, are rejected before the work is done
     nodata = None if nodata is None else float(nodata)
-    grids = [_open_grid(path, nodata, band) for path in paths]
+    of_file = {"nodata": nodata, "band": int(band), "to_crs": to_crs, "resolution": resolution}
+    grids = [_open_grid(path, of_file) for path in paths]
     choices = [_choose(options, grid) for grid in grids]
     chosen = choices[0]
     there = label_features(chosen)
@@ -138,7 +149,7 @@ def write_features(
     if len(drawn) > MAX_ROWS and targets.ending_in(*PICTURE):
         message = f"{COMMAND}: show must be at most {MAX_ROWS} features, got {', '.join(drawn)}"
         raise ValueError(message)
-    source_options = {"nodata": nodata, "band": int(band), "device": device}
+    source_options = {**of_file, "device": device}
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (
@@ -171,13 +182,15 @@ def write_features(
         }
 
 
-def _open_grid(path: Path, nodata: float | None, band: int) -> "GridSource":
-    from spatialq.io.files import open_once
+def _open_grid(path: Path, options: Mapping[str, Any]) -> "GridSource":
     from spatialq.io.formats import reader_of
-    from spatialq.io.grid.source import GridSource
+    from spatialq.io.grid.grids import find_grids
 
     reader_of(COMMAND, path, ["grid"])
-    return open_once(GridSource, path, nodata=nodata, band=band, reader=COMMAND)
+    with warnings.catch_warnings():  # of missing grids `pops_features` warns itself
+        warnings.simplefilter("ignore", CrsWarning)
+        (grid,) = find_grids(COMMAND, [path], **options)
+    return grid
 
 
 def _choose(options: Mapping[str, Any], grid: "GridSource") -> Any:
@@ -186,7 +199,9 @@ def _choose(options: Mapping[str, Any], grid: "GridSource") -> Any:
     from spatialq.udfs.pops_features.division import divide
 
     function = catalogue()[FUNCTION]
-    numbers = with_numbers(COMMAND, options, function.parameters, grid.path, grid.crs)
+    code = grid.crs and utm_zone(grid.crs, grid.box)
+    remedy = f"--to-crs {code} reprojects it to its UTM zone" if code else "reproject it first"
+    numbers = with_numbers(COMMAND, options, function.parameters, grid.path, grid.crs, remedy)
     chosen = function.choose(numbers)
     divide(grid.frame, chosen)
     return chosen

@@ -19,6 +19,7 @@ def with_numbers(
     parameters: Iterable[Parameter],
     path: Path,
     crs: str | None,
+    remedy: str = "reproject it first",
 ) -> dict[str, Any]:
     """Convert options that are lengths with a unit to numbers; numbers stay as they are.
 
@@ -34,6 +35,8 @@ def with_numbers(
         The file that the command reads.
     crs : str, optional
         Its CRS as PROJJSON.
+    remedy : str
+        What to do about a file in degrees.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def with_numbers(
     CrsWarning
         If there is no CRS, and metres are assumed where it matters.
     """
-    unit = _FileUnit(command, path, crs)
+    unit = _FileUnit(command, path, crs, remedy)
     lengths = [each for each in parameters if each.is_length]
     converted = {
         each.name: unit.converted(each, options[each.name])
@@ -70,6 +73,7 @@ class _FileUnit:
     command: str
     path: Path
     crs: str | None
+    remedy: str
     is_assumed: bool = False
     """Whether a length was converted by taking the unit for metres, though there is no CRS."""
 
@@ -114,7 +118,7 @@ class _FileUnit:
         if self.metres is None:
             message = (
                 f"{self.command}: {parameter.name} cannot be {text}, since x and y of "
-                f"'{self.path}' are degrees: reproject it first, or give degrees, such as "
+                f"'{self.path}' are degrees: {self.remedy}, or give degrees, such as "
                 f"0.003{OF_FILE}"
             )
             raise CrsError(message)

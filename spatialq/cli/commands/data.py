@@ -11,7 +11,17 @@ import typer
 from spatialq.cli.databases import MEMORY, Create, Database, open_database
 from spatialq.cli.errors import sentence
 from spatialq.cli.interruption import interruptible
-from spatialq.cli.options import MAX_ROWS, Crs, IfcGeometry, Json, Limit, Output, OverrideCrs
+from spatialq.cli.options import (
+    MAX_ROWS,
+    Crs,
+    IfcGeometry,
+    Json,
+    Limit,
+    Output,
+    OverrideCrs,
+    Resolution,
+    ToCrs,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note, rounded, show, show_json
 from spatialq.errors import SpatialqError
@@ -86,6 +96,8 @@ def load(
     ] = None,
     crs: Crs = None,
     override_crs: OverrideCrs = False,
+    to_crs: ToCrs = None,
+    resolution: Resolution = None,
     geometry: IfcGeometry = "auto",
     replace: Annotated[
         bool, typer.Option("--replace/--append", help="In place of the table, or added to it.")
@@ -102,6 +114,8 @@ def load(
             table,
             crs=crs,
             override_crs=override_crs,
+            to_crs=to_crs,
+            resolution=resolution,
             geometry=geometry,
             mode="replace" if replace else "append",
             progress=update,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Device, Json, names, with_parameters
+from spatialq.cli.options import Device, Json, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
 
@@ -45,6 +45,8 @@ def features(
         float | None, typer.Option(help="Value that means that a cell has no value.")
     ] = None,
     band: Annotated[int, typer.Option(help="Band to read of a file with several.")] = 1,
+    to_crs: ToCrs = None,
+    resolution: Resolution = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -60,6 +62,8 @@ def features(
             show=names(shown) if shown else (),
             nodata=nodata,
             band=band,
+            to_crs=to_crs,
+            resolution=resolution,
             device=device,
             progress=update,
             **options,

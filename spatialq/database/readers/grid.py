@@ -9,13 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.functions.sql_text import literal
-from spatialq.io.crs import require_same
-from spatialq.io.files import find_files, open_once, warn_about
-from spatialq.io.grid.source import READER, SCHEMA, GridSource
+from spatialq.io.files import find_files, warn_about
+from spatialq.io.grid.grids import find_grids, plan_of, planned
+from spatialq.io.grid.source import READER, SCHEMA
 from spatialq.io.view import check_bounds, inside
 
 
-def read_grid_sql(path: Any, nodata: Any, band: Any, bounds: Any) -> pa.Array:
+def read_grid_sql(
+    path: Any, nodata: Any, band: Any, bounds: Any, to_crs: Any, resolution: Any
+) -> pa.Array:
     """Write the query that reads the grids.
 
     Raises
@@ -23,24 +25,30 @@ def read_grid_sql(path: Any, nodata: Any, band: Any, bounds: Any) -> pa.Array:
     FileError, CrsError, ValueError
         If a file cannot be read or an argument is wrong.
     """
-    rows = zip(*(column.to_pylist() for column in (path, nodata, band, bounds)), strict=True)
+    columns = (path, nodata, band, bounds, to_crs, resolution)
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return pa.array([_query(*row) for row in rows], pa.string())
 
 
 def _query(
-    path: str | None, nodata: float | None, band: int | None, bounds: list[float] | None
+    path: str | None,
+    nodata: float | None,
+    band: int | None,
+    bounds: list[float] | None,
+    to_crs: str | None,
+    resolution: float | None,
 ) -> str:
     if band is None:
         message = f"{READER}: band must not be NULL"
         raise ValueError(message)
     box = check_bounds(READER, bounds)
-    options = {"nodata": nodata, "band": band}
-    sources = [open_once(GridSource, file, **options) for file in find_files(READER, path)]
-    require_same(READER, ((source.path, source.crs) for source in sources))
+    options: dict[str, Any] = {"nodata": nodata, "band": band}
+    warped: dict[str, Any] = {"to_crs": to_crs, "resolution": resolution}
+    sources = find_grids(READER, find_files(READER, path), **warped, **options)
     queries = []
     for source in sources:
         warn_about(READER, source)
-        plan = {"path": str(source.path), "options": options, "bounds": bounds}
+        plan = {"grid": plan_of(source), "bounds": bounds}
         text = literal(json.dumps(plan))
         n = max(len(source.spans(box)), 1)
         column = f", {literal(str(source.path))} AS file_name" if len(sources) > 1 else ""
@@ -66,7 +74,7 @@ def read_grid_span(plans: Any, index: Any) -> pa.Array:
 
 
 def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
-    source = open_once(GridSource, plan["path"], **plan["options"])
+    source = planned(plan["grid"])
     box = check_bounds(READER, plan["bounds"])
     spans = source.spans(box)
     rows = pa.RecordBatch.from_pylist([], SCHEMA)

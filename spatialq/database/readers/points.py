@@ -8,6 +8,7 @@ the reading.
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from spatialq.errors import FileError
 from spatialq.functions.sql_text import identifier, literal
 from spatialq.io.clouds import find_clouds, open_cloud
 from spatialq.io.files import warn_about
+from spatialq.io.reproject import Reprojection
+from spatialq.io.reprojected import ReprojectedCloud, moved
 from spatialq.io.source import PointSource
 from spatialq.io.view import check_bounds, check_columns, inside, unified_schema
 
 
-def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any) -> pa.Array:
+def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any, to_crs: Any) -> pa.Array:
     """Write the query that reads the files.
 
     Raises
@@ -32,15 +35,19 @@ def read_points_sql(caller: Any, path: Any, bounds: Any, columns: Any) -> pa.Arr
     FileError, CrsError, ValueError
         If a file cannot be read or an argument is wrong.
     """
-    arguments = (caller, path, bounds, columns)
+    arguments = (caller, path, bounds, columns, to_crs)
     rows = zip(*(each.to_pylist() for each in arguments), strict=True)
     return pa.array([_query(*row) for row in rows], pa.string())
 
 
 def _query(
-    caller: str, path: str | None, bounds: list[float] | None, columns: list[str] | None
+    caller: str,
+    path: str | None,
+    bounds: list[float] | None,
+    columns: list[str] | None,
+    to_crs: str | None,
 ) -> str:
-    sources = find_clouds(caller, path)
+    sources = find_clouds(caller, path, to_crs)
     for source in sources:
         warn_about(caller, source)
     box = check_bounds(caller, bounds)
@@ -54,6 +61,7 @@ def _query(
         "columns": names,
         "bounds": bounds,
         "places": _places(schema, names),
+        "operations": [_operation(source) for source in sources],
     }
     text = literal(json.dumps(plan))
     chosen = ", ".join(f"{_choice(plan, schema, name)} AS {identifier(name)}" for name in names)
@@ -63,6 +71,11 @@ def _query(
         f"WITH RECURSIVE span(i, p) AS (SELECT 0::BIGINT, {read}, 0::BIGINT) UNION ALL "
         f"SELECT i + 1, {read}, i + 1) FROM span WHERE i + 1 < {n}) SELECT {chosen} FROM span"
     )
+
+
+def _operation(source: PointSource) -> dict[str, Any] | None:
+    """Give what transforms the coordinates of a file, if anything does."""
+    return asdict(source.operation) if isinstance(source, ReprojectedCloud) else None
 
 
 def _places(schema: pa.Schema, names: Sequence[str]) -> dict[str, tuple[str, int, int]]:
@@ -116,8 +129,11 @@ def read_points_span(plan: Any, index: Any) -> pa.Array:
 
 def _span(plan: dict[str, Any], index: int) -> pa.StructArray:
     first = 0
-    for (path, *stamp), n_spans in zip(plan["files"], plan["spans"], strict=True):
+    files = zip(plan["files"], plan["spans"], plan["operations"], strict=True)
+    for (path, *stamp), n_spans, operation in files:
         source = open_cloud(plan["caller"], Path(path))
+        if operation is not None:
+            source = moved(plan["caller"], source, Reprojection(**operation))
         if list(source.stamp) != stamp:
             raise FileError.of(plan["caller"], path, "was changed while the query ran")
         if index < n_spans:

@@ -20,9 +20,11 @@ from spatialq.execution.call import call
 from spatialq.execution.frames import announce
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
-from spatialq.io.files import find_files, is_pattern, open_once, warn_about
+from spatialq.io.files import find_files, is_pattern, warn_about
 from spatialq.io.formats import means_file, reader_of
+from spatialq.io.grid.grids import find_grids, plan_of, planned
 from spatialq.io.grid.source import GridSource
+from spatialq.io.reproject import utm_zone
 
 BAND_CELLS = 1 << 24
 """Cells of a file that a kernel gets at once, more or less."""
@@ -31,9 +33,12 @@ BAND_RESULTS = 1 << 20
 row."""
 
 
-def query(function: Function, road: Road, grid: Any, nodata: Any, band: Any, options: Any) -> Any:
-    """Write the query that calls a function of grids; parameters travel as JSON."""
-    columns = (grid, nodata, band, options)
+def query(function: Function, road: Road, grid: Any, *columns: Any) -> Any:
+    """Write the query that calls a function of grids; parameters travel as JSON.
+
+    The columns are the arguments that belong to files, and the parameters.
+    """
+    columns = (grid, *columns)
     calls = zip(*(column.to_pylist() for column in columns), strict=True)
     return pa.array([_query(function, road, *arguments) for arguments in calls], pa.string())
 
@@ -76,7 +81,7 @@ def answers(
         The cells of the one table.
     road : 'native' or 'lists'
     """
-    if "path" not in request.source:
+    if "grid" not in request.source:
         yield _of_cells(function, request, parts[0], road=road)
         return
     source, valued = _open(request), 0
@@ -91,6 +96,8 @@ def _query(
     grid: str | None,
     nodata: float | None,
     band: int | None,
+    to_crs: str | None,
+    resolution: float | None,
     options: str,
 ) -> str:
     if grid is None or band is None:
@@ -98,8 +105,11 @@ def _query(
         raise ValueError(message)
     chosen, _ = Request.of(options).choose(function)
     if not means_file(grid):
-        if nodata is not None or band != 1:
-            message = f"{function.name}: nodata and band are for files, got the table {grid!r}"
+        if nodata is not None or band != 1 or to_crs is not None or resolution is not None:
+            message = (
+                f"{function.name}: nodata, band, to_crs and resolution are for files, got the "
+                f"table {grid!r}"
+            )
             raise ValueError(message)
         request = Request.new(options)
         cells = {name: f"{name}::DOUBLE" for name in function.inputs.columns}
@@ -114,14 +124,20 @@ def _query(
         return call_of(function, road, request, [table], lists)
     if not is_pattern(grid):
         reader_of(function.name, Path(grid), ["grid"])
-    reader = {"nodata": nodata, "band": band, "reader": function.name}
-    sources = [open_once(GridSource, file, **reader) for file in find_files(function.name, grid)]
+    reader: dict[str, Any] = {
+        "nodata": nodata,
+        "band": band,
+        "to_crs": to_crs,
+        "resolution": resolution,
+    }
+    files = find_files(function.name, grid)
+    sources = [each for file in files for each in find_grids(function.name, [file], **reader)]
     announce(function, chosen, map(_frame, sources))
     queries = []
     for source in sources:
         warn_about(function.name, source)
         frame = asdict(_frame(source, is_announced=True))
-        request = Request.new(options, path=str(source.path), reader=reader, frame=frame)
+        request = Request.new(options, grid=plan_of(source), frame=frame)
         plan, count = literal(request.text), Bands(function, source, chosen).count
         lists = (
             "(WITH RECURSIVE band(i, p) AS ("
@@ -136,11 +152,14 @@ def _query(
 
 
 def _open(request: Request) -> GridSource:
-    return open_once(GridSource, request.source["path"], **request.source["reader"])
+    return planned(request.source["grid"])
 
 
 def _frame(source: GridSource, *, is_announced: bool = False) -> Frame:
-    return Frame(f"'{source.path}'", source.crs, is_announced=is_announced)
+    subject, remedy = f"'{source.path}'", ""
+    if source.crs is not None and (code := utm_zone(source.crs, source.box)):
+        remedy = f"to_crs := '{code}' reprojects {subject} to its UTM zone"
+    return Frame(subject, source.crs, remedy=remedy, is_announced=is_announced)
 
 
 class Bands:

@@ -233,7 +233,8 @@ def split(line: str, delimiter: str) -> list[str]:
     """Divide a line into its values."""
     if delimiter == SPACES:
         return [value.strip('"') for value in re.findall(r'"[^"]*"|\S+', line)]
-    return [value.strip() for row in csv.reader([line], delimiter=delimiter) for value in row]
+    rows = csv.reader([line.replace("\r", " ")], delimiter=delimiter)
+    return [value.strip() for row in rows for value in row]
 
 
 def names_in(line: str, delimiter: str, columns: int) -> list[str] | None:

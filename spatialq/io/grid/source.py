@@ -7,7 +7,7 @@ windows and keeps decoded blocks; lighter readers know one or two of these.
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,11 @@ import pyarrow as pa
 from spatialq.data.grid import Grid, heights
 from spatialq.errors import CrsError, FileError, FileWarning
 from spatialq.io import crs
-from spatialq.io.files import find_files, require_file
+from spatialq.io.files import require_file
 from spatialq.io.source import ROW_GROUP, Box
-from spatialq.io.view import register
 from spatialq.runtime.threads import n_threads
 
 if TYPE_CHECKING:
-    import duckdb
     from numpy.typing import NDArray
 
 READER = "read_grid"
@@ -74,6 +72,8 @@ class GridSource:
         reader: str = READER,
     ) -> None:
         self.path = Path(path)
+        self.options: dict[str, Any] = {"nodata": nodata, "band": band, "reader": reader}
+        """With which it was opened."""
         self._reader = reader
         self.warnings: Sequence[str] = []
         self.crs: str | None = None
@@ -258,8 +258,12 @@ class GridSource:
         values = np.asarray(self._load_npy()[top:bottom:every, left:right:every])
         return values, np.isnan(values) | self._is_nodata(values)
 
+    def _dataset(self) -> AbstractContextManager[Any]:
+        return self._opened(self.path)
+
     @contextmanager
-    def _dataset(self) -> Iterator[Any]:
+    def _opened(self, dataset: str | Path) -> Iterator[Any]:
+        """Open a file, or a virtual dataset by its text."""
         import rasterio
 
         try:
@@ -267,8 +271,8 @@ class GridSource:
             with rasterio.Env(GDAL_NUM_THREADS=n_threads()), warnings.catch_warnings():
                 # a grid without georeference is one in cells: said below, in our words
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-                with rasterio.open(self.path) as dataset:
-                    yield dataset
+                with rasterio.open(dataset) as opened:
+                    yield opened
         # rasterio decodes texts of the file as UTF-8
         except (rasterio.errors.RasterioError, UnicodeDecodeError) as error:
             raise FileError.of(
@@ -340,41 +344,3 @@ class GridSource:
 
 def _meet(a: Box, b: Box) -> bool:
     return all(a[k] <= b[k + 3] and b[k] <= a[k + 3] for k in range(3))
-
-
-def read_grid(
-    con: "duckdb.DuckDBPyConnection",
-    path: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    nodata: float | None = None,
-    band: int = 1,
-    bounds: Sequence[float] | None = None,
-) -> "duckdb.DuckDBPyRelation":
-    """Register grids as a view x, y, z that reads only what a query needs.
-
-    Parameters
-    ----------
-    con : duckdb.DuckDBPyConnection
-    path : path-like
-        A file, or a pattern such as ``tiles/*.tif``.
-    name : str, optional
-        Name of the view; by default the file's name without its ending.
-    nodata : float, optional
-        Value that means "no value", besides those that the file declares.
-    band : int
-        Which band of a file with several, from 1.
-    bounds : sequence of float, optional
-        xmin, ymin, xmax, ymax in the units of the file: only cells with their centre inside.
-
-    Returns
-    -------
-    duckdb.DuckDBPyRelation
-
-    Raises
-    ------
-    FileError, CrsError, ValueError
-        If a file cannot be read, files have different CRS, or an argument is wrong.
-    """
-    sources = [GridSource(file, nodata=nodata, band=band) for file in find_files(READER, path)]
-    return register(con, READER, sources, name=name, bounds=bounds)

@@ -29,7 +29,7 @@ def test_real_files_against_numpy(name, skipped):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("separator", [" ", "\t", ",", ";", "  ", " \t", ", ", " ; "])
+@pytest.mark.parametrize("separator", [" ", "\t", ",", ";", "  ", " \t", ", ", " ; ", "\r,"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", " \n", "\n\n"])
 def test_separators_and_ends_of_lines(tmp_path, separator, end):
     columns = cloud(50)

@@ -1,0 +1,70 @@
+"""What the macros of `sql/spatialq_transform.sql` call: coordinates in another CRS."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spatialq.errors import CrsWarning
+from spatialq.io import crs as crs_text
+from spatialq.io.reproject import Reprojection, reprojection
+
+TRANSFORM = "spatialq_transform"
+
+
+def transform(x: Any, y: Any, z: Any, sources: Any, targets: Any) -> pa.Array:
+    """Transform points, of which each has its own pair of systems.
+
+    Raises
+    ------
+    CrsError, ValueError
+        If a system cannot be read, or there is no operation between two.
+
+    Warns
+    -----
+    CrsWarning
+        If an operation would be more accurate with a grid that is not installed.
+    """
+    axes = [_numbers(each) for each in (x, y, z)]
+    found = [np.full(len(x), np.nan) for _ in axes]
+    pairs = list(zip(sources.to_pylist(), targets.to_pylist(), strict=True))
+    for pair in dict.fromkeys(pairs):
+        operation = _operation(TRANSFORM, *pair)
+        if operation.note:
+            warnings.warn(f"{TRANSFORM}: {operation.note}", CrsWarning, stacklevel=2)
+        rows = np.fromiter((each == pair for each in pairs), np.bool_, len(pairs))
+        moved = operation(*(axis[rows] for axis in axes))
+        for values, part in zip(found, moved, strict=True):
+            values[rows] = part
+    return pa.StructArray.from_arrays(
+        [pa.array(values, from_pandas=True) for values in found], names=["x", "y", "z"]
+    )
+
+
+def operation(sources: Any, targets: Any) -> pa.Array:
+    """Name the operation between two systems, its accuracy, and what would give a better one.
+
+    Raises
+    ------
+    CrsError, ValueError
+        As `transform`.
+    """
+    pairs = zip(sources.to_pylist(), targets.to_pylist(), strict=True)
+    found = [_operation("spatialq_operation", *pair) for pair in pairs]
+    columns = {
+        "operation": pa.array([each.operation for each in found], pa.string()),
+        "accuracy": pa.array([each.accuracy for each in found], pa.float64()),
+        "note": pa.array([each.note or None for each in found], pa.string()),
+    }
+    return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _operation(caller: str, source: str | None, target: str | None) -> Reprojection:
+    one = crs_text.from_argument(caller, source, "from_crs")
+    return reprojection(caller, one, crs_text.from_argument(caller, target, "to_crs"))
+
+
+def _numbers(column: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Give a column with NaN for NULL."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
