@@ -42,8 +42,9 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="File to write instead of printing: .parquet, .csv or .json; for a grid also "
-        ".tif or .png; for GlobalIds also .ifc or .ifczip.",
+        help="File to write instead of printing, by its ending: spatialq formats lists them. Of "
+        "any rows .parquet, .csv, .json, .xlsx; of geometries .gpkg, .fgb; of a grid .tif, .png; "
+        "of GlobalIds .ifc, .ifczip.",
     ),
 ]
 SEPARATOR = ","

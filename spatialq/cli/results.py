@@ -1,7 +1,7 @@
 """The rows of a statement or a query: printed, or written to a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -77,8 +77,11 @@ def write_statement(
     *,
     output: Path,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Run a statement that is a query, write its rows to a file and print how many there are.
+
+    The options are those of `write_table`.
 
     Raises
     ------
@@ -93,5 +96,5 @@ def write_statement(
         kind = statement.type.name.replace("_", " ")
         message = f"output: the last statement must be a query for '{output}', got {kind}"
         raise ValueError(message)
-    written = write_table(con, statement.query, output)
+    written = write_table(con, statement.query, output, **options)
     show([{"output": str(output), "rows": written}], as_json=as_json)

@@ -121,7 +121,7 @@ def _boxes(result: Result, rows: Staged, primary: str | None, *, sort: bool) -> 
             for batch in found.iter_batches(ROWS, columns=columns):
                 ends = _ends(batch)
                 centres = (ends[:, :2] + ends[:, 2:]) / 2
-                place = hilbert(*cells_of(*centres.T, whole or wkb.NOTHING))
+                place = hilbert(*cells_of(centres[:, 0], centres[:, 1], whole or wkb.NOTHING))
                 made = [wkb.struct_of_boxes(ends), pa.array(place if sort else place * 0)]
                 writer.write_batch(pa.record_batch(made, schema=schema))
         yield source_of(file)

@@ -1,7 +1,8 @@
-"""Columns as fields of LAS point records: a function each, that checks values and stores them."""
+"""Columns as fields of LAS point records: values are checked, and become what the field holds."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,60 +14,70 @@ from spatialq.export.point_columns import Column
 from spatialq.io.las.columns import SCAN_ANGLE_STEP
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
-
-    Records = NDArray[np.void]
-    Store = Callable[[Records, NDArray[Any]], None]
-    """Stores the values of a column in as many records."""
 
 FULL = 65_535
 """The intensity that a fractional 1 becomes."""
 WEEK = 7 * 24 * 3600
 
 
-def bits(column: Column, dimension: Dimension, point_format: int) -> "Store":
-    """Store whole numbers in some bits of a field, which are 0 before."""
-    assert dimension.mask is not None
-    shift = (dimension.mask & -dimension.mask).bit_length() - 1
-    highest = dimension.mask >> shift
+@dataclass(frozen=True)
+class Field:
+    """A field of point records, and the columns that it is made of."""
 
-    def store(records: "Records", values: "NDArray[Any]") -> None:
-        if point_format in OLD and highest > 1 and values.max(initial=0) > highest:
-            reason = (
-                f"column '{column.name}' has the value {values.max()}, but points with {RANK} "
-                f"(formats 0 to 5) hold 0 to {highest}; write {RANK}::FLOAT AS scan_angle"
-            )
-            raise FileError.of(WRITER, column.path, reason)
-        whole = column.whole(values, 0, highest).astype(np.uint8)
-        records[dimension.field] |= whole << shift
-
-    return store
+    name: str
+    columns: tuple[Column, ...]
+    encode: "Callable[..., NDArray[Any]]"
+    """Makes the values of the field of those of the columns."""
 
 
-def plain(column: Column, field: str, dtype: "np.dtype[Any]") -> "Store":
-    """Store values in a field of their own."""
-
-    def store(records: "Records", values: "NDArray[Any]") -> None:
-        records[field] = column.as_type(values, dtype)
-
-    return store
+def plain(column: Column, field: str, dtype: "np.dtype[Any]") -> Field:
+    """Make a field of one column."""
+    return Field(field, (column,), lambda values: column.as_type(values, dtype))
 
 
-def angles(column: Column) -> "Store":
-    """Store degrees in the steps that LAS has, with a warning if that rounds them."""
+def packed(field: str, parts: Sequence[tuple[Column, Dimension]], point_format: int) -> Field:
+    """Make a field of which each column has some bits."""
+    is_old = point_format in OLD
+
+    def encode(*columns: "NDArray[Any]") -> "NDArray[np.uint8]":
+        found = np.zeros(columns[0].size, np.uint8)
+        for (column, dimension), values in zip(parts, columns, strict=True):
+            assert dimension.mask is not None
+            lowest = dimension.mask & -dimension.mask
+            highest = dimension.mask // lowest
+            if is_old and highest > 1 and values.max(initial=0) > highest:
+                _refuse_old(column, values.max(), highest)
+            bits = column.whole(values, 0, highest).astype(np.uint8)
+            found |= bits * np.uint8(lowest)
+        return found
+
+    return Field(field, tuple(column for column, _ in parts), encode)
+
+
+def _refuse_old(column: Column, value: object, highest: int) -> None:
+    reason = (
+        f"column '{column.name}' has the value {value}, but points with {RANK} (formats 0 to 5) "
+        f"hold 0 to {highest}; write {RANK}::FLOAT AS scan_angle"
+    )
+    raise FileError.of(WRITER, column.path, reason)
+
+
+def angles(column: Column) -> Field:
+    """Make the field of degrees in steps, with a warning if that rounds them."""
     is_told = False
 
-    def store(records: "Records", values: "NDArray[Any]") -> None:
+    def encode(values: "NDArray[Any]") -> "NDArray[np.int16]":
         nonlocal is_told
-        units = values / SCAN_ANGLE_STEP
-        units = column.as_type(np.rint(units), np.dtype("i2"))
+        units = column.as_type(np.rint(values / SCAN_ANGLE_STEP), np.dtype("i2"))
         rounded = (units * SCAN_ANGLE_STEP).astype(np.float32)
         if not is_told and not np.array_equal(rounded, values.astype(np.float32)):
             _warn(column, f"is rounded to steps of {SCAN_ANGLE_STEP} degrees")
             is_told = True
-        records["scan_angle"] = units
+        return units
 
-    return store
+    return Field("scan_angle", (column,), encode)
 
 
 class Times:
@@ -74,13 +85,14 @@ class Times:
 
     def __init__(self, column: Column) -> None:
         self._column = column
+        self.field = Field("gps_time", (column,), self._encode)
         self.are_standard = False
 
-    def store(self, records: "Records", values: "NDArray[Any]") -> None:
-        """Store values."""
-        times = self._column.as_type(values, np.dtype("f8"))
-        self.are_standard |= bool(((times < 0) | (times > WEEK)).any())
-        records["gps_time"] = times
+    def _encode(self, values: "NDArray[Any]") -> "NDArray[np.float64]":
+        times: NDArray[np.float64] = self._column.as_type(values, np.dtype("f8"))
+        if not self.are_standard:
+            self.are_standard = bool(((times < 0) | (times > WEEK)).any())
+        return times
 
 
 class Intensities:
@@ -91,8 +103,15 @@ class Intensities:
         self._low, self._high = np.inf, -np.inf
         self._fraction: float | None = None
 
-    def add(self, values: "NDArray[Any]") -> None:
-        """Take note of values."""
+    def values(self, batch: "pa.RecordBatch") -> "NDArray[Any]":
+        """Give the values of rows, and take note of them.
+
+        Raises
+        ------
+        FileError
+            If one is NULL, NaN or infinite.
+        """
+        values = self._column.values(batch.column(self._column.name))
         if not np.isfinite(values).all():
             self._column.whole(values, 0, FULL)  # refuses them
         self._low = min(self._low, values.min(initial=np.inf))
@@ -100,6 +119,7 @@ class Intensities:
         if self._fraction is None:
             fractions = values[values != np.rint(values)]
             self._fraction = fractions[0] if fractions.size else None
+        return values
 
     def factor(self) -> int:
         """Give what the values are to be multiplied by.

@@ -1,8 +1,9 @@
 """Rows of a table as points of a LAS or LAZ file.
 
-Scale and offset of the coordinates, and what a fractional intensity means, are known when all rows
-have been seen, and a query may not give the same rows twice. So the rows are checked and staged in
-a file beside the target: as point records, with float64 before each for what is not decided yet.
+A query may give other rows when it runs again, so that it runs once. Where the scale and offset of
+the source give all coordinates back, the rows are written as they come. Else scale and offset are
+known when all rows have been seen, as is what a fractional intensity means: the rows are staged in
+a file beside the target, as point records, with float64 before each for what is not decided yet.
 """
 
 import struct
@@ -15,15 +16,6 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from spatialq.export.las_dimensions import (
-    BYTES,
-    choose_format,
-    dimensions,
-    dimensions_of,
-    extra_entry,
-    require_room,
-)
-from spatialq.export.las_encoding import Intensities, Times, angles, bits, plain
 from spatialq.export.las_file import (
     LAZ,
     WKT_BIT,
@@ -33,24 +25,22 @@ from spatialq.export.las_file import (
     require_uncompressed,
     write_las,
 )
-from spatialq.export.las_scale import ANGLE, LENGTH, Axis, steps
-from spatialq.export.point_columns import point_columns
+from spatialq.export.las_records import PointRecords
+from spatialq.export.las_scale import ANGLE, LENGTH, Axis, exact_steps, steps
 from spatialq.io.crs import metres_per_unit
 from spatialq.io.las.columns import EXTRA_BYTES
 from spatialq.io.las.header import HEADER_SIZES
-from spatialq.io.source import ROW_GROUP, Layout
+from spatialq.io.las.source import GROUP_ROWS, LasSource
+from spatialq.io.source import Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from spatialq.export.las_encoding import Store
-    from spatialq.export.point_columns import Column
+    Records = NDArray[np.void]
 
 STANDARD_TIME = 1
 """Of the first byte of the global encoding: times are GPS seconds since 1980 minus a billion."""
-PART = 4 * ROW_GROUP
-"""Points that are compressed in one call."""
 
 
 def write_points(
@@ -97,125 +87,157 @@ def write_points(
     CrsWarning
         If WKT1 cannot describe the CRS.
     """
-    points = _Points(path, columns, layout)
+    points = PointRecords(path, columns)
     require_uncompressed(path, points.point_format)
     records = [record(EXTRA_BYTES, points.description)] if points.description else []
     if crs is not None:
         records.append(crs_record(path, crs))
-    is_angular = crs is not None and metres_per_unit(crs) is None
-    coarse = (ANGLE, ANGLE, LENGTH) if is_angular else (LENGTH,) * 3
-    with las_file(path) as file, tempfile.TemporaryFile(dir=path.resolve().parent) as staged:
-        points.stage(batches, staged)
-        places = points.places(staged, coarse)
-        public = _public_header(points, places, has_wkt=crs is not None or points.point_format > 5)
-        is_laz = path.suffix.lower() == LAZ
-        return write_las(file, public, records, points.unstage(staged, places), compressed=is_laz)
+    has_wkt = crs is not None or points.point_format > 5
+    is_laz = path.suffix.lower() == LAZ
+    rest = _Batches(batches)
+    with las_file(path) as file, tempfile.TemporaryFile(dir=path.resolve().parent) as beside:
+
+        def write(parts: "Iterator[Records]", layout: Layout) -> int:
+            public = _public_header(points, layout, has_wkt=has_wkt)
+            return write_las(file, public, records, parts, compressed=is_laz)
+
+        staging = _Staging(points, layout, beside)
+        if layout is not None and points.intensities is None:
+            written = write(_exact(points, rest, layout), layout)
+            if rest.peek() is None:
+                return written
+            # what is there is a whole file of the rows so far
+            file.flush()
+            staging.take_again(LasSource(file.name))
+            file.seek(0)
+            file.truncate()
+        staging.take(rest)
+        is_angular = crs is not None and metres_per_unit(crs) is None
+        layout = staging.choose((ANGLE, ANGLE, LENGTH) if is_angular else (LENGTH,) * 3)
+        return write(staging.records(layout), layout)
 
 
-class _Points:
-    """The records of a table: what their fields are, and the rows on their way through a file."""
+class _Batches:
+    """Batches of rows, of which the next one can be looked at before it is taken."""
 
-    def __init__(self, path: Path, columns: Mapping[str, str], layout: Layout | None) -> None:
-        from laspy.point import dims
+    def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
+        self._batches = iter(batches)
+        self._next: pa.RecordBatch | None = None
 
-        self._xyz, others = point_columns(path, columns)
-        of_name = {column.name: column for column in others}
-        meant = dimensions_of([column.name for column in others if column.count == 1])
-        self.point_format = choose_format(meant)
-        there = dimensions(self.point_format)
-        meant = {name: column for name, column in meant.items() if name in there}
-        base = dims.POINT_FORMATS_DTYPE[self.point_format]
-        fields = [(name, base[name]) for name in base.names]
-        self._stores: list[tuple[Column, Store]] = []
-        self._times: Times | None = None
-        self._intensities: tuple[Column, Intensities] | None = None
-        for name, spelled in meant.items():
-            column, dimension = of_name.pop(spelled), there[name]
-            if name == "intensity" and column.dtype.kind == "f":
-                self._intensities = column, Intensities(column)
-            elif name == "gps_time":
-                self._times = Times(column)
-                self._stores.append((column, self._times.store))
-            elif name == "scan_angle":
-                self._stores.append((column, angles(column)))
-            elif dimension.mask is not None:
-                self._stores.append((column, bits(column, dimension, self.point_format)))
-            else:
-                self._stores.append((column, plain(column, dimension.field, dimension.dtype)))
-        self._packed = {there[name].field for name in meant if there[name].mask is not None}
-        self.description = b""
-        # bytes that nothing describes are the last ones of a record
-        for column in sorted(of_name.values(), key=lambda each: each.name == BYTES):
-            field = f"extra bytes {len(fields)}"
-            fields.append((field, np.dtype((column.dtype, (column.count,) * (column.count > 1)))))
-            self.description += extra_entry(column)
-            self._stores.append((column, plain(column, field, column.dtype)))
-        self.record = np.dtype(fields)
-        require_room(path, self.record.itemsize, self.description)
-        self._staged = np.dtype([("floats", "f8", (4,)), ("record", self.record)])
+    def peek(self) -> "pa.RecordBatch | None":
+        """Give the next batch, or None if there is none, and leave it there."""
+        if self._next is None:
+            self._next = next(self._batches, None)
+        return self._next
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        """Take the batches."""
+        while (batch := self.peek()) is not None:
+            self._next = None
+            yield batch
+
+
+def _exact(points: PointRecords, rest: _Batches, layout: Layout) -> "Iterator[Records]":
+    """Take batches as long as the layout gives their coordinates back; give their records.
+
+    The records are in the same memory again and again.
+    """
+    space, n = np.zeros(0, points.dtype), 0
+    while (batch := rest.peek()) is not None:
+        numbers = exact_steps(points.coordinates(batch), layout)
+        if numbers is None:
+            break
+        if n + batch.num_rows > space.size:
+            yield space[:n]
+            space, n = _space(space, max(batch.num_rows, GROUP_ROWS)), 0
+        records = space[n : n + batch.num_rows]
+        points.fill(records, batch)
+        for axis, values in zip("XYZ", numbers, strict=True):
+            records[axis] = values
+        n += batch.num_rows
+        next(iter(rest))
+    yield space[:n]
+
+
+class _Staging:
+    """Rows whose scale and offset are not known yet, in a file of their own."""
+
+    def __init__(self, points: PointRecords, layout: Layout | None, file: IO[bytes]) -> None:
+        self._points, self._file = points, file
+        self._dtype = np.dtype([("floats", "f8", (4,)), ("record", points.dtype)])
         given = [None] * 3 if layout is None else zip(layout.scales, layout.offsets, strict=True)
-        self._axes = [Axis(*each) for each in zip(self._xyz, given, strict=True)]
+        self._axes = [Axis(*each) for each in zip(points.xyz, given, strict=True)]
 
-    @property
-    def has_standard_time(self) -> bool:
-        """Whether times are not seconds of a week."""
-        return self._times is not None and self._times.are_standard
+    def take(self, batches: "Iterable[pa.RecordBatch]") -> None:
+        """Take rows.
 
-    def stage(self, batches: "Iterable[pa.RecordBatch]", staged: IO[bytes]) -> None:
-        """Check rows and put them into a file."""
-        space = np.zeros(0, self._staged)
+        Raises
+        ------
+        FileError
+            If a value cannot be held.
+        """
+        space = np.zeros(0, self._dtype)
         for batch in batches:
-            if batch.num_rows > space.size:
-                space = np.zeros(batch.num_rows, self._staged)
+            space = _space(space, batch.num_rows)
             part = space[: batch.num_rows]
-            floats, records = part["floats"], part["record"]
-            for k, (column, axis) in enumerate(zip(self._xyz, self._axes, strict=True)):
-                values = column.coordinates(batch.column(column.name))
-                axis.add(values)
-                floats[:, k] = values
-            if self._intensities is not None:
-                column, intensities = self._intensities
-                values = column.values(batch.column(column.name))
-                intensities.add(values)
-                floats[:, 3] = values
-            for field in self._packed:
-                records[field] = 0
-            for column, store in self._stores:
-                store(records, column.values(batch.column(column.name)))
-            staged.write(part.view(np.uint8).data)
+            for k, values in enumerate(self._points.coordinates(batch)):
+                part["floats"][:, k] = values
+            if self._points.intensities is not None:
+                part["floats"][:, 3] = self._points.intensities.values(batch)
+            self._points.fill(part["record"], batch)
+            self._keep(part)
 
-    def places(self, staged: IO[bytes], coarse: Sequence[float]) -> list[tuple[float, float]]:
-        """Choose scale and offset of each axis; `coarse` are those of values without a scale."""
-        return [
-            axis.choose((part["floats"][:, k] for part in self._parts(staged)), coarse[k])
+    def take_again(self, cloud: LasSource) -> None:
+        """Take rows that were written already."""
+        scales, offsets = cloud.header.scales, cloud.header.offsets
+        for records in cloud.records():
+            part = np.zeros(records.size, self._dtype)
+            part["record"] = records.view(self._points.dtype)
+            for k, (axis, scale, offset) in enumerate(zip("XYZ", scales, offsets, strict=True)):
+                part["floats"][:, k] = records[axis] * scale + offset
+            self._keep(part)
+
+    def _keep(self, part: "Records") -> None:
+        for k, axis in enumerate(self._axes):
+            axis.add(part["floats"][:, k])
+        self._file.write(part.view(np.uint8).data)
+
+    def choose(self, coarse: Sequence[float]) -> Layout:
+        """Choose scales and offsets; `coarse` are scales for coordinates that none gives back."""
+        places = [
+            axis.choose((part["floats"][:, k] for part in self._parts()), coarse[k])
             for k, axis in enumerate(self._axes)
         ]
+        (xs, xo), (ys, yo), (zs, zo) = places
+        return Layout((xs, ys, zs), (xo, yo, zo))
 
-    def unstage(
-        self, staged: IO[bytes], places: Sequence[tuple[float, float]]
-    ) -> "Iterator[NDArray[np.void]]":
-        """Give the records of the file."""
-        factor = 1 if self._intensities is None else self._intensities[1].factor()
-        length = self.record.itemsize
-        for part in self._parts(staged):
+    def records(self, layout: Layout) -> "Iterator[Records]":
+        """Give the records of all rows."""
+        intensities = self._points.intensities
+        factor = 1 if intensities is None else intensities.factor()
+        length = self._points.dtype.itemsize
+        for part in self._parts():
             # as rows of bytes, since NumPy copies records field by field
             raw = part.view(np.uint8).reshape(part.size, -1)[:, -length:]
-            records = raw.copy().reshape(-1).view(self.record)
-            for k, (scale, offset) in enumerate(places):
+            records = raw.copy().reshape(-1).view(self._points.dtype)
+            for k, (scale, offset) in enumerate(zip(layout.scales, layout.offsets, strict=True)):
                 records["XYZ"[k]] = steps(part["floats"][:, k], scale, offset)
-            if self._intensities is not None:
+            if intensities is not None:
                 records["intensity"] = np.rint(part["floats"][:, 3] * factor)
             yield records
 
-    def _parts(self, staged: IO[bytes]) -> "Iterator[NDArray[np.void]]":
-        staged.seek(0)
-        while raw := staged.read(PART * self._staged.itemsize):
-            yield np.frombuffer(raw, self._staged)
+    def _parts(self) -> "Iterator[Records]":
+        self._file.seek(0)
+        while raw := self._file.read(GROUP_ROWS * self._dtype.itemsize):
+            yield np.frombuffer(raw, self._dtype)
 
 
-def _public_header(
-    points: _Points, places: Sequence[tuple[float, float]], *, has_wkt: bool
-) -> bytearray:
+def _space(space: "Records", rows: int) -> "Records":
+    """Give the memory that is there, or other one if it is too small."""
+    return space if rows <= space.size else np.zeros(rows, space.dtype)
+
+
+def _public_header(points: PointRecords, layout: Layout, *, has_wkt: bool) -> bytearray:
     """Make a public header block without what `write_las` puts into it."""
     public = bytearray(HEADER_SIZES[4])
     encoding = WKT_BIT * has_wkt | STANDARD_TIME * points.has_standard_time
@@ -223,7 +245,6 @@ def _public_header(
     software, now = f"spatialq {version('spatialq')}".encode(), datetime.now(UTC)
     texts = b"EXTRACTION", software
     struct.pack_into("<BB32s32sHH", public, 24, 1, 4, *texts, now.timetuple().tm_yday, now.year)
-    struct.pack_into("<BH", public, 104, points.point_format, points.record.itemsize)
-    scales, offsets = zip(*places, strict=True)
-    struct.pack_into("<6d", public, 131, *scales, *offsets)
+    struct.pack_into("<BH", public, 104, points.point_format, points.dtype.itemsize)
+    struct.pack_into("<6d", public, 131, *layout.scales, *layout.offsets)
     return public

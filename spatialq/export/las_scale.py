@@ -10,6 +10,7 @@ import numpy as np
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import WRITER
 from spatialq.export.point_columns import Column
+from spatialq.io.source import Layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,13 +49,10 @@ class Axis:
             return
         self._low = min(self._low, float(values.min()))
         self._high = max(self._high, float(values.max()))
-        if self._given is not None and not _gives_back(values, *self._given):
-            self._given = None
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the scale and offset that were given are those of all values so far."""
-        return self._given is not None
+        if self._given is not None:
+            numbers = steps(values, *self._given)
+            if not _gives_back(values, numbers, *self._given):
+                self._given = None
 
     def choose(self, parts: "Iterable[Coordinates]", coarse: float) -> tuple[float, float]:
         """Choose scale and offset.
@@ -120,14 +118,24 @@ def steps(values: "Coordinates", scale: float, offset: float) -> "Coordinates":
     return np.rint(numbers, out=numbers)
 
 
-def _gives_back(values: "Coordinates", scale: float, offset: float) -> bool:
+def exact_steps(xyz: "Sequence[Coordinates]", layout: Layout) -> "list[Coordinates] | None":
+    """Give the whole numbers that stand for x, y and z, or None if they do not give them back."""
+    found = []
+    for values, scale, offset in zip(xyz, layout.scales, layout.offsets, strict=True):
+        numbers = steps(values, scale, offset)
+        if not _gives_back(values, numbers, scale, offset):
+            return None
+        found.append(numbers)
+    return found
+
+
+def _gives_back(values: "Coordinates", numbers: "Coordinates", scale: float, offset: float) -> bool:
     """Whether values are exactly what a reader makes of whole numbers of 32 bits."""
-    numbers = steps(values, scale, offset)
-    if numbers.min() < -MAX_STEPS - 1 or numbers.max() > MAX_STEPS:
+    if numbers.min(initial=0) < -MAX_STEPS - 1 or numbers.max(initial=0) > MAX_STEPS:
         return False
-    numbers *= scale
-    numbers += offset
-    return bool(np.array_equal(numbers, values))
+    again = numbers * scale
+    again += offset
+    return bool(np.array_equal(again, values))
 
 
 def _narrowed(scales: Sequence[float], values: "Coordinates", error: float) -> Sequence[float]:

@@ -86,16 +86,16 @@ class Column:
         if n_null:
             if self.name.lower() in AXES:
                 self.refuse(f"is NULL in some rows; add WHERE {self.quoted} IS NOT NULL")
-            several = "" if self.count == 1 else f"::{self.kind}[]"
-            zero = "0" if self.count == 1 else f"[{', '.join('0' * self.count)}]{several}"
-            self.refuse("is NULL in some rows", f"coalesce({self.quoted}, {zero})")
+            expression = f"coalesce({self.quoted}, 0)" if self.count == 1 else ""
+            self.refuse("is NULL in some rows", expression)
         if pa.types.is_decimal(array.type):
             array = array.cast(pa.float64())
         elif pa.types.is_boolean(array.type):
             array = array.cast(pa.uint8())
         numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        if self.kind.endswith("HUGEINT"):
-            self._require_range(numbers, -EXACT, EXACT)
+        if self.kind.endswith("HUGEINT") and np.abs(numbers).max(initial=0) > EXACT:
+            value = numbers[np.abs(numbers) > EXACT][0]
+            self.refuse(f"has the value {value:.0f}, which is rounded", f"{self.quoted}::BIGINT")
         return numbers if self.count == 1 else numbers.reshape(-1, self.count)
 
     def whole(self, values: "NDArray[Any]", low: int, high: int) -> "NDArray[Any]":
@@ -113,6 +113,8 @@ class Column:
                 value = values[broken][0]
                 reason = f"has the value {value}, but only whole numbers can be held"
                 self.refuse(reason, f"round({self.quoted})" if np.isfinite(value) else "")
+        elif self.kind == "BOOLEAN" and low <= 0 and high >= 1:
+            return values
         elif values.dtype.kind in "iu":
             limits = np.iinfo(values.dtype)
             if low <= limits.min and limits.max <= high:

@@ -206,14 +206,6 @@ def write_bands(
         raise FileError.of(WRITER, target, f"cannot be written by GDAL: {error}") from error
 
 
-def write_hillshade(target: Path, raster: Raster) -> None:
-    """Write the hillshade as a grey PNG: one pixel per cell, transparent without a height."""
-    from PIL import Image
-
-    with whole(target) as partial:
-        Image.fromarray(hillshade(raster)).save(partial, format="PNG", transparency=0)
-
-
 def hillshade(raster: Raster) -> "NDArray[np.uint8]":
     """Shade a terrain lit from the north-west, 45 degrees above the horizon.
 

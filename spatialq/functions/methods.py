@@ -101,8 +101,9 @@ def _signature(arguments: Iterable[Argument]) -> Iterator[str]:
 def _result(macro: Macro) -> str:
     """Name the kind of rows that a macro gives; Self where it adds columns to the points."""
     if macro.name not in catalogue():
-        # the others are compositions: of two sets of elements, or of points and elements
-        return "Pairs" if macro.arguments[0].rows == "Elements" else "Query"
+        # the others are compositions: of two sets of elements, of one, or of points and elements
+        sets = [each for each in macro.arguments if each.rows == "Elements"]
+        return "Pairs" if macro.arguments[0] in sets and len(sets) > 1 else "Query"
     columns = catalogue()[macro.name].output.columns
     if "point_id" in columns and "x" not in columns:
         return "Self"
@@ -139,7 +140,8 @@ def _docstring(macro: Macro, arguments: Sequence[Argument], result: str) -> str:
     lines = [*_wrapped('"""' + first.removesuffix(".") + ".", "")]
     if rest:
         lines += ["", *_wrapped(rest, "")]
-    lines += ["", "Parameters", "----------"]
+    if arguments:
+        lines += ["", "Parameters", "----------"]
     for each in arguments:
         lines.append(f"{each.name} : {_annotation(each)}")
         lines += _wrapped(_meaning(each), "    ")

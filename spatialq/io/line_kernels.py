@@ -3,31 +3,41 @@
 import numpy as np
 import numpy.typing as npt
 
-from spatialq.io.text_lines import SPACES
 from spatialq.runtime.compile_cache import njit
 
 Bytes = npt.NDArray[np.uint8]
-TAB, NEWLINE, QUOTE, MINUS, ZERO, NINE = (ord(sign) for sign in '\t\n"-09')
+NEWLINE, QUOTE, MINUS = (ord(sign) for sign in '\n"-')
+ENDS, DIGIT, BLANK = 1, 2, 4
+"""What a byte may be: the end of a value, a digit, a blank that is no newline and no delimiter."""
+
+
+def kinds_of(delimiter: str) -> Bytes:
+    """Say of each byte what it is where a delimiter is between the values.
+
+    A space stands for runs of blanks. Those are what text may have: the bytes from the tab on.
+    """
+    kinds = np.zeros(256, np.uint8)
+    kinds[ord("0") : ord("9") + 1] = DIGIT
+    kinds[ord("\t") : ord(" ") + 1] = BLANK | (ENDS if delimiter == " " else 0)
+    kinds[NEWLINE] = ENDS
+    if delimiter != " ":
+        kinds[ord(delimiter)] = ENDS
+    return kinds
 
 
 @njit(cache=True, nogil=True)
-def is_blank(sign: int) -> bool:
-    """Whether a byte is a space, tab, CR, newline or the like, but none that no text has."""
-    return bool(TAB <= sign <= SPACES)
-
-
-@njit(cache=True, nogil=True)
-def count(text: Bytes, size: int, limit: int) -> tuple[int, int]:
+def count(text: Bytes, size: int, kinds: Bytes, limit: int) -> tuple[int, int]:
     """Count lines that are not blank, at most `limit`; give the number and the byte behind them."""
     lines, blank = 0, True
     for i in range(size):
-        if not is_blank(text[i]):
+        if text[i] == NEWLINE:
+            if not blank:
+                lines += 1
+                blank = True
+                if lines == limit:
+                    return lines, i + 1
+        elif not kinds[text[i]] & BLANK:
             blank = False
-        elif text[i] == NEWLINE and not blank:
-            lines += 1
-            blank = True
-            if lines == limit:
-                return lines, i + 1
     return lines, size
 
 
@@ -36,7 +46,7 @@ def divide(
     text: Bytes,
     part: tuple[int, int],
     limit: int,
-    form: tuple[int, int],
+    kinds: Bytes,
     slots: npt.NDArray[np.int64],
     data: Bytes,
     ends: npt.NDArray[np.int32],
@@ -52,12 +62,12 @@ def divide(
         Where the lines begin and end; the last byte is a newline.
     limit : int
         Lines at most, without blank ones.
-    form : (int, int)
-        Values in a line, and the delimiter.
+    kinds : uint8[256]
+        What each byte is.
     slots : int64[columns]
-        Where the values of a column go; -1 where it is not wanted.
-    data, ends : uint8[wanted, bytes], int32[wanted, rows + 1]
-        Get the values and their ends.
+        Where the values of a column go; the number of wanted columns where it is not wanted.
+    data, ends : uint8[(wanted + 1) * bytes], int32[wanted, rows + 1]
+        Get the values, as many bytes for each column as `text` has, and their ends.
     integers, empty : bool[wanted]
         Become False where a value is no whole number, and True where one is empty.
 
@@ -71,54 +81,58 @@ def divide(
         Values in the last one; 0 if something stands between two of them.
     """
     i, end = part
-    columns, delimiter = form
-    spaces = delimiter == SPACES
-    separator = NEWLINE if spaces else delimiter
+    columns, unwanted = slots.size, integers.size
+    spaces = kinds[32] & ENDS != 0
     rows = lines = 0
     while i < end and rows < limit:
         column = 0
         more = True
         while more:
-            while is_blank(text[i]) and text[i] != NEWLINE and text[i] != separator:
+            while kinds[text[i]] & BLANK:
                 i += 1
             if text[i] == NEWLINE and (column == 0 or spaces):
                 break
+            slot = slots[column] if column < columns else unwanted
+            column += 1
+            at = ends[slot, rows] if slot != unwanted else 0
+            to = slot * text.size + at
             quoted = text[i] == QUOTE
-            i += quoted
-            start = i
+            digits = DIGIT
             if quoted:
+                i += 1
+                digits = 0
                 while text[i] != QUOTE and text[i] != NEWLINE:
+                    data[to] = text[i]
+                    to += 1
                     i += 1
-            else:
-                while (
-                    text[i] != NEWLINE
-                    and text[i] != separator
-                    and not (spaces and is_blank(text[i]))
-                ):
-                    i += 1
-            stop = i
-            if quoted:
                 i += text[i] == QUOTE
             else:
-                while stop > start and is_blank(text[stop - 1]):
-                    stop -= 1
-            slot = slots[column] if column < columns else -1
-            if slot >= 0:
-                at = ends[slot, rows]
-                whole = not quoted
-                for k in range(start, stop):
-                    sign = text[k]
-                    data[slot, at] = sign
-                    at += 1
-                    whole &= ZERO <= sign <= NINE or (sign == MINUS and k == start)
-                ends[slot, rows + 1] = at
-                integers[slot] &= whole
-                empty[slot] |= stop == start
-            column += 1
-            if not spaces:
-                while is_blank(text[i]) and text[i] != NEWLINE and text[i] != separator:
+                if text[i] == MINUS:
+                    data[to] = MINUS
+                    to += 1
                     i += 1
-                more = text[i] == separator
+                while not kinds[text[i]] & ENDS:
+                    digits &= kinds[text[i]]
+                    data[to] = text[i]
+                    to += 1
+                    i += 1
+            length = to - slot * text.size - at
+            if not spaces and not quoted and length and kinds[data[to - 1]] & BLANK:
+                while length and kinds[data[to - 1]] & BLANK:
+                    to -= 1
+                    length -= 1
+                digits = DIGIT
+                for k in range(to - length, to):
+                    if data[k] != MINUS or k > to - length:
+                        digits &= kinds[data[k]]
+            if slot != unwanted:
+                ends[slot, rows + 1] = at + length
+                integers[slot] &= digits != 0
+                empty[slot] |= length == 0
+            if not spaces:
+                while kinds[text[i]] & BLANK:
+                    i += 1
+                more = text[i] != NEWLINE and kinds[text[i]] & ENDS != 0
                 i += more
         lines += 1
         if text[i] != NEWLINE:

@@ -5,6 +5,7 @@ one behind the other; Arrow makes numbers of them. So runs of spaces, tabs and C
 every line is checked to have as many values as it should.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ import pyarrow.compute as pc
 
 BLOCK = 1 << 22
 """Bytes that are divided at once; no line may be longer."""
-SPACES = ord(" ")
+SPACES = " "
 """The delimiter that stands for runs of spaces and tabs."""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+"""A number in a header."""
 ALL = (1 << 63) - 1
 """The limit that is none."""
 
@@ -56,15 +59,15 @@ class Lines:
         Lines before them, for messages.
     columns : int
         Values in a line.
-    delimiter : int
-        A byte; `SPACES` for runs of spaces and tabs.
+    delimiter : str
+        One sign; `SPACES` for runs of spaces and tabs.
     """
 
     path: Path
     begin: int
     before: int
     columns: int
-    delimiter: int = SPACES
+    delimiter: str = SPACES
 
 
 @dataclass(frozen=True)
@@ -133,11 +136,12 @@ def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterat
     LineError
         If a line has another number of values, or is too long.
     """
-    from spatialq.io.line_kernels import divide
+    from spatialq.io.line_kernels import divide, kinds_of
 
-    slots = np.full(lines.columns, -1, np.int64)
+    slots = np.full(lines.columns, len(wanted), np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    data = np.empty((len(wanted), BLOCK + 1), np.uint8)
+    data = np.empty((len(wanted) + 1, BLOCK + 1), np.uint8)  # the last one is for no column
+    kinds = kinds_of(lines.delimiter)
     # each value takes a byte, and so does what is behind it
     ends = np.zeros((len(wanted), BLOCK // max(2 * lines.columns, 1) + 2), np.int32)
     line = lines.before
@@ -149,9 +153,9 @@ def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterat
                 text,
                 (begin, size),
                 min(limit, ends.shape[1] - 1),
-                (lines.columns, lines.delimiter),
+                kinds,
                 slots,
-                data,
+                data.reshape(-1),
                 ends,
                 integers,
                 empty,
@@ -179,13 +183,13 @@ def count_lines(path: Path, begin: int, limit: int = ALL) -> tuple[int, int]:
     LineError
         If a line is too long.
     """
-    from spatialq.io.line_kernels import count
+    from spatialq.io.line_kernels import count, kinds_of
 
-    lines, stop = 0, begin
+    lines, stop, kinds = 0, begin, kinds_of(SPACES)
     for text, size in blocks(path, begin):
         if lines == limit:
             break
-        n, passed = count(text, size, limit - lines)
+        n, passed = count(text, size, kinds, limit - lines)
         lines += n
         stop += passed
     return lines, min(stop, path.stat().st_size)

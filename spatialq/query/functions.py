@@ -1172,6 +1172,25 @@ class Elements(ElementVerbs):
         )
 
     @checked
+    def element_footprints(
+        self,
+    ) -> Query:
+        """The elements of a table with their outlines seen from above.
+
+        Returns
+        -------
+        Query
+            the columns of elements but mesh, and footprint: a polygon or several, with holes, in x
+            and y of the model; NULL where a mesh has no area from above.
+        """
+        return self._called(
+            Query,
+            "element_footprints",
+            {
+            },
+        )
+
+    @checked
     def equals(
         self,
         b: Elements | str,

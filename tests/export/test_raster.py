@@ -14,7 +14,6 @@ from spatialq.export.raster import (
     Raster,
     from_cells,
     hillshade,
-    write_hillshade,
     write_terrain,
 )
 from spatialq.io import crs
@@ -94,18 +93,6 @@ def test_the_gradient_weighs_the_eight_neighbours_as_horn_does():
     assert hillshade(Raster(z, 0.0, 0.0, 10.0))[1, 1] == int(1 + 254 * light + 0.5)
 
 
-def test_missing_heights_are_transparent_and_spoil_no_neighbour(tmp_path):
-    z = np.zeros((4, 5))
-    z[1, 2] = np.nan
-    target = tmp_path / "hillshade.png"
-    write_hillshade(target, Raster(z, 0.0, 0.0, 1.0))
-    with Image.open(target) as image:
-        assert (image.mode, image.size, image.info["transparency"]) == ("L", (5, 4), 0)
-        pixels = np.asarray(image)
-    assert pixels[1, 2] == 0
-    assert np.delete(pixels.ravel(), 7).tolist() == [181] * 19
-
-
 def test_cells_in_any_order_make_a_raster():
     rng = np.random.default_rng(1)
     row, column = np.mgrid[0:7, 0:9]
@@ -167,7 +154,8 @@ def test_ground_surface_goes_to_a_geotiff_and_a_hillshade(site, tmp_path):
         assert np.array_equal(z, expected.z.astype(np.float32), equal_nan=True)
         assert file.crs is None  # `points` is no table that was loaded
     with Image.open(tmp_path / "hillshade.png") as image:
-        assert np.array_equal(np.asarray(image), hillshade(expected))
+        times = 1000 // max(expected.z.shape)
+        assert np.array_equal(np.asarray(image)[::times, ::times], hillshade(expected))
 
 
 @pytest.mark.parametrize(

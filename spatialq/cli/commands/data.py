@@ -133,6 +133,9 @@ def sql(
     database: Database = MEMORY,
     create: Create = False,
     output: Output = None,
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Write a .parquet so that rows are near neighbours.")
+    ] = False,
     limit: Limit = MAX_ROWS,
     as_json: Json = False,
 ) -> None:
@@ -150,5 +153,5 @@ def sql(
         if output is None:
             show = partial(show_statement, con, limit=limit, as_json=as_json)
         else:
-            show = partial(write_statement, con, output=output, as_json=as_json)
+            show = partial(write_statement, con, output=output, as_json=as_json, sort=sort)
         statements.run(con, "sql", query, show)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from spatialq.database.cells import raster_of
 from spatialq.database.writers import Result, Writer
-from spatialq.export.raster import write_hillshade
+from spatialq.export.hillshade import write_hillshade
 
 
 def write(result: Result, path: Path) -> int:
@@ -19,6 +19,6 @@ WRITER = Writer(
     suffixes=(".png",),
     takes="cells",
     write=write,
-    keeps="a picture, lit from the north-west",
-    loses="heights, CRS",
+    keeps="a picture lit from the north-west, its place and CRS (.pgw, .aux.xml)",
+    loses="heights",
 )

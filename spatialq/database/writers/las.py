@@ -4,13 +4,16 @@ from pathlib import Path
 
 from spatialq.database.writers import Result, Writer
 from spatialq.export.las_points import write_points
+from spatialq.io.source import ROW_GROUP
+
+BATCH = ROW_GROUP // 6
+"""Rows that are checked and packed at a time: their columns stay in the processor's cache."""
 
 
 def write(result: Result, path: Path) -> int:
     """Write points."""
-    return write_points(
-        path, result.columns, result.batches(), crs=result.crs, layout=result.layout
-    )
+    batches = result.batches(BATCH)
+    return write_points(path, result.columns, batches, crs=result.crs, layout=result.layout)
 
 
 WRITER = Writer(

@@ -29,8 +29,8 @@ SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
 INVALID = {CARTESIAN: "cartesianInvalidState", SPHERICAL: "sphericalInvalidState"}
 """Fields that say of a point: 0, it is good; 1, only its direction is; 2, nothing is."""
 POSITIONS = {*CARTESIAN, *SPHERICAL, *INVALID.values()}
-INTEGERS = ("u1", "i1", "u2", "i2", "i8")
-"""The types of buffers that libE57Format fills on all systems."""
+INTEGERS = ("B", "b", "H", "h", "q")
+"""The types of buffers that libE57Format fills; int64 must be `q`, as it takes `l` for int32."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ class E57Source(CloudSource):
         state = INVALID[scan.position] if INVALID[scan.position] in scan.types else None
         space = {field: np.empty(ROW_GROUP, np.float64) for field in scan.position}
         for field in (*wanted.values(), *([state] if state else [])):
-            space[field] = np.empty(ROW_GROUP, scan.types[field])
+            kind = scan.types[field]
+            space[field] = np.empty(ROW_GROUP, "q" if kind == np.int64 else kind)
         buffers = libe57.VectorSourceDestBuffer()
         for field, values in space.items():
             how = {"doConversion": True, "doScaling": True}

@@ -22,7 +22,7 @@ from spatialq.io.cloud_source import (
 )
 from spatialq.io.formats import Reader
 from spatialq.io.source import ROW_GROUP
-from spatialq.io.text_lines import LineError, Lines, count_lines
+from spatialq.io.text_lines import NUMBER, LineError, Lines, count_lines
 
 HEADER = 1 << 16
 """Bytes that a header may have."""
@@ -37,7 +37,6 @@ KEYS = (
 )
 DATA = ("ascii", "binary", "binary_compressed")
 WHOLE = re.compile(r"[0-9]{1,15}")
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 AT_ORIGIN = ["0", "0", "0", "1", "0", "0", "0"]
 """The VIEWPOINT of most files: translation and quaternion w, x, y, z."""
 MOST_VALUES = 4096

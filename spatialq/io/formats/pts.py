@@ -26,14 +26,14 @@ class PtsSource(TextSource):
         self._promised = head.take_count()
         if self._promised is None:
             self.warnings.append("its first line is no count of points: the lines are counted")
-        values = len(split(head.line, chr(SPACES))) or len(AXES)
+        values = len(split(head.line, SPACES)) or len(AXES)
         if values not in LAYOUTS:
             message = (
                 f"line {head.number} has {values} values; in PTS a point has 3, 4, 6 or 7: x y z, "
                 "intensity, red green blue"
             )
             raise LineError(message)
-        return head.lines(values, chr(SPACES)), LAYOUTS[values]
+        return head.lines(values, SPACES), LAYOUTS[values]
 
 
 READER = Reader(

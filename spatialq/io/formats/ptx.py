@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from spatialq.io.cloud_source import AXES, CloudSource, Part, cloud_schema, moved, text_parts
 from spatialq.io.formats import Reader
-from spatialq.io.formats.text import NUMBER, Head, split
-from spatialq.io.text_lines import SPACES, LineError, Lines, count_lines
+from spatialq.io.formats.text import Head, split
+from spatialq.io.text_lines import NUMBER, SPACES, LineError, Lines, count_lines
 
 TYPES = {
     **dict.fromkeys(AXES, pa.float64()),
@@ -75,13 +75,13 @@ class PtxSource(CloudSource):
             message = f"the matrix before line {head.number} does more than rotate, scale and shift"
             raise LineError(message)
         rows = int(sizes[0][0] * sizes[1][0])
-        values = len(split(head.line, chr(SPACES))) if rows and head.line else LENGTHS[0]
+        values = len(split(head.line, SPACES)) if rows and head.line else LENGTHS[0]
         if values not in LENGTHS:
             message = (
                 f"line {head.number} has {values} values; in PTX a point has 4, or 7 with colour"
             )
             raise LineError(message)
-        return Scan(head.lines(values, chr(SPACES)), rows, matrix)
+        return Scan(head.lines(values, SPACES), rows, matrix)
 
     def _numbers(self, head: Head, n: int, what: str, form: re.Pattern[str]) -> list[float]:
         words = head.line.split()

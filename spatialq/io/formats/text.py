@@ -31,7 +31,8 @@ HEAD = 1 << 16
 """Bytes at the beginning in which the first line of values is."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COMMENT = re.compile(r"\s*(#|//)")
-NUMBER = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)([e][-+]?\d+)?|nan|inf|infinity)", re.IGNORECASE)
+IS_NUMBER = re.compile(r"[-+]?(\.?\d|(nan|inf|infinity)$)", re.IGNORECASE)
+"""Matches the beginning of a value that is no name, such as 1.5 and 1,5."""
 DELIMITERS = (";", "\t", ",")
 """Tried in this order; where none fits, values stand between runs of spaces and tabs."""
 
@@ -76,7 +77,7 @@ class TextSource(CloudSource):
         comment = head.skip_comments()
         self._promised = head.take_count()
         delimiter = delimiter_of(head.line)
-        found = head.line if not any(map(NUMBER.fullmatch, split(head.line, delimiter))) else None
+        found = head.line if not any(map(IS_NUMBER.match, split(head.line, delimiter))) else None
         if found is not None:
             head.skip()
             delimiter = delimiter_of(head.line or found)
@@ -131,6 +132,8 @@ class Head:
             self._raw = file.read(HEAD)
         if not self._raw and not begin:
             source.reject("the file is empty")
+        if b"\0" in self._raw:
+            source.reject("no text in UTF-8: it has bytes that are 0")
         self._begin, self.number = begin, before
         self._next = len(BYTE_ORDER_MARK) if self._raw.startswith(BYTE_ORDER_MARK) else 0
         self.skip()
@@ -166,8 +169,10 @@ class Head:
         """Give the lines from here to the end of the file."""
         if columns < len(AXES):
             message = f"line {self.number} has {columns} values; a point needs x, y and z"
+            if not self.line:
+                message = "has no lines of points"
             raise LineError(message)
-        return Lines(self._path, self._begin + self._at, self.number - 1, columns, ord(delimiter))
+        return Lines(self._path, self._begin + self._at, self.number - 1, columns, delimiter)
 
 
 class _Guess:
@@ -221,20 +226,21 @@ class _Guess:
 def delimiter_of(line: str) -> str:
     """Find what stands between the values of a line."""
     fitting = [sign for sign in DELIMITERS if len(split(line, sign)) >= len(AXES)]
-    return fitting[0] if fitting else chr(SPACES)
+    return fitting[0] if fitting else SPACES
 
 
 def split(line: str, delimiter: str) -> list[str]:
     """Divide a line into its values."""
-    if delimiter == chr(SPACES):
+    if delimiter == SPACES:
         return [value.strip('"') for value in re.findall(r'"[^"]*"|\S+', line)]
-    return [value.strip() for row in csv.reader([line], delimiter=delimiter) for value in row]
+    rows = csv.reader([line.replace("\r", " ")], delimiter=delimiter)
+    return [value.strip() for row in rows for value in row]
 
 
 def names_in(line: str, delimiter: str, columns: int) -> list[str] | None:
     """Read a line of names; None if it is none for so many columns."""
     for names in (split(line, delimiter), re.split(r"[;,\s]+", line.strip())):
-        if len(names) == columns and not any(map(NUMBER.fullmatch, names)):
+        if len(names) == columns and not any(map(IS_NUMBER.match, names)):
             return [
                 name.strip('"') or rest
                 for name, rest in zip(names, numbered((), columns), strict=True)

@@ -127,7 +127,7 @@ def lzf(plain: bytes) -> bytes:
     return bytes(out)
 
 
-def e57(path: Path, *scans: Mapping[str, Any], crs: str = "", prefix: str = "") -> Path:
+def e57(path: Path, *scans: Mapping[str, Any], crs: str = "") -> Path:
     """An E57 file: of each scan its fields, as (node type arguments, values), and its pose."""
     from pye57 import libe57
 
@@ -153,7 +153,7 @@ def e57(path: Path, *scans: Mapping[str, Any], crs: str = "", prefix: str = "") 
         kept = []
         for name, (kind, *limits, values) in scan["fields"].items():
             prototype.set(name, getattr(libe57, f"{kind}Node")(image, *limits))
-            values = np.ascontiguousarray(values, "f8" if kind != "Integer" else "i8")
+            values = np.ascontiguousarray(values, "d" if kind != "Integer" else "q")
             kept.append(values)
             how = {"doConversion": True, "doScaling": True}
             buffers.append(libe57.SourceDestBuffer(image, name, values, len(values), **how))

@@ -37,7 +37,7 @@ for path in sys.stdin.read().splitlines():
             result = {type(error).__name__: str(error)}
     print(json.dumps([path, result]), flush=True)
 """
-NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.I)
+NUMBER = re.compile(rb"[-+]?(\.?\d|(nan|inf|infinity)$)", re.I)
 PCD_COUNTS = (b"WIDTH", b"HEIGHT", b"POINTS")
 BLANK = bytes(range(9, 33))
 
@@ -84,7 +84,7 @@ def text_points(raw: bytes) -> int:
         del kept[0]
     if kept and kept[0].isdigit():
         del kept[0]
-    if kept and not any(map(NUMBER.fullmatch, re.split(rb"[\s,;]+", kept[0]))):
+    if kept and not any(map(NUMBER.match, re.split(rb"[\s,;]+", kept[0]))):
         del kept[0]
     return len(kept)
 

@@ -1,0 +1,79 @@
+"""The hillshade of a terrain as a picture that other programs put in its place on the map."""
+
+import math
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spatialq.export.atomic import together, whole
+from spatialq.export.raster import Raster, hillshade
+from spatialq.io import crs as crs_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SMALL, LARGE = 1000, 4000
+"""Pixels of the longer side: of a smaller one a cell is several pixels, of a larger one a pixel is
+the mean of several cells."""
+
+
+@together()
+def write_hillshade(target: Path, raster: Raster) -> None:
+    """Write the hillshade as a grey PNG, transparent without a height, and where it lies.
+
+    A world file with the ending .pgw says where the pixels are, and a file with .aux.xml after the
+    picture's name, as GDAL writes it, in which CRS, if it is known.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be written.
+    """
+    from PIL import Image
+
+    coarse = coarser(raster, math.ceil(max(raster.z.shape) / LARGE))
+    times = max(1, SMALL // max(coarse.z.shape))
+    pixels = hillshade(coarse).repeat(times, axis=0).repeat(times, axis=1)
+    with whole(target) as partial:
+        Image.fromarray(pixels).save(partial, format="PNG", transparency=0)
+    size = coarse.resolution / times
+    centre = raster.west + size / 2, raster.north - size / 2
+    lines = (size, 0.0, 0.0, -size, *centre)
+    _write(target.with_suffix(".pgw"), "".join(f"{each!r}\n" for each in lines))
+    sidecar = target.with_name(f"{target.name}.aux.xml")
+    if raster.crs is not None:
+        wkt = escape(crs_text.to_wkt(crs_text.from_text(raster.crs)), quote=False)
+        _write(sidecar, f"<PAMDataset><SRS>{wkt}</SRS></PAMDataset>\n")
+    elif sidecar.exists():  # of another terrain
+        _write(sidecar, "<PAMDataset></PAMDataset>\n")
+
+
+def _write(path: Path, text: str) -> None:
+    with whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def coarser(raster: Raster, cells: int) -> Raster:
+    """Make a raster whose cells are the means of the heights in squares of so many cells.
+
+    Parameters
+    ----------
+    raster : Raster
+    cells : int, >= 1
+        Per side. The last row and column may have fewer.
+    """
+    if cells == 1:
+        return raster
+    total = _sums(np.nan_to_num(raster.z, nan=0.0), cells)
+    there = _sums((~np.isnan(raster.z)).astype(np.float64), cells)
+    means = np.divide(total, there, out=np.full(total.shape, np.nan), where=there > 0)
+    return replace(raster, z=means, resolution=raster.resolution * cells)
+
+
+def _sums(values: "NDArray[np.float64]", cells: int) -> "NDArray[np.float64]":
+    rows, columns = (range(0, length, cells) for length in values.shape)
+    summed: NDArray[np.float64] = np.add.reduceat(np.add.reduceat(values, rows), columns, axis=1)
+    return summed

@@ -1,0 +1,15 @@
+"""Footprints of elements: the outlines of their meshes, seen from above."""
+
+from spatialq.functions.sql_function import SqlFunction
+
+MESH_TYPE = "STRUCT(vertices DOUBLE[], faces INTEGER[])"
+
+SQL_FUNCTIONS = (
+    SqlFunction(
+        "spatialq_mesh_footprint",
+        (MESH_TYPE,),
+        "BLOB",
+        "spatialq.udfs.element_footprints.footprint:footprints",
+        volatile=False,
+    ),
+)

@@ -1,0 +1,70 @@
+"""Footprints of meshes as they come from DuckDB and go there: as WKB."""
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from .outline import outline
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CALLER = "mesh_footprint"
+POLYGON, MULTIPOLYGON = 3, 6
+"""Codes of geometry types in WKB."""
+
+
+def footprints(meshes: Any) -> pa.Array:
+    """Find the footprints of meshes, which may be NULL."""
+    return pa.array(map(_footprint, meshes.to_pylist()), pa.binary())
+
+
+def _footprint(mesh: dict[str, Any] | None) -> bytes | None:
+    if mesh is None or mesh["vertices"] is None or mesh["faces"] is None:
+        return None
+    vertices, faces = _arrays(mesh["vertices"], mesh["faces"])
+    polygons = outline(vertices[:, :2], faces)
+    return _written(polygons) if polygons else None
+
+
+def _arrays(
+    vertices: list[float], faces: list[int]
+) -> "tuple[NDArray[np.float64], NDArray[np.int64]]":
+    """Check a mesh.
+
+    Raises
+    ------
+    ValueError
+        If its lists are no vertices and faces.
+    """
+    if len(vertices) % 3 or len(faces) % 3:
+        got = f"{len(vertices)} and {len(faces)}"
+        message = f"{CALLER}: vertices and faces of a mesh must be multiples of three, got {got}"
+        raise ValueError(message)
+    xyz = np.array(vertices, np.float64).reshape(-1, 3)  # NULL becomes NaN
+    triangles = np.array([-1 if each is None else each for each in faces], np.int64).reshape(-1, 3)
+    if not np.isfinite(xyz).all():
+        message = f"{CALLER}: vertices of a mesh must be finite, got NULL, NaN or infinity"
+        raise ValueError(message)
+    if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(xyz):
+        wrong = triangles.min() if triangles.min() < 0 else triangles.max()
+        message = f"{CALLER}: faces of a mesh must be of its {len(xyz)} vertices, got {wrong}"
+        raise ValueError(message)
+    return xyz, triangles
+
+
+def _written(polygons: list[list[Any]]) -> bytes:
+    parts = [_polygon(rings) for rings in polygons]
+    if len(parts) == 1:
+        return parts[0]
+    return struct.pack("<BII", 1, MULTIPOLYGON, len(parts)) + b"".join(parts)
+
+
+def _polygon(rings: list[Any]) -> bytes:
+    written = [struct.pack("<BII", 1, POLYGON, len(rings))]
+    for ring in rings:
+        closed = np.vstack([ring, ring[:1]])
+        written += struct.pack("<I", len(closed)), closed.astype("<f8").tobytes()
+    return b"".join(written)
