@@ -95,10 +95,10 @@ def write_features(
         .dem, .npy.
     outputs : path or paths
         By their endings: .parquet, .csv, .json, .xlsx the table that `pops_features` gives, of
-        several files with their `file_name`. A .gpkg, a .fgb, and a .parquet of grids
-        in one CRS, has a column `geometry`, too: the rectangle of the cells of an example. Of one
-        file also .png, the hillshade and maps of features; .tif, a GeoTIFF whose cells are the examples, with a band
-        for each feature and scale: the mean over the patches.
+        several files with their `file_name`. A .gpkg, a .fgb, and a .parquet of grids in one CRS,
+        has a column `geometry`, too: the rectangle of the cells of an example. Of one file also
+        .png, the hillshade and maps of features; .tif, a GeoTIFF whose cells are the examples, with
+        a band for each feature and scale: the mean over the patches.
     show : sequence of str
         The features that picture and raster have, such as 'pca1', or 'stat.kurtosis' where several
         methods have one. By default the raster has all; the picture has at most four, the first
