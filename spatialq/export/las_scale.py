@@ -85,8 +85,7 @@ class Axis:
             return found, float(offset)
         scale = coarse
         while extent < STEPS * scale and scale > SCALES[-1]:
-            scale /= 10
-        scale = round(scale, 10)
+            scale = float(f"{scale / 10:.0e}")
         if extent / scale > MAX_STEPS:
             name = self._column.quoted
             self._column.refuse(

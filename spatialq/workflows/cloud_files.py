@@ -1,13 +1,13 @@
 """Point cloud files as workflows read them: checked and opened, their CRS, their columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spatialq.errors import FileError
-from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.formats import open_source
 from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.workflows.outputs import Outputs
 
@@ -34,6 +34,8 @@ def open_clouds(
         If an output has none of the endings, or two are one file.
     """
     from spatialq.export.las import require_format
+    from spatialq.export.las_records import PointRecords
+    from spatialq.export.point_columns import sql_types
 
     command = outputs.command
     outputs.check(sources, endings)
@@ -43,10 +45,10 @@ def open_clouds(
         if source.resolve() in opened:
             raise FileError.of(command, source, "is given twice")
         for target in outputs.ending_in(*LAS):
-            if find_reader(source) is not las.READER:
-                reason = f"cannot be a copy of '{source}', which is not LAS, LAZ or COPC"
-                raise FileError.of(command, target, reason)
-            require_format(source, target)
+            if is_las(cloud):
+                require_format(source, target)
+            else:
+                PointRecords(target, sql_types(cloud.schema))  # refuses columns of text
         opened[source.resolve()] = cloud
     return list(opened.values())
 
@@ -77,6 +79,70 @@ def read_columns(cloud: PointSource, progress: Progress | None) -> "list[NDArray
     there = {name: values for name, values in arrays.items() if name in cloud.schema.names}
     came = cloud.read_into(there, progress)
     return [values[:came] for values in arrays.values()]
+
+
+def is_las(cloud: PointSource) -> bool:
+    """Whether points can be copied from a file record by record."""
+    from spatialq.io.las.source import LasSource
+
+    return isinstance(cloud, LasSource)
+
+
+def write_with_columns(
+    cloud: PointSource,
+    target: Path,
+    added: "Mapping[str, NDArray[Any]]",
+    progress: Progress | None,
+    *,
+    crs: str | None,
+    keep: "NDArray[np.bool_] | None" = None,
+) -> int:
+    """Write a cloud of any format as LAS or LAZ, with columns added or in the place of others.
+
+    Parameters
+    ----------
+    cloud : PointSource
+    target : Path
+    added : mapping of str to array
+        A value for each point that the source gives.
+    progress : callable, optional
+        Called with the target, rows so far and rows in all.
+    crs : str, optional
+        PROJJSON.
+    keep : bool[], optional
+        The points to write; by default all.
+
+    Returns
+    -------
+    int
+        Points written.
+
+    Raises
+    ------
+    FileError
+        As `spatialq.export.las_points.write_points`.
+    """
+    import pyarrow as pa
+
+    from spatialq.export.las_points import write_points
+    from spatialq.export.point_columns import sql_types
+
+    names = [name for name in cloud.schema.names if name.lower() not in {"point_id", *added}]
+    types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in added.items()]
+    schema = pa.schema([*(cloud.schema.field(name) for name in names), *types])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in cloud.batches(names):
+            rows = slice(first, first + batch.num_rows)
+            columns = [*batch.columns, *(pa.array(values[rows]) for values in added.values())]
+            widened = pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield widened if keep is None else widened.filter(pa.array(keep[rows]))
+            first = rows.stop
+            if progress is not None:
+                progress(target, first, cloud.rows)
+
+    return write_points(target, sql_types(schema), batches(), crs=crs, layout=cloud.layout)
 
 
 def without_noise(classes: "NDArray[np.uint8]") -> "NDArray[np.int64]":

@@ -12,9 +12,11 @@ from spatialq.export.atomic import together
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
+    is_las,
     open_clouds,
     read_columns,
     without_noise,
+    write_with_columns,
 )
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs
@@ -52,7 +54,7 @@ def write_ground(
     Parameters
     ----------
     source : path
-        LAS, LAZ or COPC file in a projected CRS, or one without a CRS in metres.
+        A point cloud in a projected CRS, or one without a CRS in metres.
     outputs : path or paths
         By their endings: .las, .laz the points with their new classes, all else as it was; .tif
         the terrain (Cloud Optimized GeoTIFF); .png a picture of its hillshade and of the
@@ -142,7 +144,10 @@ def write_ground(
         new = np.where(classes == GROUND, np.uint8(UNCLASSIFIED), classes)
         new[is_ground] = GROUND
         keep = is_ground if ground_only else None
-        write_classified(path, target, new, keep, partial(tick, target), crs=crs)
+        if is_las(cloud):
+            write_classified(path, target, new, keep, partial(tick, target), crs=crs)
+        else:
+            write_with_columns(cloud, target, {"classification": new}, tick, crs=crs, keep=keep)
     for target in targets.ending_in(*TABLE):
         _write_table(found, target)
     return {

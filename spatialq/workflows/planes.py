@@ -13,9 +13,11 @@ from spatialq.io.crs import with_one_unit
 from spatialq.io.source import LAS, Progress
 from spatialq.workflows.cloud_files import (
     crs_of,
+    is_las,
     open_clouds,
     read_columns,
     without_noise,
+    write_with_columns,
 )
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
@@ -51,7 +53,7 @@ def write_planes(
     Parameters
     ----------
     source : path
-        LAS, LAZ or COPC file in a projected CRS, or one without a CRS.
+        A point cloud in a projected CRS, or one without a CRS.
     outputs : path or paths
         By their endings: .las, .laz the whole cloud with the extra dimensions `plane_id` (int32, 0
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
@@ -107,7 +109,7 @@ def write_planes(
         raise ValueError(message)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
     (cloud,) = open_clouds([path], targets, ENDINGS)
-    if targets.ending_in(*LAS):
+    if targets.ending_in(*LAS) and is_las(cloud):
         lay_out(open_las(path).header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
     # wrong options, and degrees, are rejected before the work is done
     crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
@@ -133,7 +135,11 @@ def write_planes(
         of_point[rows], distance[rows] = points["plane_id"], points["distance"]
     for target in targets.ending_in(*LAS):
         fields = _fields(of_point.astype(np.int32), distance)
-        write_with_fields(path, target, fields, partial(tick, target), crs=crs)
+        if is_las(cloud):
+            write_with_fields(path, target, fields, partial(tick, target), crs=crs)
+        else:
+            added = {field.name: field.values for field in fields}
+            write_with_columns(cloud, target, added, tick, crs=crs)
     for target in targets.ending_in(*TABLE):
         _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):

@@ -286,7 +286,12 @@ def by_gdal(path: Path, grid, to_crs: str) -> np.ndarray:
     with (
         rasterio.open(path) as file,
         WarpedVRT(
-            file, crs=to_crs, resampling=Resampling.bilinear, tolerance=1e-9, nodata=math.nan, **size
+            file,
+            crs=to_crs,
+            resampling=Resampling.bilinear,
+            tolerance=1e-9,
+            nodata=math.nan,
+            **size,
         ) as virtual,
     ):
         return virtual.read(1)

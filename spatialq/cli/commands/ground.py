@@ -13,7 +13,7 @@ from spatialq.cli.rendering import show_written
 @with_parameters("classify_ground")
 @with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
 def ground(
-    file: Annotated[Path, typer.Argument(help="LAS, LAZ or COPC file in a projected CRS.")],
+    file: Annotated[Path, typer.Argument(help="Point cloud in a projected CRS.")],
     *,
     output: Annotated[
         list[Path],

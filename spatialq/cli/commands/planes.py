@@ -15,9 +15,7 @@ BRIEF = ("plane_id", "orientation", "area", "point_count", "rmse")
 
 @with_parameters("detect_planes")
 def planes(
-    file: Annotated[
-        Path, typer.Argument(help="LAS, LAZ or COPC file, whose coordinates are not in degrees.")
-    ],
+    file: Annotated[Path, typer.Argument(help="Point cloud whose coordinates are not in degrees.")],
     *,
     output: Annotated[
         list[Path] | None,
