@@ -52,7 +52,6 @@ def con():
 def call(name: str, table: str) -> str:
     points_only = isinstance(catalogue()[name].inputs, PointsInput)
     others = "" if points_only else ", 'elements'"
-    others += ", max_distance := 1.0" if name == "point_elements" else ""
     return f"FROM {name}('{table}'{others}, unit := 1)"
 
 
@@ -107,4 +106,16 @@ def test_ids_by_which_rows_are_named_are_unique(con, name, table):
 
 
 def test_functions_that_name_points():
-    assert NAMES_POINTS == ["classify_ground", "owm_ground", "plane_points", "point_elements"]
+    assert NAMES_POINTS == ["classify_ground", "owm_ground", "plane_points"]
+
+
+def test_ids_of_point_elements(con):
+    """A macro of its own, which takes points for elements."""
+    text = "FROM point_elements('{}', 'elements', 1.0, unit := 1) ORDER BY ALL"
+    assert con.sql(text.format("good")).fetchall() == con.sql(text.format("small")).fetchall() != []
+    said = refused(con, text.format("bare"))
+    assert "point_elements: points must have a column point_id of numbers; CREATE VIEW" in said
+    assert said.endswith("* FROM bare makes a view that has one")
+    for table in ("fractions", "texts", "large"):
+        said = refused(con, text.format(table))
+        assert "point_elements: point_id must be a whole number, got" in said
