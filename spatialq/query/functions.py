@@ -1186,7 +1186,8 @@ class Elements(ElementVerbs):
         return self._called(
             Query,
             "element_footprints",
-            {},
+            {
+            },
         )
 
     @checked
