@@ -6,7 +6,7 @@ records without a position are left out, and what is left becomes batches of who
 
 import re
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +78,7 @@ class Part:
         return len(self.columns["x"])
 
 
-class CloudSource(SequentialSource):
+class CloudSource(SequentialSource, ABC):
     """A point cloud that is read from its beginning: the part that all formats share.
 
     A subclass reads the header in `_open`, which sets `schema` and `rows`, and gives the records
@@ -245,8 +245,9 @@ def text_parts(
                 try:
                     columns[name] = values[places.index(place)].read(kind)
                 except WrongValueError as error:
+                    what = "text in UTF-8" if pa.types.is_string(kind) else kind
                     source.reject(
-                        f"{name} of point_id {row + error.row} is {error.text!r}, no {kind}"
+                        f"{name} of point_id {row + error.row} is {error.text!r}, no {what}"
                     )
             yield Part(columns)
             row += values[0].rows

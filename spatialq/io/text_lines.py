@@ -115,7 +115,8 @@ class Values:
 
 
 def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    return array.cast(pa.string()).cast(kind)  # the first one checks UTF-8
+    # strings are checked to be UTF-8; of what is not, no number can be read
+    return array.cast(kind) if pa.types.is_string(kind) else array.view(pa.string()).cast(kind)
 
 
 def _fails(array: pa.Array, kind: pa.DataType) -> bool:

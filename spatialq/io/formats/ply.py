@@ -114,7 +114,7 @@ class PlySource(CloudSource):
                 return name in FORMATS
             case ["element", name, count] if count.isascii() and count.isdigit():
                 elements.append(Element(name, int(count)))
-                return len(count) < 19
+                return len(count) < 16  # sums of them stay within 64 bits
             case ["property", "list", size, kind, _] if elements:
                 elements[-1].has_lists = True
                 return size in TYPES and kind in TYPES
