@@ -23,6 +23,8 @@ from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
+from spatialq.io.clouds import what_reprojects
+from spatialq.io.formats import means_file
 from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
@@ -219,6 +221,8 @@ class Lineage:
 
     def _of_axes(self, name: str, scope: Scope) -> Frame:
         path = parts_of(name)
+        is_file = not _is_own(path, scope) and self.entry(path) is None and means_file(name)
+        path = [name] if is_file else path
         by_axis = {axis: self._of_table(path, axis, scope, ()) for axis in AXES}
         origins = [origin for found in by_axis.values() for origin in sorted(found, key=repr)]
         known = [(each.subject, each.crs) for each in origins if each.crs is not None]
@@ -236,7 +240,7 @@ class Lineage:
             )
         ]
         if crs is None or not computed:
-            return Frame(repr(name), crs)
+            return Frame(repr(name), crs, remedy=what_reprojects(name) if is_file else "")
         several = " and ".join(computed)
         doubt = f"the unit of {several} of {name!r} cannot be told, as {several} "
         doubt += f"{'is' if len(computed) == 1 else 'are'} computed"
@@ -462,7 +466,7 @@ def file_origin(path: str, reader: str | None = None, to_crs: str | None = None)
         return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
     from spatialq.io.clouds import READS_LAS, open_cloud
     from spatialq.io.files import find_files
-    from spatialq.io.formats import READ_BY_DUCKDB, means_file, open_source
+    from spatialq.io.formats import READ_BY_DUCKDB, open_source
 
     if reader is None and (not means_file(path) or path.lower().endswith(READ_BY_DUCKDB)):
         return Origin(f"table {path}")

@@ -1,6 +1,7 @@
 """What the macros of `sql/spatialq_transform.sql` call: coordinates in another CRS."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,10 @@ def transform(x: Any, y: Any, z: Any, sources: Any, targets: Any) -> pa.Array:
     """
     axes = [_numbers(each) for each in (x, y, z)]
     found = [np.full(len(x), np.nan) for _ in axes]
-    pairs = list(zip(sources.to_pylist(), targets.to_pylist(), strict=True))
-    for pair in dict.fromkeys(pairs):
+    for pair, rows in _pairs(sources, targets):
         operation = _operation(TRANSFORM, *pair)
         if operation.note:
             warnings.warn(f"{TRANSFORM}: {operation.note}", CrsWarning, stacklevel=2)
-        rows = np.fromiter((each == pair for each in pairs), np.bool_, len(pairs))
         moved = operation(*(axis[rows] for axis in axes))
         for values, part in zip(found, moved, strict=True):
             values[rows] = part
@@ -58,6 +57,17 @@ def operation(sources: Any, targets: Any) -> pa.Array:
         "note": pa.array([each.note or None for each in found], pa.string()),
     }
     return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _pairs(sources: Any, targets: Any) -> Iterator[tuple[tuple[Any, Any], Any]]:
+    """Give each pair of systems, of which there is mostly one, and its rows."""
+    pair = *sources.unique().to_pylist(), *targets.unique().to_pylist()
+    if len(pair) == 2:
+        yield pair, slice(None)
+        return
+    pairs = list(zip(sources.to_pylist(), targets.to_pylist(), strict=True))
+    for each in dict.fromkeys(pairs):
+        yield each, np.fromiter((other == each for other in pairs), np.bool_, len(pairs))
 
 
 def _operation(caller: str, source: str | None, target: str | None) -> Reprojection:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.errors import FileError
+from spatialq.errors import FileError, SpatialqError
+from spatialq.functions.sql_text import literal
 from spatialq.io.crs import require_same
 from spatialq.io.files import find_files
 from spatialq.io.formats import find_reader, las, open_source
+from spatialq.io.reproject import utm_zone
 from spatialq.io.reprojected import reprojected
 from spatialq.io.source import PointSource
 from spatialq.io.view import register
@@ -66,6 +68,19 @@ def open_cloud(caller: str, path: Path) -> PointSource:
         raise FileError.of(caller, path, reason)
     cloud: PointSource = open_source(caller, path, ["points"])
     return cloud
+
+
+def what_reprojects(path: str) -> str:
+    """Say what reprojects the points of a file, or of a pattern, that are in degrees.
+
+    Empty for other points, and for what is no point cloud that can be read.
+    """
+    try:
+        cloud = open_cloud(READER, find_files(READER, path)[0])
+    except SpatialqError:
+        return ""
+    code = None if cloud.crs is None else utm_zone(cloud.crs, cloud.box)
+    return f"read_points({literal(path)}, to_crs := '{code}') reprojects them" if code else ""
 
 
 def read_points(

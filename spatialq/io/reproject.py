@@ -272,6 +272,7 @@ def reprojection(reader: str, source: str, target: str, area: Area | None = None
             f"it needs {missing}: see `pyproj sync`"
             if missing
             else "PROJ knows no operation that keeps to the datum and the heights of both"
+            f"{_where(area)}"
         )
     chosen = kept[0]
     name = " + ".join(
@@ -353,6 +354,13 @@ def _one_sided(source: _System, target: _System) -> str:
     if all(codes) and codes[0][0] == codes[1][0]:
         return f"{reason}heights, such as {codes[0][0]}:{codes[0][1]}+{codes[1][1]}"
     return f"{reason}heights"
+
+
+def _where(area: Area | None) -> str:
+    if area is None:
+        return ""
+    west, south, east, north = area
+    return f" at longitude {west:.3f} to {east:.3f}, latitude {south:.3f} to {north:.3f}"
 
 
 def _missing(found: "TransformerGroup", accuracy: float) -> str:

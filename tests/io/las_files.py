@@ -20,13 +20,14 @@ def write(
     extra: Sequence[Any] = (),
     crs: str | None = None,
     seed: int = 1,
+    offsets: Sequence[float] = (500_000, 5_000_000, 100),
 ) -> Path:
     """Write a cloud with a value in each field, on a grid of 1 mm, far from the origin."""
     import laspy
 
     random = np.random.default_rng(seed)
     header = laspy.LasHeader(point_format=point_format, version=version)
-    header.scales, header.offsets = [0.001] * 3, [500_000, 5_000_000, 100]
+    header.scales, header.offsets = [0.001] * 3, list(offsets)
     if crs:
         import pyproj
 

@@ -34,9 +34,8 @@ from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal
+from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import means_file
-from spatialq.io.reproject import utm_zone
-from spatialq.io.source import PointSource
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 
@@ -139,7 +138,7 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         raise ValueError(message)
     if attributes_of(function) and means_file(points):
         found = clouds.find(function, points)
-        frame = Frame(repr(points), found[0].crs, remedy=_remedy(points, found[0]))
+        frame = Frame(repr(points), found[0].crs, remedy=what_reprojects(points))
         files = [clouds.stamped(each) for each in found]
         request = Request.new(text, files=files, frame=asdict(frame))
         request.choose(function)
@@ -162,12 +161,6 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         f"max_depth := 2) FROM {', '.join([given, *names_of([source])])}"
     )
     return call_of(function, road, request, [source], lists)
-
-
-def _remedy(points: str, cloud: PointSource) -> str:
-    """Say what reprojects the points of files in degrees."""
-    code = None if cloud.crs is None else utm_zone(cloud.crs, cloud.box)
-    return f"read_points({literal(points)}, to_crs := '{code}') reprojects them" if code else ""
 
 
 @cache
