@@ -1,6 +1,7 @@
 """`spatialq clash`, and the lengths that it reads."""
 
 import ifcopenshell.api.georeference
+import openpyxl
 import pytest
 
 import spatialq
@@ -42,6 +43,23 @@ def test_the_house_has_the_clashes_that_were_built_in(world, tmp_path):
         assert row["flags"] == []
         assert row["distance"] == 0
         assert row["depth"] > 0.001
+
+
+def test_a_sheet_says_what_clashes_with_what(world, tmp_path):
+    target = tmp_path / "clashes.xlsx"
+    (written,) = rows("clash", world.ifc, "-o", target)
+    names, *found = openpyxl.load_workbook(target).active.values
+    assert names == (
+        "relation", "depth", "distance", "a_name", "a_class", "a_storey", "b_name", "b_class",
+        "b_storey", "x", "y", "z", "a_global_id", "b_global_id", "a_file", "b_file", "flags",
+    )  # fmt: skip
+    assert len(found) == written["rows"] > 0
+    with spatialq.connect() as con:
+        elements = con.sql(f"SELECT global_id, name, storey FROM read_ifc('{world.ifc}')")
+        known = {global_id: said for global_id, *said in elements.fetchall()}
+    for row in (dict(zip(names, each, strict=True)) for each in found):
+        assert [row["a_name"], row["a_storey"]] == known[row["a_global_id"]]
+        assert [row["b_name"], row["b_storey"]] == known[row["b_global_id"]]
 
 
 def test_pairs_that_are_near(world):
@@ -181,7 +199,7 @@ def test_what_belongs_together_is_left_out(tmp_path):
         (["a.ifc", "--tolerance", "thin"], 1, "error: clash: tolerance must be a length >= 0 such"),
         (["a.ifc", "--tolerance", "-1mm"], 1, "error: clash: tolerance must be a length >= 0 such"),
         (["a.ifc", "--closer-than", "2km"], 1, "error: clash: closer_than must be a length"),
-        (["a.ifc", "-o", "x.tif"], 1, "error: output: 'x.tif' must end in one of .parquet, .csv"),
+        (["a.ifc", "-o", "x.tif"], 1, "error: output: 'x.tif' must end in one of .csv, .json, "),
         (["a.ifc", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
         ([], 2, "error: Missing argument 'models'"),
     ],

@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import duckdb
+import geopandas
 import numpy as np
 import pytest
 import rasterio
@@ -16,7 +17,7 @@ from spatialq.udfs.pops_features.methods import USER_METHODS
 
 import spatialq
 from spatialq.cli import main as cli
-from spatialq.errors import CrsWarning
+from spatialq.errors import CrsError, CrsWarning
 from spatialq.export.raster import Raster, write_terrain
 from spatialq.planner import log
 from spatialq.workflows.feature_choice import choose_features, default_features, label_features
@@ -90,6 +91,30 @@ def test_one_command_gives_tables_and_a_picture(tmp_path):
     with Image.open(targets[3]) as picture:
         assert picture.width == 1600
         assert len(picture.convert("P", palette=Image.Palette.ADAPTIVE).getcolors()) > 50
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.gpkg", "f.fgb"])
+def test_features_have_the_rectangles_of_their_examples(tmp_path, name):
+    """10 by 10 cells of 2 x 2, from the south-western corner."""
+    source = write_grid(tmp_path / "a.tif")
+    spatialq.write_features(source, tmp_path / name, **SMALL)
+    read = geopandas.read_parquet if name.endswith("parquet") else geopandas.read_file
+    frame = read(tmp_path / name)
+    assert frame.crs == "EPSG:25832"
+    boxes = frame.bounds
+    assert (boxes["maxx"] - boxes["minx"] == 20).all()
+    assert (boxes["maxy"] - boxes["miny"] == 20).all()
+    assert ((boxes["minx"] + boxes["maxx"]) / 2 == frame["x"]).all()
+    assert ((boxes["miny"] + boxes["maxy"]) / 2 == frame["y"]).all()
+    assert frame.drop_duplicates("example_id").union_all().area == 28 * 400
+    assert frame.total_bounds.tolist() == [500000, 5600000 - 90, 500140, 5600000 - 10]
+
+
+def test_features_of_grids_of_two_systems_are_no_layer(tmp_path):
+    sources = [write_grid(tmp_path / f"{code}.tif", crs=f"EPSG:{code}") for code in (25832, 25833)]
+    with pytest.raises(CrsError, match=r"25832\.tif' is in .* but '.*25833\.tif' is in"):
+        spatialq.write_features(sources, tmp_path / "f.gpkg", **SMALL)
+    assert not (tmp_path / "f.gpkg").exists()
 
 
 def test_without_outputs_it_prints_the_features(command, tmp_path):
@@ -233,7 +258,7 @@ def test_a_grid_with_a_hole_of_an_example(tmp_path):
 @pytest.mark.parametrize(
     ("outputs", "options", "sentence"),
     [
-        (["f.txt"], {}, "features: output '.*f.txt' must end in one of .parquet, .csv, .json, .p"),
+        (["f.txt"], {}, "features: output '.*f.txt' must end in one of .parquet, .csv, .json, .x"),
         (["f.csv", "f.csv"], {}, "features: outputs must be different files, got '.*f.csv' twice"),
         (["no/f.csv"], {}, "output: '.*no/f.csv': there is no folder"),
         (["f.csv"], {"scales": (1.0,)}, "pops_features: scales must be from 4, two cells along x"),

@@ -137,11 +137,18 @@ def _options(driver: str, name: str, result: Result, rows: Staged, axes: list[st
         return {"GEOMETRY_NAME": name, "FID": unused("fid", result.columns)}
     missing = " OR ".join(
         [f"{axis} IS NULL OR NOT isfinite({axis}::DOUBLE)" for axis in axes]
-        or [f"{identifier(name)} IS NULL"]
+        or [_has_no_vertex(identifier(name))]
     )
     ((has_null,),) = result.con.sql(f"SELECT bool_or({missing}) FROM {rows.source}").fetchall()
     # GDAL makes no index of features of which one has no geometry
     return {"SPATIAL_INDEX": "NO"} if has_null else {}
+
+
+def _has_no_vertex(geometry: str) -> str:
+    """Write a condition; a text is made of those geometries only that are short enough."""
+    shape = f"{geometry}::GEOMETRY"
+    is_empty = f"octet_length(ST_AsWKB({shape})) < 40 AND ST_AsText({shape}) LIKE '%EMPTY%'"
+    return f"{geometry} IS NULL OR ({is_empty})"
 
 
 @contextmanager

@@ -77,13 +77,14 @@ def _method(macro: Macro) -> str:
     signature = "".join(f"        {line},\n" for line in ["self", *_signature(arguments)])
     called = "self._added(\n" if result == "Self" else f"self._called(\n            {result},\n"
     given = "".join(f"                {quoted(each.name)}: {each.name},\n" for each in arguments)
+    braces = f"{{\n{given}            }}" if given else "{}"
     tables = ", ".join(f"{quoted(each.name)}: {each.rows}" for each in arguments if each.rows)
     named = f"            tables={{{tables}}},\n" if tables else ""
     return (
         f"\n    @checked\n    def {macro.name}(\n{signature}    ) -> {result}:\n"
         f"{textwrap.indent(_docstring(macro, arguments, result), '        ')}"
         f"        return {called}            {quoted(macro.name)},\n"
-        f"            {{\n{given}            }},\n{named}        )\n"
+        f"            {braces},\n{named}        )\n"
     )
 
 

@@ -1186,8 +1186,7 @@ class Elements(ElementVerbs):
         return self._called(
             Query,
             "element_footprints",
-            {
-            },
+            {},
         )
 
     @checked

@@ -18,7 +18,7 @@ from spatialq.export.atomic import together
 from spatialq.export.features_picture import MAX_ROWS, Terrain, write_features_picture
 from spatialq.export.raster import write_bands
 from spatialq.functions.sql_text import literal
-from spatialq.io.crs import with_one_unit
+from spatialq.io.crs import require_same, same, with_one_unit
 from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
@@ -31,7 +31,14 @@ from spatialq.workflows.feature_choice import (
     label_features,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files
+from spatialq.workflows.outputs import (
+    PICTURE,
+    RASTER,
+    TABLE,
+    VECTOR,
+    Outputs,
+    input_files,
+)
 from spatialq.workflows.tables import dicts
 
 if TYPE_CHECKING:
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
 
 COMMAND = "features"
 FUNCTION = "pops_features"
-ENDINGS = (*TABLE, *PICTURE, *RASTER)
+ENDINGS = (*TABLE, *VECTOR, *PICTURE, *RASTER)
 SUMMARY = """
 SELECT method, scale, feature, count(mean) AS examples,
     min(mean) AS lowest, median(mean) AS middle, max(mean) AS highest
@@ -49,7 +56,13 @@ FROM features
 GROUP BY ALL
 ORDER BY min(rowid)
 """
-ONE_FILE = "SELECT * EXCLUDE (file_name) FROM features"
+RECTANGLES = """
+SELECT f.*, format(
+    'POLYGON (({0} {2}, {1} {2}, {1} {3}, {0} {3}, {0} {2}))',
+    x - width / 2, x + width / 2, y - height / 2, y + height / 2
+)::GEOMETRY AS geometry
+FROM features AS f JOIN examples AS e ON e.file_name = f.file_name
+"""
 MEANS = """
 SELECT mean FROM features WHERE method = $1 AND feature = $2 AND scale = $3 ORDER BY example_id
 """
@@ -81,10 +94,11 @@ def write_features(
         Grids, or patterns of them, each a grid of its own: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS
         .dem, .npy.
     outputs : path or paths
-        By their endings: .parquet, .csv, .json the table that `pops_features` gives, of several
-        files with their `file_name`. Of one file also .png, the hillshade and maps of features;
-        .tif, a GeoTIFF whose cells are the examples, with a band for each feature and scale: the
-        mean over the patches.
+        By their endings: .parquet, .csv, .json, .xlsx the table that `pops_features` gives, of
+        several files with their `file_name`. A .gpkg, a .fgb, and a .parquet of grids in one CRS,
+        has a column `geometry`, too: the rectangle of the cells of an example. Of one file also
+        .png, the hillshade and maps of features; .tif, a GeoTIFF whose cells are the examples, with
+        a band for each feature and scale: the mean over the patches.
     show : sequence of str
         The features that picture and raster have, such as 'pca1', or 'stat.kurtosis' where several
         methods have one. By default the raster has all; the picture has at most four, the first
@@ -129,7 +143,6 @@ def write_features(
         or metres are assumed since there is no CRS.
     """
     from spatialq.database.connection import connect_quietly
-    from spatialq.database.table_files import write_table
 
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
     targets.check(paths, ENDINGS)
@@ -164,8 +177,7 @@ def write_features(
             verb = "CREATE TABLE features AS" if grid is grids[0] else "INSERT INTO features"
             with _reporting(progress, grid.path, grid.rows, datetime.now(UTC)):
                 con.execute(f"{verb} {query}")
-        for target in targets.ending_in(*TABLE):
-            write_table(con, ONE_FILE if len(grids) == 1 else "FROM features", target)
+        _write_tables(con, grids, choices, targets)
         for target in targets.ending_in(*PICTURE):
             _write_picture(con, grids[0], chosen, drawn, target)
         for target in targets.ending_in(*RASTER):
@@ -205,6 +217,31 @@ def _choose(options: Mapping[str, Any], grid: "GridSource") -> Any:
     chosen = function.choose(numbers)
     divide(grid.frame, chosen)
     return chosen
+
+
+def _write_tables(
+    con: "duckdb.DuckDBPyConnection",
+    grids: Sequence["GridSource"],
+    choices: Sequence[Any],
+    targets: Outputs,
+) -> None:
+    from spatialq.database.table_files import write_table
+    from spatialq.udfs.pops_features.division import divide
+
+    con.execute("CREATE TABLE examples (file_name VARCHAR, width DOUBLE, height DOUBLE)")
+    for grid, options in zip(grids, choices, strict=True):
+        division = divide(grid.frame, options)
+        sides = division.x.size * grid.frame.dx, division.y.size * grid.frame.dy
+        con.execute("INSERT INTO examples VALUES (?, ?, ?)", [str(grid.path), *sides])
+    columns = "* EXCLUDE (file_name)" if len(grids) == 1 else "*"
+    has_one_crs = all(same(grids[0].crs, grid.crs) for grid in grids)
+    for target in targets.ending_in(*TABLE):
+        is_plain = target.suffix.lower() != ".parquet" or not has_one_crs
+        rows = "features" if is_plain else f"({RECTANGLES})"
+        write_table(con, f"SELECT {columns} FROM {rows}", target, crs=grids[0].crs)
+    for target in targets.ending_in(*VECTOR):
+        crs = require_same(COMMAND, [(grid.path, grid.crs) for grid in grids])
+        write_table(con, f"SELECT {columns} FROM ({RECTANGLES})", target, crs=crs)
 
 
 def run_definitions(path: Path) -> None:

@@ -58,7 +58,7 @@ def write_ground(
     outputs : path or paths
         By their endings: .las, .laz the points with their new classes, all else as it was; .tif
         the terrain (Cloud Optimized GeoTIFF); .png a picture of its hillshade and of the
-        classified points; .parquet, .csv, .json the table that `classify_ground` gives.
+        classified points; .parquet, .csv, .json, .xlsx the table that `classify_ground` gives.
     ground_only : bool
         Write only the ground points to .las and .laz.
     crs : str, optional

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TABLE = (".parquet", ".csv", ".json")
+TABLE = (".parquet", ".csv", ".json", ".xlsx")
+VECTOR = (".gpkg", ".fgb")
 RASTER = (".tif", ".tiff")
 PICTURE = (".png",)
 

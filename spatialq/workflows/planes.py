@@ -20,7 +20,7 @@ from spatialq.workflows.cloud_files import (
     write_with_columns,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, TABLE, Outputs
+from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spatialq.export.las_extra import Field
 
 COMMAND = "planes"
-ENDINGS = (*LAS, *TABLE, *PICTURE)
+ENDINGS = (*LAS, *TABLE, *VECTOR, *PICTURE)
 AXES = ("x", "y", "z")
 
 
@@ -57,7 +57,8 @@ def write_planes(
     outputs : path or paths
         By their endings: .las, .laz the whole cloud with the extra dimensions `plane_id` (int32, 0
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
-        .csv, .json the table that `detect_planes` gives; .png a picture of the planes.
+        .gpkg, .fgb, .csv, .json, .xlsx the table that `detect_planes` gives; .png a picture of the
+        planes.
     crs : str, optional
         Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
         Points and boundaries have it.
@@ -140,7 +141,7 @@ def write_planes(
         else:
             added = {field.name: field.values for field in fields}
             write_with_columns(cloud, target, added, tick, crs=crs)
-    for target in targets.ending_in(*TABLE):
+    for target in targets.ending_in(*TABLE, *VECTOR):
         _write_table(table, crs and with_one_unit(crs), target)
     for target in targets.ending_in(*PICTURE):
         from spatialq.export.planes_picture import write_planes_picture

@@ -210,3 +210,84 @@ def test_a_pivot_is_a_query_like_others(tmp_path):
         assert result.returncode == 0, result.stderr
         with duckdb.connect() as con:
             assert con.sql(f"SELECT a, b FROM '{out}'").fetchall() == [(1, 2)]
+
+
+def test_boxes_are_those_of_the_geometries(tmp_path):
+    """As shapely finds them; geopandas reads a part of the file by them."""
+    shapes = [
+        "POINT (3 4)", "POINT Z (1 2 3)", None, "LINESTRING (0 0, -5 2, 3 9)", "POINT EMPTY",
+        "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (1 1, 2 1, 2 2, 1 1))", "MULTIPOINT Z (1 7 0, 2 6 9)",
+        "MULTIPOLYGON (((20 20, 21 20, 21 21, 20 20)), ((30 30, 31 30, 31 32, 30 30)))",
+        "GEOMETRYCOLLECTION (POINT (40 41), LINESTRING (50 60, 51 62))", "POLYGON EMPTY",
+    ]  # fmt: skip
+    listed = ", ".join("NULL" if each is None else f"'{each}'" for each in shapes)
+    query = (
+        f"SELECT i, 7 AS bbox, wkt::GEOMETRY AS g FROM unnest([{listed}]) WITH ORDINALITY t(wkt, i)"
+    )
+    out = tmp_path / "boxes.parquet"
+    with spatialq.connect() as con:
+        write_table(con, query, out)
+    geo = geo_of(out)
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    assert geo["columns"]["g"]["covering"] == {
+        "bbox": {each: ["bbox_1", each] for each in corners}
+    }  # fmt: skip
+    boxes = pq.read_table(out)["bbox_1"].to_pylist()
+    expected = shapely.bounds(shapely.from_wkt(shapes))
+    for box, ends in zip(boxes, expected.tolist(), strict=True):
+        assert box == (None if np.isnan(ends[0]) else dict(zip(corners, ends, strict=True)))
+    # those whose box meets it
+    part = geopandas.read_parquet(out, bbox=(7.5, 7.5, 20.5, 20.5))
+    assert part["i"].tolist() == [6, 8]
+
+
+@pytest.mark.parametrize("column", ["i", "('POINT (' || x || ' ' || y || ')')::GEOMETRY AS g"])
+def test_sorted_rows_are_neighbours(tmp_path, column):
+    """The curve passes from a cell of a lattice to one beside it."""
+    side = 32
+    query = (
+        f"SELECT x, y, {column} FROM (SELECT i, i % {side} * 0.5 AS x, 9 - i // {side} * 0.5 AS y "
+        f"FROM range({side * side}) AS t(i) ORDER BY hash(i))"
+    )
+    out = tmp_path / "sorted.parquet"
+    with spatialq.connect() as con:
+        assert write_table(con, query, out, sort=True) == side * side
+        x, y = con.sql(f"SELECT x, y FROM '{out}'").fetchnumpy().values()
+        assert sorted(pq.read_schema(out).names) == sorted(
+            ["x", "y", "i"] if column == "i" else ["x", "y", "g", "bbox"]
+        )
+    assert set(zip(x, y, strict=True)) == {
+        (k % side * 0.5, 9 - k // side * 0.5) for k in range(side * side)
+    }
+    assert (np.abs(np.diff(x)) + np.abs(np.diff(y)) == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1.0 AS x, 2.0 AS y LIMIT 0",
+        "SELECT NULL::GEOMETRY AS g FROM range(3)",
+        "SELECT x, 'nan'::DOUBLE AS y FROM (VALUES (1.0), (NULL)) AS t(x)",
+    ],
+)
+def test_rows_without_a_place_can_be_sorted(tmp_path, query):
+    with spatialq.connect() as con:
+        rows = con.sql(query).fetchall()
+        assert write_table(con, query, tmp_path / "out.parquet", sort=True) == len(rows)
+        assert con.sql(f"SELECT count(*) FROM '{tmp_path}/out.parquet'").fetchall() == [
+            (len(rows),)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("a.csv", "sort is for .parquet, got"),
+        ("a.parquet", "rows with a geometry or x and y, got i"),
+    ],
+)
+def test_what_cannot_be_sorted(tmp_path, name, sentence):
+    result = spatialq_command("sql", "SELECT 1 AS i", "-o", tmp_path / name, "--sort")
+    assert result.returncode != 0
+    assert sentence in result.stderr
+    assert list(tmp_path.iterdir()) == []

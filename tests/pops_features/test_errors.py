@@ -46,7 +46,7 @@ def refused(con, query):
         ("methods := ['pac']", "no method 'pac'; there is pca, stat, pca_ternary, stat_centred"),
         ("methods := []", "methods must be one or more, all different, got []"),
         ("device := NULL", "device must be 'auto', 'cpu' or 'gpu', got None"),
-        ("nodata := -9999", "nodata, band, to_crs and resolution are for files, got the table 'cells'"),
+        ("nodata := -9999", "nodata, band, to_crs and resolution are for files, got the table"),
         ("band := 2", "nodata, band, to_crs and resolution are for files, got the table 'cells'"),
         ("band := NULL", "band must not be NULL"),
     ],

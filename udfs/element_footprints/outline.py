@@ -44,7 +44,7 @@ class Edges:
         """Find where edges are at a height: at their ends exactly their ends."""
         x0, y0, x1, y1 = (each[chosen] for each in (self.x0, self.y0, self.x1, self.y1))
         share = (y - y0) / (y1 - y0)
-        return np.where(y == y1, x1, x0 + share * (x1 - x0))
+        return np.asarray(np.where(y == y1, x1, x0 + share * (x1 - x0)))
 
 
 def outline(xy: "NDArray[np.float64]", triangles: "NDArray[np.int64]") -> list[list[Any]]:
@@ -99,8 +99,8 @@ def _edges(xy: "NDArray[np.int64]", triangles: "NDArray[np.int64]") -> Edges:
     ways = np.where(goes_up, -1, 1)[~is_level]
     enters = np.zeros(keys.size, np.int64)
     np.add.at(enters, which, ways)
-    low, high = (places[each[enters != 0]] for each in np.divmod(keys, len(places)))
-    return Edges(*low.T.astype(float), *high.T.astype(float), enters[enters != 0])
+    low, high = (places[each[enters != 0]].astype(float) for each in np.divmod(keys, len(places)))
+    return Edges(low[:, 0], low[:, 1], high[:, 0], high[:, 1], enters[enters != 0])
 
 
 def _levels(edges: Edges) -> "NDArray[np.float64]":
@@ -151,7 +151,7 @@ def _boundary(edges: Edges) -> Iterator[Segment]:
     levels = _levels(edges)
     if not levels.size:
         return
-    nothing = Slab(*(np.empty(0) for _ in range(3)))
+    nothing = Slab(np.empty(0, np.int64), np.empty(0), np.empty(0))
     slabs = [Slab.between(edges, low, high) for low, high in pairwise(levels)]
     places = []
     for y, below, above in zip(levels, [nothing, *slabs], [*slabs, nothing], strict=True):

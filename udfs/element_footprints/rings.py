@@ -37,7 +37,8 @@ def rings_of(segments: Iterable[Segment]) -> list[list[Ring]]:
     following: dict[Place, list[Place]] = {}
     for begin, end in edges:
         following.setdefault(begin, []).append(end)
-    outer, holes = [], []
+    outer: list[Ring] = []
+    holes: list[Ring] = []
     crossings = {place for place, ends in following.items() if len(ends) > 1}
     for walk in _walks(following):
         for ring in _simple(walk):

@@ -14,6 +14,12 @@ BRIEF = (
     "b_storey", "b",
 )  # fmt: skip
 """Columns that are printed where no file is written."""
+SHEET = """
+SELECT relation, depth, distance, a_name, a_class, a_storey, b_name, b_class, b_storey, x, y, z,
+    a AS a_global_id, b AS b_global_id, a_file, b_file, flags
+FROM clashes
+"""
+"""The rows of an .xlsx, which people read: what clashes with what, and where."""
 
 
 @with_parameters("intersects_with", exclude=("relations",), of_file=False)
@@ -44,7 +50,7 @@ def clash(
     device: Device = "auto",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write: .parquet, .csv or .json."),
+        typer.Option("--output", "-o", help="File to write: .xlsx, .parquet, .csv or .json."),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of pairs to print.")] = 20,
     exclude_related: Annotated[
@@ -76,7 +82,8 @@ def clash(
             **options,
         )
     if output is not None:
-        rows = write_table(con, "FROM clashes", output)
+        query = SHEET if output.suffix.lower() == ".xlsx" else "FROM clashes"
+        rows = write_table(con, query, output)
         show([{"output": str(output), "rows": rows}], as_json=as_json)
         return
     shown = dicts(con.execute(f"FROM clashes LIMIT {limit + 1}"))

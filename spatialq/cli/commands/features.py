@@ -22,8 +22,9 @@ def features(
         typer.Option(
             "--output",
             "-o",
-            help="File to write; may be given several times: .parquet, .csv or .json for a table; "
-            "for a single input also .png for a picture and .tif for a raster of examples.",
+            help="File to write; may be given several times: .parquet, .gpkg, .fgb, "
+            ".csv, .json or .xlsx for a table; for a single input also .png for a picture and "
+            ".tif for a raster of examples.",
         ),
     ] = None,
     options: dict[str, Any],

@@ -21,8 +21,8 @@ def ground(
             "--output",
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
-            "their classes, .tif for the terrain, .png for its hillshade, .parquet, .csv or .json "
-            "for a table.",
+            "their classes, .tif for the terrain, .png for its hillshade, .parquet, .csv, "
+            ".json or .xlsx for a table.",
         ),
     ],
     options: dict[str, Any],

@@ -23,7 +23,8 @@ def planes(
             "--output",
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
-            "their plane, .parquet, .csv or .json for a table, .png for a picture.",
+            "their plane, .parquet, .gpkg, .fgb, .csv, .json or .xlsx for a table, "
+            ".png for a picture.",
         ),
     ] = None,
     options: dict[str, Any],
