@@ -11,7 +11,7 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
-from spatialq.data.points import converted
+from spatialq.data.points import ascends, converted
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 
@@ -82,7 +82,7 @@ def require_unique(function: str, ids: Any) -> None:
         return
     xp = cuda.device().xp if on_gpu(ids) else np
     ids = cuda.device().view(ids) if on_gpu(ids) else ids
-    if bool((ids[1:] > ids[:-1]).all()):
+    if ascends(ids) if xp is np else bool((ids[1:] > ids[:-1]).all()):
         return
     first, last = int(ids.min()), int(ids.max())
     if last - first < DENSE * len(ids):  # faster than sorting, also in any order
