@@ -8,7 +8,9 @@ every line is checked to have as many values as it should.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -130,25 +132,41 @@ def _fails(array: pa.Array, kind: pa.DataType) -> bool:
 def read_values(lines: Lines, wanted: Sequence[int], limit: int = ALL) -> Iterator[list[Values]]:
     """Read the wanted columns, a block at a time, of at most `limit` lines that are not blank.
 
-    What is given is overwritten by the next block.
+    The next block is divided by another thread in the meantime. What is given is overwritten by the
+    one after that.
 
     Raises
     ------
     LineError
         If a line has another number of values, or is too long.
     """
+    divided = _divided(lines, wanted, limit)
+    with ThreadPoolExecutor(1, thread_name_prefix="spatialq-lines") as pool:
+        coming = pool.submit(next, divided, None)
+        while (values := coming.result()) is not None:
+            coming = pool.submit(next, divided, None)
+            yield values
+
+
+def _divided(lines: Lines, wanted: Sequence[int], limit: int) -> Iterator[list[Values]]:
     from spatialq.io.line_kernels import divide, kinds_of
 
     slots = np.full(lines.columns, len(wanted), np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    data = np.empty((len(wanted) + 1, BLOCK + 1), np.uint8)  # the last one is for no column
     kinds = kinds_of(lines.delimiter)
-    # each value takes a byte, and so does what is behind it
-    ends = np.zeros((len(wanted), BLOCK // max(2 * lines.columns, 1) + 2), np.int32)
+    spaces = cycle(
+        (
+            np.empty((len(wanted) + 1, BLOCK + 1), np.uint8),  # the last one is for no column
+            # each value takes a byte, and so does what is behind it
+            np.zeros((len(wanted), BLOCK // max(2 * lines.columns, 1) + 2), np.int32),
+        )
+        for _ in range(2)
+    )
     line = lines.before
     for text, size in blocks(lines.path, lines.begin):
         begin = 0
         while begin < size and limit:
+            data, ends = next(spaces)
             integers, empty = np.ones(len(wanted), np.bool_), np.zeros(len(wanted), np.bool_)
             rows, passed, begin, found = divide(
                 text,
