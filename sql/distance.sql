@@ -181,12 +181,17 @@ WITH spatialq_points AS NOT MATERIALIZED (
         ) END AS mesh
     FROM (
         SELECT
-            spatialq_whole('point_elements: point_id must be a whole number, got ', point_id, -9223372036854775808, 9223372036854775807) AS point_id,
+            CASE WHEN typeof(point_id) = '"NULL"' THEN spatialq_refuse(
+                'point_elements: points must have a column point_id of numbers; CREATE VIEW '
+                || 'numbered AS SELECT row_number() OVER () - 1 AS point_id, * FROM ',
+                points || ' makes a view that has one'
+            ) ELSE spatialq_whole('point_elements: point_id must be a whole number, got ', point_id, -9223372036854775808, 9223372036854775807) END AS point_id,
             spatialq_number('point_elements: x must be a number, got ', x) AS x,
             spatialq_number('point_elements: y must be a number, got ', y) AS y,
             spatialq_number('point_elements: z must be a number, got ', z) AS z
-        FROM query_table(
-            spatialq_name('point_elements: points must be the name of a table, got ', points)
+        FROM (
+            FROM query_table(spatialq_name('point_elements: points must be the name of a table, got ', points))
+            UNION ALL BY NAME SELECT NULL AS point_id WHERE false
         )
     ) AS p, (
         SELECT spatialq_metres(

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
 from spatialq.execution.frames import fit
+from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size
 from spatialq.planner import log, process
@@ -29,6 +30,7 @@ from spatialq.runtime.progress import (
 
 Result = TypeVar("Result")
 
+POINT_ID = "point_id"
 GRACE = 0.8
 """Seconds in which work should end that was told to stop."""
 
@@ -104,9 +106,13 @@ def call_outputs(
         If the task is cancelled.
     CrsError
         If the coordinates cannot be used, see `frames.fit`.
+    ValueError
+        If ids occur twice by which the result names points.
     """
     fitted = fit(functions[0], arguments, options, frame)
     arguments, options = fitted.arguments, fitted.options
+    if any(POINT_ID in each.output.columns for each in functions):
+        require_unique(functions[0].name, arguments.get(POINT_ID))
     size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:

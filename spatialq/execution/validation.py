@@ -11,9 +11,12 @@ import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
-from spatialq.data.points import converted
+from spatialq.data.points import ascends, converted
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
+
+DENSE = 8
+"""Up to so many possible values for each id are marked, instead of sorting the ids."""
 
 
 def is_finite(value: Any) -> bool:
@@ -59,6 +62,39 @@ def as_ids(function: str, values: Any) -> Any:
     if ids.ndim == 1 and ids.dtype.kind in "iu" and np.can_cast(ids.dtype, np.int64):
         return converted(ids, np.int64)
     return np.ascontiguousarray(as_whole(function, "point_id", ids, "BIGINT"))
+
+
+def require_unique(function: str, ids: Any) -> None:
+    """Refuse point_ids that occur twice, for functions whose result names points by them.
+
+    Parameters
+    ----------
+    function : str
+    ids : int64[n] or None
+        On the CPU or a GPU; None where they are the positions.
+
+    Raises
+    ------
+    ValueError
+        The sentence has one of them.
+    """
+    if ids is None or len(ids) < 2:
+        return
+    xp = cuda.device().xp if on_gpu(ids) else np
+    ids = cuda.device().view(ids) if on_gpu(ids) else ids
+    if ascends(ids) if xp is np else bool((ids[1:] > ids[:-1]).all()):
+        return
+    first, last = int(ids.min()), int(ids.max())
+    if last - first < DENSE * len(ids):  # faster than sorting, also in any order
+        seen = xp.zeros(last - first + 1, np.bool_)
+        seen[ids - first] = True
+        if int(xp.count_nonzero(seen)) == len(ids):
+            return
+    ordered = xp.sort(ids)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(again):
+        message = f"{function}: point_id must be unique, got {int(again[0])} more than once"
+        raise ValueError(message)
 
 
 def as_whole(function: str, name: str, values: Any, kind: str) -> Any:

@@ -30,8 +30,8 @@ from spatialq.export.las_scale import ANGLE, LENGTH, Axis, exact_steps, steps
 from spatialq.io.crs import metres_per_unit
 from spatialq.io.las.columns import EXTRA_BYTES
 from spatialq.io.las.header import HEADER_SIZES
-from spatialq.io.las.source import GROUP_ROWS, LasSource
-from spatialq.io.source import Layout
+from spatialq.io.las.source import THREADS, LasSource
+from spatialq.io.source import ROW_GROUP, Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 STANDARD_TIME = 1
 """Of the first byte of the global encoding: times are GPS seconds since 1980 minus a billion."""
+PART = max(ROW_GROUP, 50_000 * THREADS)
+"""Points that are compressed in one call: a chunk of LASzip for each core."""
 
 
 def write_points(
@@ -156,7 +158,7 @@ def _exact(points: PointRecords, rest: _Batches, layout: Layout) -> "Iterator[Re
             break
         if n + batch.num_rows > space.size:
             yield space[:n]
-            space, n = _space(space, max(batch.num_rows, GROUP_ROWS)), 0
+            space, n = _space(space, max(batch.num_rows, PART)), 0
         records = space[n : n + batch.num_rows]
         points.fill(records, batch)
         for axis, values in zip("XYZ", numbers, strict=True):
@@ -171,7 +173,8 @@ class _Staging:
 
     def __init__(self, points: PointRecords, layout: Layout | None, file: IO[bytes]) -> None:
         self._points, self._file = points, file
-        self._dtype = np.dtype([("floats", "f8", (4,)), ("record", points.dtype)])
+        n_floats = 3 if points.intensities is None else 4
+        self._dtype = np.dtype([("floats", "f8", (n_floats,)), ("record", points.dtype)])
         given = [None] * 3 if layout is None else zip(layout.scales, layout.offsets, strict=True)
         self._axes = [Axis(*each) for each in zip(points.xyz, given, strict=True)]
 
@@ -211,10 +214,7 @@ class _Staging:
 
     def choose(self, coarse: Sequence[float]) -> Layout:
         """Choose scales and offsets; `coarse` are scales for coordinates that none gives back."""
-        places = [
-            axis.choose((part["floats"][:, k] for part in self._parts()), coarse[k])
-            for k, axis in enumerate(self._axes)
-        ]
+        places = [axis.choose(scale) for axis, scale in zip(self._axes, coarse, strict=True)]
         (xs, xo), (ys, yo), (zs, zo) = places
         return Layout((xs, ys, zs), (xo, yo, zo))
 
@@ -235,7 +235,7 @@ class _Staging:
 
     def _parts(self) -> "Iterator[Records]":
         self._file.seek(0)
-        while raw := self._file.read(GROUP_ROWS * self._dtype.itemsize):
+        while raw := self._file.read(PART * self._dtype.itemsize):
             yield np.frombuffer(raw, self._dtype)
 
 

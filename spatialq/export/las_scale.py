@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +41,7 @@ class Axis:
     def __init__(self, column: Column, given: tuple[float, float] | None) -> None:
         self._column = column
         self._given = given
+        self._scales: Sequence[float] = SCALES
         self._low, self._high = math.inf, -math.inf
 
     def add(self, values: "Coordinates") -> None:
@@ -53,14 +54,14 @@ class Axis:
             numbers = steps(values, *self._given)
             if not _gives_back(values, numbers, *self._given):
                 self._given = None
+        error = max(abs(self._low), abs(self._high)) * ROUNDING
+        self._scales = _narrowed(self._scales, values, error)
 
-    def choose(self, parts: "Iterable[Coordinates]", coarse: float) -> tuple[float, float]:
+    def choose(self, coarse: float) -> tuple[float, float]:
         """Choose scale and offset.
 
         Parameters
         ----------
-        parts : iterable of float64[n]
-            All values again; not asked for where the scale is given.
         coarse : float
             The scale of values that need a finer one than can be found.
 
@@ -80,9 +81,8 @@ class Axis:
             return coarse, 0.0
         offset = math.floor(self._low)
         extent = self._high - offset
-        found = self._found(parts)
-        if found is not None and extent / found <= MAX_STEPS:
-            return found, float(offset)
+        if self._scales and extent / self._scales[0] <= MAX_STEPS:
+            return self._scales[0], float(offset)
         scale = coarse
         while extent < STEPS * scale and scale > SCALES[-1]:
             scale = float(f"{scale / 10:.0e}")
@@ -98,16 +98,6 @@ class Axis:
         )
         warnings.warn(message, FileWarning, stacklevel=2)
         return scale, float(offset)
-
-    def _found(self, parts: "Iterable[Coordinates]") -> float | None:
-        """Find the first scale of which all values are multiples."""
-        left: Sequence[float] = SCALES
-        reach = max(abs(self._low), abs(self._high))
-        for values in parts:
-            left = _narrowed(left, values, reach * ROUNDING)
-            if not left:
-                return None
-        return left[0]
 
 
 def steps(values: "Coordinates", scale: float, offset: float) -> "Coordinates":

@@ -120,7 +120,7 @@ def test_files(site, tmp_path):
     assert walls.select("global_id", "file_name").write(tmp_path / "walls.ifc") == walls.count()
     assert sq.read_ifc(site, tmp_path / "walls.ifc").is_a("IfcWall").count() == walls.count()
     with pytest.raises(ValueError, match="must end in one of"):
-        ground.write(tmp_path / "high.xlsx")
+        ground.write(tmp_path / "high.docx")
     with pytest.raises(sq.FileError, match="nowhere"):
         ground.write(tmp_path / "nowhere" / "high.csv")
 

@@ -84,12 +84,17 @@ def of_points() -> str:
         ) END AS mesh
     FROM (
         SELECT
-            {point_id} AS point_id,
+            CASE WHEN typeof(point_id) = '"NULL"' THEN spatialq_refuse(
+                'point_elements: points must have a column point_id of numbers; CREATE VIEW '
+                || 'numbered AS SELECT row_number() OVER () - 1 AS point_id, * FROM ',
+                points || ' makes a view that has one'
+            ) ELSE {point_id} END AS point_id,
             {x} AS x,
             {y} AS y,
             {z} AS z
-        FROM query_table(
-            {checked("name", "point_elements", "points", TABLE)}
+        FROM (
+            FROM query_table({checked("name", "point_elements", "points", TABLE)})
+            UNION ALL BY NAME SELECT NULL AS point_id WHERE false
         )
     ) AS p, (
         SELECT spatialq_metres(

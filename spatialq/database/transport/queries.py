@@ -1,5 +1,6 @@
 """The text of queries that call a function, on both roads."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,8 @@ from spatialq.database.transport.columns import attributes_of, given_to
 from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
-from spatialq.functions.sql_text import literal
+from spatialq.functions.sql_text import literal, parts_of
+from spatialq.io.formats import means_file
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,23 @@ def table_of(
     cases = []
     for name in columns:
         if name not in attributes_of(function):
-            refused = refusal(f"{function.name}: {table!r} must have a column {name} of numbers")
+            sentence = f"{function.name}: {table!r} must have a column {name} of numbers"
+            if name == "point_id":
+                sentence += f"; {_numbered(table)} makes a view that has one"
+            refused = refusal(sentence)
             kind = f"typeof((SELECT {name} FROM {rows} LIMIT 0))"
             cases.append(f"WHEN {kind} = '\"NULL\"' THEN {refused}")
     check = f"CASE {' '.join(cases)} END"
     frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
     return Source(columns, rows, check=check, frame=frame)
+
+
+def _numbered(table: str) -> str:
+    """Write what numbers the rows of a table from 0, in their order; a view keeps the CRS."""
+    rows = literal(table) if means_file(table) else table
+    own = re.sub(r"\W+", "_", parts_of(table)[-1]).strip("_")
+    columns = "row_number() OVER () - 1 AS point_id, *"
+    return f"CREATE VIEW {own}_numbered AS SELECT {columns} FROM {rows}"
 
 
 def call_of(
