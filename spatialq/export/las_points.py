@@ -100,8 +100,15 @@ def write_points(
     with las_file(path) as file, tempfile.TemporaryFile(dir=path.resolve().parent) as beside:
 
         def write(parts: "Iterator[Records]", layout: Layout) -> int:
-            public = _public_header(points, layout, has_wkt=has_wkt)
-            return write_las(file, public, records, parts, compressed=is_laz)
+            public = _public_header(points, layout)
+
+            def encoded() -> "Iterator[Records]":
+                yield from parts
+                # what kind of times there are is known after the last of them
+                encoding = WKT_BIT * has_wkt | STANDARD_TIME * points.has_standard_time
+                struct.pack_into("<H", public, 6, encoding)
+
+            return write_las(file, public, records, encoded(), compressed=is_laz)
 
         staging = _Staging(points, layout, beside)
         if layout is not None and points.intensities is None:
@@ -237,11 +244,10 @@ def _space(space: "Records", rows: int) -> "Records":
     return space if rows <= space.size else np.zeros(rows, space.dtype)
 
 
-def _public_header(points: PointRecords, layout: Layout, *, has_wkt: bool) -> bytearray:
-    """Make a public header block without what `write_las` puts into it."""
+def _public_header(points: PointRecords, layout: Layout) -> bytearray:
+    """Make a public header block without global encoding and what `write_las` puts into it."""
     public = bytearray(HEADER_SIZES[4])
-    encoding = WKT_BIT * has_wkt | STANDARD_TIME * points.has_standard_time
-    struct.pack_into("<4s2xH", public, 0, b"LASF", encoding)
+    public[:4] = b"LASF"
     software, now = f"spatialq {version('spatialq')}".encode(), datetime.now(UTC)
     texts = b"EXTRACTION", software
     struct.pack_into("<BB32s32sHH", public, 24, 1, 4, *texts, now.timetuple().tm_yday, now.year)

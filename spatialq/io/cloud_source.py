@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.files import require_file
-from spatialq.io.source import ROW_GROUP, Box, SequentialSource, in_row_groups
+from spatialq.io.source import READER, ROW_GROUP, Box, SequentialSource, in_row_groups
 from spatialq.io.text_lines import ALL, LineError, Lines, WrongValueError, read_values
 
-READER = "read_points"
 AXES = ("x", "y", "z")
 LAS_TYPES = {
     "intensity": "u2",

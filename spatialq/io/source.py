@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from spatialq.errors import FileError
+
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
+READER = "read_points"
 LAS = (".las", ".laz")
 """Endings of the point clouds that are copied record by record."""
 
@@ -151,12 +155,31 @@ class SequentialSource:
         done = 0
         for batch in self.batches(list(arrays)):
             rows = slice(done, done + batch.num_rows)
-            for values, array in zip(batch.columns, arrays.values(), strict=True):
-                array[rows] = values.to_numpy(zero_copy_only=False)
+            for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
+                array[rows] = numbers_of(self.path, name, values, array.dtype)
             done = rows.stop
             if tick is not None:
                 tick(self.path, done, self.rows)
         return done
+
+
+def numbers_of(path: Path, name: str, values: pa.Array, dtype: "np.dtype[Any]") -> "NDArray[Any]":
+    """Give the values of a column as numbers of a type; NULL is 0.
+
+    Raises
+    ------
+    FileError
+        If a value is none of the type.
+    """
+    if values.null_count:
+        values = values.fill_null(pa.scalar(0).cast(values.type))
+    try:
+        numbers = values.cast(pa.from_numpy_dtype(dtype))
+    except pa.ArrowInvalid as error:
+        reason = f"the values of column '{name}' must be {dtype}: {error}"
+        raise FileError.of(READER, path, reason) from None
+    array: NDArray[Any] = numbers.to_numpy(zero_copy_only=False)
+    return array
 
 
 def in_row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

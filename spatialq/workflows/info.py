@@ -1,5 +1,6 @@
 """What a file holds: counts, extent, CRS, and what is particular to its kind."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,21 +91,31 @@ def _most_first(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _of_cloud(cloud: PointSource, progress: Progress | None) -> dict[str, Any]:
     box = _Box()
     there = [name for name in COUNTED if name in cloud.schema.names]
-    counts = {name: np.zeros(256, np.int64) for name in there}
+    counts: dict[str, Counter[Any]] = {name: Counter() for name in there}
     rows = 0
     for batch in cloud.batches(("x", "y", "z", *counts)):
         box.add(*(batch[axis].to_numpy() for axis in "xyz"))
         for name, counted in counts.items():
-            counted += np.bincount(batch[name].to_numpy(), minlength=256)
+            # of any type: a file may have fractions, text and NULL in them
+            for each in batch[name].value_counts().to_pylist():
+                counted[each["values"]] += each["counts"]
         rows += batch.num_rows
         if progress is not None:
             progress(cloud.path, rows, cloud.rows)
     values = {name: _there(counts[column]) for column, name in COUNTED.items() if column in counts}
-    return {**box.said, "density": _density(cloud, rows, box), **cloud.about, **values}
+    return {
+        "rows": rows,
+        **box.said,
+        "density": _density(cloud, rows, box),
+        **cloud.about,
+        **values,
+    }
 
 
-def _there(counts: NDArray[np.int64]) -> Mapping[str, int]:
-    return {str(value): int(counts[value]) for value in np.flatnonzero(counts)}
+def _there(counts: Mapping[Any, int]) -> Mapping[str, int]:
+    known = sorted(value for value in counts if value is not None)
+    missing = {"NULL": counts[None]} if None in counts else {}
+    return {**{str(value): counts[value] for value in known}, **missing}
 
 
 def _density(cloud: PointSource, rows: int, box: "_Box") -> float | None:

@@ -129,11 +129,10 @@ def write_lod(
         ):
             summary = _write_tables(tables, targets, known)
         used = execution.device
-    if points and not summary.brightest:
+    if summary.points and not summary.brightest:
         message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
     return {
-        "points": points,
         **asdict(summary),
         "device": used,
         "seconds": time.perf_counter() - began,

@@ -19,6 +19,7 @@ GROUP_SAMPLES = 1 << 18
 class TreeSummary:
     """What there is in all of a tree."""
 
+    points: int = 0
     nodes: int = 0
     levels: int = 0
     leaves: int = 0
@@ -35,6 +36,7 @@ class TreeSummary:
     def add(self, nodes: Mapping[str, Any]) -> None:
         """Count some of its nodes."""
         leaves = nodes["is_leaf"]
+        self.points += int(nodes["count"][leaves].sum())
         self.nodes += leaves.size
         self.levels = max(self.levels, int(nodes["level"].max(initial=-1)) + 1)
         self.leaves += int(np.count_nonzero(leaves))

@@ -194,6 +194,14 @@ def test_dimensions_are_known_in_any_spelling(con, tmp_path):
     assert cloud.header.global_encoding.gps_time_type == laspy.header.GpsTimeType.STANDARD
 
 
+@pytest.mark.parametrize(("time", "kind"), [(6e5, 0), (4.2e8, 1)])
+def test_the_kind_of_times_is_told_of_points_with_the_layout_of_a_source(con, tmp_path, time, kind):
+    source, target = tmp_path / "a.las", tmp_path / "b.laz"
+    write_query(con, f"{POINT}, {time} AS gps_time FROM range(10) t(i)", source)
+    write_query(con, f"FROM read_las('{source}')", target)
+    assert header(target).global_encoding.gps_time_type == kind
+
+
 @pytest.mark.parametrize(
     ("names", "point_format"),
     [

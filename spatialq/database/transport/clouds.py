@@ -13,7 +13,7 @@ from spatialq.functions.catalogue import Function
 from spatialq.io.clouds import find_clouds
 from spatialq.io.files import warn_about
 from spatialq.io.formats import open_source
-from spatialq.io.source import PointSource, Progress
+from spatialq.io.source import PointSource, Progress, numbers_of
 
 
 def find(function: Function, points: str) -> list[PointSource]:
@@ -43,12 +43,17 @@ def batches_of_clouds(
     function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
 ) -> Iterator[dict[str, Any]]:
     """Read all points of files, some at a time; a column that a file lacks is None."""
+    attributes = attributes_of(function)
     for cloud in clouds:
         there = _columns_in(function, cloud)
+        types = {name: np.dtype(NUMPY_TYPES[attributes.get(name, "DOUBLE")]) for name in there}
         done = 0
         for batch in cloud.batches(there):
-            found = {name: batch[name].to_numpy(zero_copy_only=False) for name in there}
-            yield {**dict.fromkeys(attributes_of(function)), **found}
+            found = {
+                name: numbers_of(cloud.path, name, batch[name], dtype)
+                for name, dtype in types.items()
+            }
+            yield {**dict.fromkeys(attributes), **found}
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
