@@ -43,8 +43,8 @@ Output = Annotated[
         "--output",
         "-o",
         help="File to write instead of printing, by its ending: spatialq formats lists them. Of "
-        "any rows .parquet, .csv, .json, .xlsx; of geometries .gpkg, .fgb; of a grid .tif, .png; "
-        "of GlobalIds .ifc, .ifczip.",
+        "any rows .parquet, .csv, .json, .xlsx; of points .las, .laz, .ply, .e57; of geometries "
+        ".gpkg, .fgb; of a grid .tif, .png; of GlobalIds .ifc, .ifczip.",
     ),
 ]
 SEPARATOR = ","

@@ -122,7 +122,8 @@ class PcdSource(CloudSource):
             if key.startswith("#"):
                 continue
             if key not in KEYS or key in header or not words:
-                self.reject(f"line {number} of its header is not understood: {line[:80]!r}")
+                said = line[:80].decode("latin-1").rstrip()
+                self.reject(f"line {number} of its header is not understood: {said!r}")
             header[key] = words
             if key == "DATA":
                 if words[0] not in DATA:

@@ -100,7 +100,8 @@ class PlySource(CloudSource):
                     self.reject("its header has no line 'format'")
                 return order, elements, begin, number
             if not self._is_known(words, elements):
-                self.reject(f"line {number} of its header is not understood: {line[:80]!r}")
+                said = line[:80].decode("latin-1").rstrip()
+                self.reject(f"line {number} of its header is not understood: {said!r}")
             if words[:1] == ["format"]:
                 order = FORMATS[words[1]]
         return self.reject("its header has no line 'end_header'")

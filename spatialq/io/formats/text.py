@@ -89,6 +89,9 @@ class TextSource(CloudSource):
                 f"{len(split(found, delimiter))} columns"
             )
             raise LineError(message)
+        if found and columns < len(AXES):
+            message = f"its line of names has no x, y and z: {found[:80]!r}"
+            raise LineError(message)
         return head.lines(columns, delimiter), names or numbered(AXES, columns)
 
     def _compare_count(self) -> None:
@@ -168,7 +171,7 @@ class Head:
     def lines(self, columns: int, delimiter: str) -> Lines:
         """Give the lines from here to the end of the file."""
         if columns < len(AXES):
-            message = f"line {self.number} has {columns} values; a point needs x, y and z"
+            message = f"line {self.number} must have x, y and z, got {self.line[:80]!r}"
             if not self.line:
                 message = "has no lines of points"
             raise LineError(message)

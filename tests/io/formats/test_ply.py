@@ -157,7 +157,7 @@ HEADER = "ply\nformat binary_little_endian 1.0\nelement vertex {n}\n" + POSITION
         ("ply\nformat ascii 1.0\n", "its header has no line 'end_header'"),
         ("ply\nend_header\n", "its header has no line 'format'"),
         ("ply\nformat ascii 1.0\nend_header\n", "has no vertices: its elements are none"),
-        ("ply\nformat ascii 2.0\nend_header\n", "line 2 of its header is not understood"),
+        ("ply\nformat ascii 2.0\nend_header\n", "not understood: 'format ascii 2.0'"),
         ("ply\nformat ascii 1.0\nelement vertex -1\nend_header\n", "line 3 of its header"),
         (
             "ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int i\nend_header\n",

@@ -118,7 +118,8 @@ def test_points_without_a_position_are_left_out(tmp_path):
     [
         ("", "the file is empty"),
         ("# nothing\n", "has no lines of points"),
-        ("1 2\n", "line 1 has 2 values; a point needs x, y and z"),
+        ("1 2\n", "line 1 must have x, y and z, got '1 2'"),
+        ("a,b\n1,2\n", "its line of names has no x, y and z: 'a,b'"),
         ("1 2 3\n\n4 5\n", "line 3 has 2 values, not 3"),
         ("1 2 3\n4 5 6 7\n", "line 2 has 4 values, not 3"),
         ('1,2,"a"b\n', "line 1 cannot be divided"),
