@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 from collections import Counter
 
 import laspy
@@ -12,6 +13,7 @@ import spatialq
 from spatialq.database import frames
 from spatialq.database.native import loading
 from spatialq.database.writers import writers
+from spatialq.errors import CrsWarning, FileError
 from spatialq.io.formats import readers
 from spatialq.io.source import Layout
 
@@ -61,6 +63,25 @@ def test_the_name_of_a_file_is_a_table(tmp_path):
         assert (subject, json.loads(crs)["id"]["code"]) == (f"'{path}'", 25832)
         with pytest.raises(Exception, match="there is no such file"):
             con.sql(f"FROM '{tmp_path}/none.laz'")
+
+
+def test_a_name_of_copc_is_refused(tmp_path):
+    with spatialq.connect() as con, pytest.raises(FileError, match="must be no COPC file"):
+        spatialq.write(con.sql("SELECT 1.0 AS x, 2.0 AS y, 3.0 AS z"), tmp_path / "a.copc.laz")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_function_takes_the_name_of_a_file(tmp_path, monkeypatch):
+    write(tmp_path / "cloud.laz", 7, 2000, crs="EPSG:25832")
+    monkeypatch.chdir(tmp_path)
+    with spatialq.connect() as con:
+        con.execute("CREATE SCHEMA survey; CREATE TABLE survey.las AS FROM read_las('cloud.laz')")
+        expected = con.sql("FROM owm_ground('survey.las', unit := 1) ORDER BY ALL").fetchall()
+        assert 0 < len(expected) < 2000
+        for name in ("cloud.laz", "./cloud.laz", f"{tmp_path}/cl*.laz"):
+            with warnings.catch_warnings(action="error", category=CrsWarning):
+                found = con.sql(f"FROM owm_ground('{name}') ORDER BY ALL").fetchall()
+            assert found == expected
 
 
 @pytest.mark.parametrize(

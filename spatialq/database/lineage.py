@@ -24,7 +24,7 @@ from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io.clouds import what_reprojects
-from spatialq.io.formats import means_file
+from spatialq.io.formats import READ_BY_DUCKDB, means_file, open_source
 from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
@@ -274,7 +274,8 @@ class Lineage:
         entry = self.entry(path)
         subject = f"table {path[-1]}"
         if entry is None:
-            origin = file_origin(path[0]) if len(path) == 1 else Origin(subject)
+            name = ".".join(path)
+            origin = file_origin(name) if means_file(name) else Origin(subject)
             return frozenset({_of_axis(origin.subject, origin.crs, column)})
         if entry.crs is not None:
             return frozenset({_of_axis(subject, entry.crs, column)})
@@ -466,7 +467,6 @@ def file_origin(path: str, reader: str | None = None, to_crs: str | None = None)
         return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
     from spatialq.io.clouds import READS_LAS, open_cloud
     from spatialq.io.files import find_files
-    from spatialq.io.formats import READ_BY_DUCKDB, open_source
 
     if reader is None and (not means_file(path) or path.lower().endswith(READ_BY_DUCKDB)):
         return Origin(f"table {path}")

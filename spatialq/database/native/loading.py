@@ -12,10 +12,7 @@ from spatialq.database.native.library import FORMATS, PATH, RUN, Exported, libra
 from spatialq.database.transport.columns import given_by, given_to
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.sql_text import literal
-from spatialq.io.formats import READ_BY_DUCKDB, readers
-
-MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
-"""What reads a file whose name stands for a table, by its kind."""
+from spatialq.io.formats import MACROS, READ_BY_DUCKDB, readers
 
 _lock = threading.Lock()
 _declared: list[str] = []

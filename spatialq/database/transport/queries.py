@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
@@ -11,7 +12,8 @@ from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal, parts_of
-from spatialq.io.formats import means_file
+from spatialq.io.files import is_pattern
+from spatialq.io.formats import MACROS, find_reader, means_file
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
 def table_of(
     function: Function, table: str, columns: Mapping[str, str], request: Request
 ) -> Source:
-    """Say how a function gets the rows of a table.
+    """Say how a function gets the rows of a table, or of a file that is there.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
     own result, which is beside it in the query. For one that must be there the check fails.
     """
     absent = ", ".join(f"NULL AS {name}" for name in columns)
-    rows = f"(FROM query_table({literal(table)}) UNION ALL BY NAME SELECT {absent} WHERE false)"
+    rows = f"(FROM {_named(table)} UNION ALL BY NAME SELECT {absent} WHERE false)"
     cases = []
     for name in columns:
         if name not in attributes_of(function):
@@ -90,6 +92,14 @@ def table_of(
     check = f"CASE {' '.join(cases)} END"
     frame = frames.lookup(table, is_given=request.options.get("crs") is not None)
     return Source(columns, rows, check=check, frame=frame)
+
+
+def _named(table: str) -> str:
+    """Write what reads a table or file; DuckDB takes 'a.laz' for the table laz of the schema a."""
+    reader = find_reader(table)
+    if reader is not None and (Path(table).exists() or is_pattern(table)):
+        return f"{MACROS[reader.kind]}({literal(table)})"
+    return f"query_table({literal(table)})"
 
 
 def _numbered(table: str) -> str:

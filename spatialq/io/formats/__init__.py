@@ -18,6 +18,8 @@ from spatialq.io.files import is_pattern, open_once, require_file
 Kind = Literal["points", "grid", "ifc"]
 READ_BY_DUCKDB = (".csv",)
 """Endings by which DuckDB itself reads a file whose name stands for a table."""
+MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
+"""What reads files in SQL."""
 NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
 
 
