@@ -60,10 +60,10 @@ def frame(con, query):
         ("WITH q AS (SELECT point_id, x - 5 AS x, round(y, 2) AS y, 0 AS z FROM feet) {call}", "q"),
         ("WITH q AS (SELECT * REPLACE (z::FLOAT AS z) FROM feet) {call}", "q"),
         ("WITH q AS (SELECT * EXCLUDE (z), z + 1 AS z FROM feet) {call}", "q"),
-        ("WITH q AS (SELECT min(point_id) AS point_id, x, y, min(z) AS z FROM feet GROUP BY ALL) "
-         "{call}", "q"),
-        ("WITH q AS (FROM feet UNION ALL SELECT * REPLACE (-1 - point_id AS point_id) "
-         "FROM part.feet) {call}", "q"),
+        (("WITH q AS (SELECT min(point_id) AS point_id, x, y, min(z) AS z FROM feet GROUP BY ALL) "
+         "{call}"), "q"),
+        (("WITH q AS (FROM feet UNION ALL SELECT * REPLACE (-1 - point_id AS point_id) "
+         "FROM part.feet) {call}"), "q"),
         ("WITH q AS (SELECT * REPLACE (x * cos(point_id) + y AS x) FROM feet) {call}", "q"),
         ("WITH q AS (SELECT * REPLACE (n.x AS x) FROM feet, (SELECT 1 / 3 AS x) AS n) {call}", "q"),
         ("WITH q AS (FROM (FROM (SELECT * FROM feet) ORDER BY z) LIMIT 9) {call}", "q"),
@@ -108,13 +108,13 @@ def test_what_cannot_be_told_is_said(con, query, name, sentence):
 @pytest.mark.parametrize(
     ("query", "is_told"),
     [
-        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT -1 - point_id, x AS a, y, z "
-         "FROM mixed", True),
-        ("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT -1 - point_id, z, y, x "
-         "FROM mixed", False),
+        (("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT -1 - point_id, x AS a, y, z "
+         "FROM mixed"), True),
+        (("SELECT point_id, x, y, z FROM mixed UNION ALL SELECT -1 - point_id, z, y, x "
+         "FROM mixed"), False),
         ("SELECT point_id, z AS x, y, x AS z FROM mixed", False),
-        ("SELECT * FROM mixed UNION ALL BY NAME SELECT -1 - point_id AS point_id, z, y, x "
-         "FROM mixed", True),
+        (("SELECT * FROM mixed UNION ALL BY NAME SELECT -1 - point_id AS point_id, z, y, x "
+         "FROM mixed"), True),
     ],
 )  # fmt: skip
 def test_axes_of_two_units_are_not_taken_for_each_other(con, query, is_told):
