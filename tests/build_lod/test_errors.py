@@ -277,14 +277,14 @@ def test_a_tree_has_fewer_than_2_32_points():
 
 def test_files(con, tmp_path):
     las = write_las(tmp_path / "a.laz", {name: each[:50] for name, each in CLOUD.items()})
-    (tmp_path / "b.txt").write_text("points")
+    (tmp_path / "b.doc").write_text("points")
     (tmp_path / "c.las").write_text("points")
     (tmp_path / "d.tif").write_text("points")
     for name, sentence in (
         ("nothing.laz", f"build_lod: '{tmp_path}/nothing.laz': there is no such file"),
         ("*.las_", "*.las_': no file matches this pattern"),
-        ("b.txt", "b.txt': is no point cloud: its name must end in .las or .laz"),
-        ("d.tif", "d.tif': is no point cloud: its name must end in .las or .laz"),
+        ("b.doc", "b.doc': is no point cloud: its name must end in .csv, "),
+        ("d.tif", "d.tif': is no point cloud: its name must end in .csv, "),
         ("c.las", "c.las': "),
     ):
         message = refused(con, f"FROM build_lod('{tmp_path / name}')")

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from spatialq.database import frames
 from spatialq.database.pins import Lookup
@@ -12,7 +11,6 @@ from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.functions.catalogue import Function
 from spatialq.functions.sql_text import literal, parts_of
-from spatialq.io.files import is_pattern
 from spatialq.io.formats import MACROS, find_reader, means_file
 
 
@@ -73,7 +71,7 @@ def request_of(request: Request, sources: Sequence[Source]) -> str:
 def table_of(
     function: Function, table: str, columns: Mapping[str, str], request: Request
 ) -> Source:
-    """Say how a function gets the rows of a table, or of a file that is there.
+    """Say how a function gets the rows of a table or file.
 
     A column that the table lacks is NULL. Without it the name would mean a column of the function's
     own result, which is beside it in the query. For one that must be there the check fails.
@@ -97,7 +95,7 @@ def table_of(
 def _named(table: str) -> str:
     """Write what reads a table or file; DuckDB takes 'a.laz' for the table laz of the schema a."""
     reader = find_reader(table)
-    if reader is not None and (Path(table).exists() or is_pattern(table)):
+    if reader is not None and means_file(table):
         return f"{MACROS[reader.kind]}({literal(table)})"
     return f"query_table({literal(table)})"
 

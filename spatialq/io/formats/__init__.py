@@ -6,6 +6,7 @@ opened.
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,8 @@ READ_BY_DUCKDB = (".csv",)
 """Endings by which DuckDB itself reads a file whose name stands for a table."""
 MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
 """What reads files in SQL."""
+QUALIFIED = re.compile(r"\w+\.\w+")
+"""A name that may be that of a table behind its schema."""
 NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
 
 
@@ -98,7 +101,13 @@ def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "gri
 
 
 def means_file(name: str) -> bool:
-    """Whether a text means a file or a pattern of them, not a table."""
+    """Whether a text means a file or a pattern of them, not a table.
+
+    `main.pts` is the table `pts`, unless there is a file of that name.
+    """
     path = Path(name)
-    is_file = find_reader(path) is not None or (path.suffix != "" and path.is_file())
-    return is_file or is_pattern(name)
+    if is_pattern(name):
+        return True
+    if QUALIFIED.fullmatch(name) and not path.is_file():
+        return False
+    return find_reader(path) is not None or (path.suffix != "" and path.is_file())
