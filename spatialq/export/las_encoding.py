@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FULL = 65_535
 """The intensity that a fractional 1 becomes."""
+STEPS = np.iinfo(np.int16)
+"""What scan angles may be, in steps."""
 WEEK = 7 * 24 * 3600
 
 
@@ -70,7 +72,13 @@ def angles(column: Column) -> Field:
 
     def encode(values: "NDArray[Any]") -> "NDArray[np.int16]":
         nonlocal is_told
-        units = column.as_type(np.rint(values / SCAN_ANGLE_STEP), np.dtype("i2"))
+        steps = np.rint(values / SCAN_ANGLE_STEP)
+        outside = (steps < STEPS.min) | (steps > STEPS.max)
+        if outside.any():
+            low, high = STEPS.min * SCAN_ANGLE_STEP, STEPS.max * SCAN_ANGLE_STEP
+            reason = f"has the value {values[outside][0]}, but only {low} to {high} can be held"
+            column.refuse(reason, f"greatest(least({column.quoted}, 180), -180)")
+        units = column.as_type(steps, np.dtype("i2"))
         rounded = (units * SCAN_ANGLE_STEP).astype(np.float32)
         if not is_told and not np.array_equal(rounded, values.astype(np.float32)):
             _warn(column, f"is rounded to steps of {SCAN_ANGLE_STEP} degrees")

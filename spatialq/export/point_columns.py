@@ -37,7 +37,7 @@ EXPRESSIONS = (
 )
 """What makes a number of values of other types."""
 EXACT = 1 << 53
-"""Up to it DOUBLE has all whole numbers."""
+"""Below it DOUBLE has all whole numbers; it may be one above it that was rounded."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Column:
         elif pa.types.is_boolean(array.type):
             array = array.cast(pa.uint8())
         numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        if self.kind.endswith("HUGEINT") and np.abs(numbers).max(initial=0) > EXACT:
-            value = numbers[np.abs(numbers) > EXACT][0]
+        if self.kind.endswith("HUGEINT") and np.abs(numbers).max(initial=0) >= EXACT:
+            value = numbers[np.abs(numbers) >= EXACT][0]
             self.refuse(f"has the value {value:.0f}, which is rounded", f"{self.quoted}::BIGINT")
         return numbers if self.count == 1 else numbers.reshape(-1, self.count)
 
@@ -149,6 +149,8 @@ class Column:
         with np.errstate(over="ignore"):
             converted: NDArray[Any] = values.astype(dtype)
         differs = (converted != values) & ~np.isnan(converted)
+        if values.dtype.kind in "iu":  # NumPy compares them as DOUBLE, too
+            differs |= np.abs(converted) >= EXACT
         if differs.any():
             reason = f"has the value {values[differs][0]}, which {dtype.name} numbers do not have"
             self.refuse(reason, f"{self.quoted}::{'FLOAT' if dtype.itemsize == 4 else 'DOUBLE'}")

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -32,7 +33,7 @@ Stamp = tuple[int, int]
 ROW_GROUP = 122_880
 """Rows of a DuckDB row group: batches of a multiple of it give the smallest tables."""
 MAX_SCANS = 8
-"""Files that may be left open in the middle, where a query has asked for some rows only."""
+"""Scans that may be left open in the middle, where a query has asked for some rows only."""
 
 
 @dataclass(frozen=True)
@@ -203,22 +204,23 @@ class _Scans:
     """Scans that are under way, by the file, the columns and the part that comes next."""
 
     def __init__(self) -> None:
-        self._scans: OrderedDict[Any, list[Iterator[pa.RecordBatch]]] = OrderedDict()
+        self._scans: OrderedDict[int, tuple[Any, Iterator[pa.RecordBatch]]] = OrderedDict()
+        self._numbers = count()
         self._lock = Lock()
 
     def take(self, key: Any) -> Iterator[pa.RecordBatch] | None:
         """Give a scan to nobody else."""
         with self._lock:
-            scans = self._scans.get(key, [])
-            scan = scans.pop() if scans else None
-            if not scans:
-                self._scans.pop(key, None)
-            return scan
+            for number, (own, scan) in self._scans.items():
+                if own == key:
+                    del self._scans[number]
+                    return scan
+            return None
 
     def keep(self, key: Any, scan: Iterator[pa.RecordBatch]) -> None:
         """Keep a scan for whoever asks for its next part; the oldest ones are closed."""
         with self._lock:
-            self._scans.setdefault(key, []).append(scan)
+            self._scans[next(self._numbers)] = key, scan
             while len(self._scans) > MAX_SCANS:
                 self._scans.popitem(last=False)
 

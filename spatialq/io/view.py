@@ -198,11 +198,20 @@ def unified_schema(reader: str, sources: Sequence[Source]) -> pa.Schema:
     Raises
     ------
     FileError
-        If a column has types that do not go together.
+        If a column has types that do not go together, or its name other capital letters.
     """
     schema = sources[0].schema
     if len(sources) == 1:
         return schema
+    spelling: dict[str, str] = {}
+    for source in sources:
+        for name in source.schema.names:
+            if spelling.setdefault(name.lower(), name) != name:
+                reason = (
+                    f"its column '{name}' is called '{spelling[name.lower()]}' in another of the "
+                    "files, which SQL does not tell apart; join them by UNION ALL BY NAME"
+                )
+                raise FileError.of(reader, source.path, reason)
     for source in sources[1:]:
         try:
             schema = pa.unify_schemas([schema, source.schema], promote_options="permissive")

@@ -277,7 +277,15 @@ def test_an_empty_result_is_a_valid_file(con, tmp_path, name, ending):
         ("'nan'::FLOAT AS nir", "'nir' has the value nan, but only whole numbers can be held"),
         ("2 AS withheld", "'withheld' has the value 2, but only 0 to 1 can be held"),
         ("16 AS return_number", "'return_number' has the value 16, but only 0 to 15 can be held"),
-        ("200.0 AS scan_angle", "'scan_angle' has the value 33333.0, but only -32768 to 32767"),
+        (
+            "200.0 AS scan_angle",
+            "'scan_angle' has the value 200.0, but only -196.608 to 196.602 can",
+        ),
+        ("9007199254740993::HUGEINT AS n", "'n' has the value 9007199254740992, which is rounded"),
+        (
+            "9007199254740993 AS gps_time",
+            "'gps_time' has the value 9007199254740993, which float64",
+        ),
         ("NULL::INTEGER AS green", r"'green' is NULL in some rows; write coalesce\(green, 0\)"),
         ("[1, NULL]::INTEGER[2] AS pair", "'pair' is NULL in some rows; leave it out"),
         ("'a' AS label", r"'label' is of type VARCHAR, .*; leave it out: \* EXCLUDE \(label\)"),

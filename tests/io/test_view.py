@@ -280,6 +280,9 @@ def test_sources_that_do_not_go_together():
     text = pa.schema([*SCHEMA.remove(4), pa.field("classification", pa.string())])
     with pytest.raises(FileError, match="read_cloud: 'cloud_5': its columns do not go together"):
         View("read_cloud", [Cloud(6), Cloud(5, schema=text)])
+    capital = pa.schema([*SCHEMA.remove(4), SCHEMA.field(4).with_name("Classification")])
+    with pytest.raises(FileError, match="'cloud_5': its column 'Classification' is called 'class"):
+        View("read_cloud", [Cloud(6), Cloud(5, schema=capital)])
     projjson = '{"type": "GeographicCRS", "name": "somewhere"}'
     with pytest.raises(CrsError, match="'cloud_6' is in no CRS but 'cloud_5' is in somewhere"):
         View("read_cloud", [Cloud(6), Cloud(5, crs=projjson)])

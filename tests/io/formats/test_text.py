@@ -1,5 +1,7 @@
 """Text, PTS and PTX against NumPy's own reader of text."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.formats import find_reader
 from spatialq.io.formats.text import TextSource
-from spatialq.io.source import ROW_GROUP
+from spatialq.io.source import MAX_SCANS, ROW_GROUP
 
 from ...conftest import real_file
 from .cloud_files import cloud, lines, read
@@ -172,6 +174,17 @@ def test_pts_has_its_columns_by_their_number(tmp_path, values):
     if "intensity" in names:
         expected = "int64" if values == 4 else "uint16"
         assert str(table.schema.field("intensity").type) == expected
+
+
+def test_scans_that_a_limit_ends_do_not_stay_open(tmp_path):
+    path = tmp_path / "a.pts"
+    path.write_text(f"{ROW_GROUP + 1}\n" + "1 2 3\n" * (ROW_GROUP + 1))
+    source = find_reader(path).open(path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(2 * MAX_SCANS):
+        assert source.read_span(0, ["x"]).num_rows == ROW_GROUP
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + MAX_SCANS
+    assert source.read_span(1, ["x"]).num_rows == 1
 
 
 def test_pts_compares_its_count(tmp_path):
