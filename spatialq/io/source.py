@@ -1,5 +1,6 @@
 """What every reader of rows gives: a file as a lazily read table."""
 
+import atexit
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -224,5 +225,12 @@ class _Scans:
             while len(self._scans) > MAX_SCANS:
                 self._scans.popitem(last=False)
 
+    def close(self) -> None:
+        """Close all scans."""
+        with self._lock:
+            self._scans.clear()
+
 
 _scans = _Scans()
+# when the interpreter ends, what a scan needs to close may be gone before it is
+atexit.register(_scans.close)

@@ -283,8 +283,8 @@ def test_files(con, tmp_path):
     for name, sentence in (
         ("nothing.laz", f"build_lod: '{tmp_path}/nothing.laz': there is no such file"),
         ("*.las_", "*.las_': no file matches this pattern"),
-        ("b.doc", "b.doc': is no point cloud: its name must end in .csv, "),
-        ("d.tif", "d.tif': is no point cloud: its name must end in .csv, "),
+        ("b.doc", "b.doc': is no point cloud: its name must end in one of .csv, "),
+        ("d.tif", "d.tif': is no point cloud: its name must end in one of .csv, "),
         ("c.las", "c.las': "),
     ):
         message = refused(con, f"FROM build_lod('{tmp_path / name}')")
