@@ -82,7 +82,10 @@ def right(macro, argument, folder):
     """A value with which the macro can be called."""
     if argument in COLUMNS and macro.name.endswith("_list"):
         return argument
-    path = {"read_las": "cloud.las", "read_grid": "grid.npy", "write_ground": "cloud.las"}
+    path = {
+        "read_las": "cloud.las", "read_points": "cloud.las", "read_grid": "grid.npy",
+        "write_ground": "cloud.las",
+    }  # fmt: skip
     values = {
         "points": "points", "a": "elements", "b": "elements", "elements": "elements", "lod": "lod",
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
@@ -92,7 +95,7 @@ def right(macro, argument, folder):
     }  # fmt: skip
     expressions = {
         "outputs": f"[{literal(str(folder / 'ground.csv'))}]", "d": "1.0", "max_distance": "1.0",
-        "one": "mesh", "other": "mesh", "row_count": "1000",
+        "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
         "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
     }  # fmt: skip
     return expressions.get(argument) or literal(values[argument])
