@@ -528,13 +528,13 @@ def test_changed_elements_are_noticed(model, change):
 
 def test_the_tree_is_built_once(model, monkeypatch):
     built = []
-    along_curve = rtree._along_curve
+    along_curve = rtree.along_curve
 
     def count(boxes, rows):
         built.append(len(boxes))
         return along_curve(boxes, rows)
 
-    monkeypatch.setattr(rtree, "_along_curve", count)
+    monkeypatch.setattr(rtree, "along_curve", count)
     spatialq.pin(model, "elements")
     assert built == [5]
     for _ in range(3):

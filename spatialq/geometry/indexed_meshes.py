@@ -1,5 +1,6 @@
 """Meshes that keep what is made of them, so that further calls do not make it again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +12,17 @@ from spatialq.data.meshes import Meshes
 from spatialq.geometry import boxes
 from spatialq.geometry.boxes import Boxes
 from spatialq.geometry.prepared_meshes import PreparedMeshes
-from spatialq.geometry.rtree import Tree
+from spatialq.geometry.rtree import Tree, along_curve
+from spatialq.runtime import budget, progress
+from spatialq.runtime.compile_cache import njit
 
 Rows = NDArray[np.int64]
+
+SHARE = 4
+"""Prepared elements of a batch may take this part of the memory budget, in which the meshes of all
+elements are, too, and copies that are made on the way."""
+BYTES_OF_VERTEX, BYTES_OF_FACE, BYTES_OF_ELEMENT = 28, 24, 88
+"""Of prepared meshes: coordinates and label; corners and a share of a box of some; the rest."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +76,31 @@ def tree_of(meshes: Meshes | None) -> Tree | None:
     return meshes.tree if isinstance(meshes, IndexedMeshes) else None
 
 
+@dataclass(frozen=True)
+class PairBatch:
+    """Some of the pairs of a call, and their elements."""
+
+    at: Any
+    """Which pairs, int64[n]; all of them as a slice."""
+    meshes: PreparedMeshes
+    rows_a: Rows
+    """The pairs as rows of `meshes`."""
+    rows_b: Rows
+
+
 def prepare_pairs(
-    a: Meshes, b: Meshes | None, boxes_a: Boxes, boxes_b: Boxes | None, rows_a: Rows, rows_b: Rows
-) -> tuple[PreparedMeshes, Rows, Rows]:
-    """Prepare the elements of some pairs.
+    a: Meshes,
+    b: Meshes | None,
+    boxes_a: Boxes,
+    boxes_b: Boxes | None,
+    rows_a: Rows,
+    rows_b: Rows,
+    stage: str,
+) -> Iterator[PairBatch]:
+    """Prepare the elements of pairs, as many at a time as the memory budget allows.
+
+    Pairs near each other are in one batch, and all pairs of an element of `a`. An element is
+    prepared once for each batch in which it has a pair, with the same result.
 
     Parameters
     ----------
@@ -80,24 +110,112 @@ def prepare_pairs(
         Their boxes.
     rows_a, rows_b : int64[n]
         The pairs: rows of a, and of b.
+    stage : str
+        What is done with a batch, for the progress of the call, of which 0.2 are done.
+    """
+    sizes_a, sizes_b = _sizes(a), _sizes(a if b is None else b)
+    most, everything = budget.current() // SHARE, sizes_a.sum()
+    parts: list[Any] = [slice(None)]
+    if everything + (0 if b is None else sizes_b.sum()) > most:
+        order, ends = rows_by_place(boxes_a, rows_a), np.empty(len(rows_a) + 1, np.int64)
+        n = cut_pairs(rows_a[order], rows_b[order], sizes_a, sizes_b, most, ends)
+        parts = np.split(order, ends[: n - 1]) if n else parts
+    for number, at in enumerate(parts):
+        begin, step = 0.2 + 0.8 * number / len(parts), 0.8 / len(parts)
+        progress.stage("meshes", begin + step / 8)
+        prepare = _prepare_all if isinstance(at, slice) else _prepare_some
+        prepared = prepare(a, b, boxes_a, boxes_b, rows_a[at], rows_b[at])
+        progress.stage(stage, begin + step)
+        yield PairBatch(at, *prepared)
+
+
+def rows_by_place(boxes_a: Boxes, rows_a: Rows) -> Rows:
+    """Order pairs so that those of one element follow each other, and near elements, too."""
+    there = np.unique(rows_a)
+    rank = np.empty(len(boxes_a), np.int64)
+    rank[there[along_curve(boxes_a, there)]] = np.arange(there.size)
+    order: Rows = np.argsort(rank[rows_a], kind="stable")
+    return order
+
+
+def _sizes(meshes: Meshes) -> Rows:
+    """Give the bytes that each element needs in prepared meshes, int64[k]."""
+    vertices, faces = np.diff(meshes.vertex_starts), np.diff(meshes.face_starts)
+    sizes: Rows = BYTES_OF_VERTEX * vertices + BYTES_OF_FACE * faces + BYTES_OF_ELEMENT
+    return sizes
+
+
+@njit(cache=True, nogil=True)
+def cut_pairs(rows_a, rows_b, sizes_a, sizes_b, most, ends):  # type: ignore[no-untyped-def]
+    """Cut a list of pairs between elements of a, so that each part's elements are small enough.
+
+    Parameters
+    ----------
+    rows_a, rows_b : int64[n]
+        The pairs, those of each element of a one after the other.
+    sizes_a, sizes_b : int64[k]
+        Bytes of each element.
+    most : int
+        Bytes of the elements of a part, unless those of one element's pairs are more.
+    ends : int64[n]
+        Out: where each part ends.
 
     Returns
     -------
-    meshes : PreparedMeshes
-        All elements of a and b; of sets that are kept, only those that are in a pair, since others
-        would have to be copied.
-    rows_a, rows_b : int64[n]
-        The pairs as rows of these.
+    int
+        Number of parts.
+    """
+    last = np.full(sizes_b.size, -1)  # the part in which an element of b was counted
+    n = size = first = 0
+    for stop in range(1, rows_a.size + 1):
+        if stop < rows_a.size and rows_a[stop] == rows_a[first]:
+            continue
+        new = sizes_a[rows_a[first]]
+        for k in range(first, stop):
+            if last[rows_b[k]] != n:
+                new += sizes_b[rows_b[k]]
+        if size + new > most and size > 0:
+            ends[n] = first
+            n += 1
+            size, new = 0, sizes_a[rows_a[first]]
+            for k in range(first, stop):
+                new += sizes_b[rows_b[k]]
+        for k in range(first, stop):
+            last[rows_b[k]] = n
+        size += new
+        first = stop
+    if rows_a.size:
+        ends[n] = rows_a.size
+        n += 1
+    return n
+
+
+def _prepare_all(
+    a: Meshes, b: Meshes | None, boxes_a: Boxes, boxes_b: Boxes | None, rows_a: Rows, rows_b: Rows
+) -> tuple[PreparedMeshes, Rows, Rows]:
+    """Prepare all elements; of sets that are kept, only those that are in a pair.
+
+    The others of these would have to be copied.
     """
     if b is None or boxes_b is None:
         return _prepared(a, boxes_a), rows_a, rows_b
     if not (isinstance(a, IndexedMeshes) or isinstance(b, IndexedMeshes)):
         limits = np.concatenate([boxes_a, boxes_b])
         return PreparedMeshes(a.followed_by(b), limits), rows_a, rows_b + len(a)
+    return _prepare_some(a, b, boxes_a, boxes_b, rows_a, rows_b)
+
+
+def _prepare_some(
+    a: Meshes, b: Meshes | None, boxes_a: Boxes, boxes_b: Boxes | None, rows_a: Rows, rows_b: Rows
+) -> tuple[PreparedMeshes, Rows, Rows]:
+    """Prepare the elements that are in a pair."""
+    if b is None or boxes_b is None:
+        both, there = np.unique(np.concatenate([rows_a, rows_b]), return_inverse=True)
+        return _prepared(a, boxes_a, both), there[: len(rows_a)], there[len(rows_a) :]
     of_a, there_a = np.unique(rows_a, return_inverse=True)
     of_b, there_b = np.unique(rows_b, return_inverse=True)
-    both = _prepared(a, boxes_a, of_a).followed_by(_prepared(b, boxes_b, of_b))
-    return both, there_a, there_b + len(of_a)
+    found = _prepared(a, boxes_a, of_a).followed_by(_prepared(b, boxes_b, of_b))
+    return found, there_a, there_b + len(of_a)
 
 
 def _prepared(meshes: Meshes, limits: Boxes, rows: Any = None) -> PreparedMeshes:

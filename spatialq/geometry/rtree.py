@@ -43,7 +43,7 @@ class Tree:
     def of(cls, boxes: Boxes) -> "Tree":
         """Build the tree of float64[n, 6], n < 2^31."""
         rows = not_empty(boxes)
-        rows = rows[_along_curve(boxes, rows)]
+        rows = rows[along_curve(boxes, rows)]
         starts = level_starts(rows.size)
         packed = np.empty((starts[-1], 6))
         np.take(boxes, rows, axis=0, out=packed[: rows.size])
@@ -135,7 +135,7 @@ def nearest(boxes_a: Boxes, boxes_b: Boxes | None, k: int, tree: Tree | None = N
     return gather(near, len(queries) if tree.rows.size else 0)
 
 
-def _along_curve(boxes: Boxes, rows: Rows) -> Rows:
+def along_curve(boxes: Boxes, rows: Rows) -> Rows:
     """Order rows by the centres of their boxes along a Morton curve."""
     row_bits = max(1, rows.size - 1).bit_length()
     bits = min(AXIS_BITS, (64 - row_bits) // 3)

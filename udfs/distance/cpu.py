@@ -1,12 +1,11 @@
 """`distance` on the CPU: near boxes, then the triangles of each pair, in threads."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from spatialq.data.meshes import Meshes
-from spatialq.geometry.indexed_meshes import boxes_of, prepare_pairs, tree_of
+from spatialq.geometry.indexed_meshes import PairBatch, boxes_of, prepare_pairs, tree_of
 from spatialq.runtime import progress
 from spatialq.runtime.threads import in_threads
 
@@ -44,30 +43,31 @@ def run(
     progress.stage("near pairs", 0.2)
     boxes_a, boxes_b = boxes_of(a), None if b is None else boxes_of(b)
     rows_a, rows_b = pairs or candidates(boxes_a, boxes_b, options, tree_of(a), tree_of(b))
-    progress.stage("meshes", 0.3)
-    meshes, there_a, there_b = prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b)
-    progress.stage("distances", 1.0)
+    measures = np.empty((len(rows_a), 7))
+    for batch in prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b, "distances"):
+        measures[batch.at] = _measure(batch, options)
+    return table(rows_a, rows_b, measures, options)
+
+
+def _measure(batch: PairBatch, options: Options) -> Any:
+    """Measure the pairs of a batch: float64[n, 7], see `search.measure_pairs`."""
+    meshes, pairs = batch.meshes, (batch.rows_a, batch.rows_b)
     arrays = (
         *meshes.meshes.arrays, meshes.boxes, meshes.cluster_starts, meshes.clusters,
         meshes.side, meshes.label, meshes.max_faces,
     )  # fmt: skip
-    measures = np.empty((len(rows_a), 7))
-    halt = progress.stop_flag()
+    n = len(batch.rows_a)
+    measures, halt = np.empty((n, 7)), progress.stop_flag()
     limit = np.inf if options.max_distance is None else options.max_distance
-    work: Callable[[tuple[int, int]], Any]
     if options.k is None:
-        n = len(rows_a)
-
-        def work(span: tuple[int, int]) -> None:
-            measure_pairs(there_a, there_b, *span, limit, halt, *arrays, measures)
-    else:
-        n = len(a)
-        starts = np.searchsorted(rows_a, np.arange(n + 1))
-
-        def work(span: tuple[int, int]) -> None:
-            measure_nearest(
-                there_a, there_b, starts, *span, limit, options.k, halt, *arrays, measures
-            )
-
-    in_threads(work, n)
-    return table(rows_a, rows_b, measures, options)
+        in_threads(lambda span: measure_pairs(*pairs, *span, limit, halt, *arrays, measures), n)
+        return measures
+    new = np.flatnonzero(np.diff(batch.rows_a)) + 1
+    starts = np.concatenate([[0], new, [n]]) if n else np.zeros(1, np.int64)
+    in_threads(
+        lambda span: measure_nearest(
+            *pairs, starts, *span, limit, options.k, halt, *arrays, measures
+        ),
+        len(starts) - 1,
+    )
+    return measures

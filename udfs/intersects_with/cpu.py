@@ -48,14 +48,16 @@ def run(
     rows_a, rows_b = pairs or broad_phase.pairs(
         boxes_a, boxes_b, margin, options.broad_phase, tree_of(a), tree_of(b)
     )
-    progress.stage("meshes", 0.3)
-    meshes, there_a, there_b = prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b)
-    progress.stage("relations of pairs", 1.0)
-    if options.method == "exact":
-        relation, measures = relate_pairs(meshes, there_a, there_b, t, touches=options.relations)
-    else:
-        relation = pairmesh.relations(meshes.meshes, None, there_a, there_b, t)
-        measures = np.full((len(rows_a), 5), np.nan)
+    relation, measures = np.zeros(len(rows_a), np.int8), np.full((len(rows_a), 5), np.nan)
+    is_open = np.zeros((2, len(rows_a)), np.bool_)
+    for batch in prepare_pairs(a, b, boxes_a, boxes_b, rows_a, rows_b, "relations of pairs"):
+        meshes, there_a, there_b = batch.meshes, batch.rows_a, batch.rows_b
+        if options.method == "exact":
+            found = relate_pairs(meshes, there_a, there_b, t, touches=options.relations)
+            relation[batch.at], measures[batch.at] = found
+        else:
+            relation[batch.at] = pairmesh.relations(meshes.meshes, None, there_a, there_b, t)
+        is_open[:, batch.at] = meshes.side[there_a] == 0, meshes.side[there_b] == 0
     keep = np.flatnonzero(relation > (0 if options.relations else 1))
     depth, distance, x, y, z = np.ascontiguousarray(measures[keep].T)
     return {
@@ -67,8 +69,8 @@ def run(
         "x": x,
         "y": y,
         "z": z,
-        "a_open": meshes.side[there_a[keep]] == 0,
-        "b_open": meshes.side[there_b[keep]] == 0,
+        "a_open": is_open[0, keep],
+        "b_open": is_open[1, keep],
     }
 
 
