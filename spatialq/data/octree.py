@@ -39,7 +39,9 @@ class Octree:
         digits = [int(digit) for digit in self.names[node][1:]]
         cell = [0, 0, 0]
         for digit in digits:
-            cell = [2 * each + (digit >> bit & 1) for each, bit in zip(cell, (2, 1, 0), strict=True)]
+            cell = [
+                2 * each + (digit >> bit & 1) for each, bit in zip(cell, (2, 1, 0), strict=True)
+            ]
         return (len(digits), cell[0], cell[1], cell[2])
 
     def points(self, node: int) -> int:
