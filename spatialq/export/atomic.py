@@ -14,6 +14,7 @@ from spatialq.io.files import require_file
 WRITER = "output"
 DATABASE = b"DUCK"
 """What a DuckDB database has after the first 8 bytes."""
+COPC = ".copc.laz"
 STEM = 32
 """Characters of a name that stay in its temporary names, which must not become too long."""
 
@@ -46,6 +47,25 @@ def _is_database(path: Path) -> bool:
     return False
 
 
+def require_writable_with_folder(path: Path) -> None:
+    """Reject a file in a folder that may be missing, if neither can be written.
+
+    Raises
+    ------
+    FileError
+        As `require_writable`; of a folder that is missing, if it cannot be made.
+    """
+    folder = path.resolve().parent
+    require_writable(path if folder.is_dir() else folder)
+
+
+def has_ending(path: Path, ending: str) -> bool:
+    """Whether a name ends so: .laz, of which .copc.laz is none; or is the name metadata.json."""
+    name = path.name.lower()
+    own = COPC if name.endswith(COPC) else path.suffix.lower()
+    return ending in (own, name)
+
+
 def require_outputs(
     command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
 ) -> None:
@@ -59,10 +79,13 @@ def require_outputs(
         If an output has none of the endings, or two outputs are the same file.
     """
     for target in targets:
-        if target.suffix.lower() not in endings:
+        if not any(has_ending(target, each) for each in endings):
             message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
             raise ValueError(message)
-        require_writable(target)
+        if target.name.lower() in endings:  # one of several files in a folder of their own
+            require_writable_with_folder(target)
+        else:
+            require_writable(target)
         if source.exists() and target.exists() and target.samefile(source):
             raise FileError.of(command, target, "output must be another file than the input")
     require_different(command, targets)
@@ -115,6 +138,22 @@ def whole(path: Path) -> Iterator[Path]:
     group.written.append((partial, path))
 
 
+def make_folder(path: Path) -> None:
+    """Make the folder of a file of the current `together`, which goes again if nothing appears.
+
+    Raises
+    ------
+    FileError
+        If it cannot be made.
+    """
+    folder, group = path.resolve().parent, _group.get()
+    if folder.is_dir() or group is None:
+        return
+    with _said_of(path):
+        folder.mkdir()
+    group.made(folder)
+
+
 @contextmanager
 def together() -> Iterator[None]:
     """Let all files that are written in the block appear when it ends, or none if it fails.
@@ -154,6 +193,15 @@ class _Group:
         name = target.with_name(f".{stem}.{secrets.token_hex(4)}.{role}{target.suffix}")
         self._cleanup.callback(name.unlink, missing_ok=True)
         return name
+
+    def made(self, folder: Path) -> None:
+        """Take note of a new folder, which is removed in the end if it is empty."""
+
+        def remove() -> None:
+            with suppress(OSError):
+                folder.rmdir()
+
+        self._cleanup.callback(remove)
 
     def appear(self) -> None:
         """Rename all files; where one cannot be, those before it become what they were."""

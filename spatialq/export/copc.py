@@ -46,7 +46,6 @@ EXTENDED_HEADER = 60
 def write_copc(
     target: Path,
     points: AdditivePoints,
-    *,
     crs: str | None = None,
     tick: Progress | None = None,
 ) -> None:

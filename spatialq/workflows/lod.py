@@ -3,9 +3,9 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
+from spatialq.export.lod_writers import POINT_WRITERS
 from spatialq.functions.declaration import COORDINATES, Parameter
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import devices
 from spatialq.runtime.temporary import temporary_folder
-from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_files import crs_of, is_las, open_clouds
+from spatialq.workflows.lod_points import as_las, beside, with_first_points, write_points
 from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files
 
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.udfs.build_lod.additive import Additive
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
-ENDINGS = (*TABLE, *PICTURE)
+ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS)
 MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
@@ -57,7 +60,8 @@ def write_lod(
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
         with the CRS (PROJJSON), the options, and what full red, green or blue is, 255 or 65535,
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
-        levels of detail.
+        levels of detail; .copc.laz the points themselves as COPC, each once, with all their fields,
+        in the coarsest node in which it represents a voxel.
     crs : str, optional
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
@@ -117,18 +121,19 @@ def write_lod(
         FUNCTION: json.dumps(own),
     }
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-    if points <= budget:
-        tree, used = _whole_tree(clouds, chosen, frame, device, progress)
-        _write_pictures(targets, tree, name)
-        summary = _write_tables([tree], targets, known)
+    points_to = targets.ending_in(*POINT_WRITERS)
+    build = _Build(clouds, chosen, frame, device, progress, targets, budget)
+    if points_to and len(points_to) == len(targets.paths):
+        summary, used = _write_points(build, points_to, crs)
     else:
-        _require_no_picture(targets, points, budget, chosen)
-        with _tiles(clouds, chosen, frame, device, progress, targets, budget) as (
-            tables,
-            execution,
-        ):
-            summary = _write_tables(tables, targets, known)
-        used = execution.device
+        shared = _shared(build) if points_to else None
+        if points > budget:
+            _require_no_picture(targets, points, budget, chosen)
+        with build.tables() as (tables, device_used):
+            summary = _write_tables(tables, targets, known, name, shared)
+            used = device_used()
+        if points_to:
+            _write_points(build, points_to, crs, shared)
     if summary.points and not summary.brightest:
         message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
@@ -140,58 +145,150 @@ def write_lod(
     }
 
 
-def _whole_tree(
-    clouds: "Sequence[PointSource]",
-    options: Any,
-    frame: Frame,
-    device: str,
-    progress: Progress | None,
-) -> "tuple[dict[str, Any], Device]":
-    """Build the tree of clouds that fit into memory."""
-    from spatialq.database.transport.clouds import read_clouds
-    from spatialq.execution.call import call
-    from spatialq.functions.catalogue import catalogue
+@dataclass(frozen=True)
+class _Build:
+    """How the tree of clouds is built: at once if they fit into memory, else tile by tile.
 
-    function = catalogue()[FUNCTION]
-    columns = read_clouds(function, clouds, progress)
-    return call(function, columns, options, device, road="files", frame=frame)
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    options : Parameters
+    frame : Frame or None
+        What is known of the coordinates; None to take all points as they are: stray ones, too, and
+        z in its own unit.
+    device : 'auto', 'cpu' or 'gpu'
+    progress : callable or None
+    targets : Outputs
+        Temporary files go beside the first.
+    budget : int
+        Points that fit into memory.
+    """
+
+    clouds: "Sequence[PointSource]"
+    options: Any
+    frame: Frame | None
+    device: str
+    progress: Progress | None
+    targets: Outputs
+    budget: int
+
+    @property
+    def points(self) -> int:
+        """Records of all clouds."""
+        return sum(cloud.rows for cloud in self.clouds)
+
+    @property
+    def level(self) -> float:
+        """Units of x and y in one unit of z."""
+        from spatialq.execution.frames import units_for
+        from spatialq.functions.catalogue import catalogue
+
+        if self.frame is None:
+            return 1.0
+        return units_for(catalogue()[FUNCTION], self.options, self.frame).level
+
+    @contextmanager
+    def tables(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Callable[[], Device]]]":
+        """Give the nodes, some at a time; and, when all were taken, the device."""
+        if self.points <= self.budget:
+            tree, used = self._whole()
+            yield iter([tree]), lambda: used
+            return
+        with self._tiles() as (tables, execution):
+            yield tables, lambda: execution.device
+
+    def _whole(self) -> "tuple[dict[str, Any], Device]":
+        """Build the tree of clouds that fit into memory."""
+        from spatialq.database.transport.clouds import read_clouds
+        from spatialq.execution.call import call, call_as_given
+        from spatialq.functions.catalogue import catalogue
+
+        function = catalogue()[FUNCTION]
+        columns = read_clouds(function, self.clouds, self.progress)
+        if self.frame is None:
+            return call_as_given(function, columns, self.options, self.device, road="files")
+        return call(function, columns, self.options, self.device, road="files", frame=self.frame)
+
+    @contextmanager
+    def _tiles(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
+        """Build a tree tile by tile, through files beside the first output."""
+        from spatialq.database.transport.clouds import batches_of_clouds
+        from spatialq.execution.call import planned
+        from spatialq.functions.catalogue import catalogue
+        from spatialq.functions.declaration import Size
+        from spatialq.udfs.build_lod.external_partitioning import rows_of
+
+        function, options = catalogue()[FUNCTION], self.options
+        with (
+            planned([function], Size(self.points), options, self.device, road="files") as execution,
+            temporary_folder(f".{COMMAND}-", beside(self.targets)) as folder,
+        ):
+            level = self.level
+            batches = (
+                {**batch, "z": batch["z"] * level}
+                for batch in batches_of_clouds(function, self.clouds, self.progress)
+            )
+            yield grouped(rows_of(batches, folder, options, execution, self.budget)), execution
 
 
-@contextmanager
-def _tiles(
-    clouds: "Sequence[PointSource]",
-    options: Any,
-    frame: Frame,
-    device: str,
-    progress: Progress | None,
-    targets: Outputs,
-    budget: int,
-) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
-    """Build a tree tile by tile, through files beside the first output."""
-    from spatialq.database.transport.clouds import batches_of_clouds
-    from spatialq.execution.call import planned
-    from spatialq.execution.frames import units_for
-    from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import Size
-    from spatialq.udfs.build_lod.external_partitioning import rows_of
+def _shared(build: _Build) -> "Additive | None":
+    """Begin an additive octree of the nodes of a table, if their points are those of the files."""
+    from spatialq.udfs.build_lod.additive import Additive
 
-    function = catalogue()[FUNCTION]
-    points = sum(cloud.rows for cloud in clouds)
-    beside = targets.paths[0].resolve().parent if targets.paths else None
-    with (
-        planned([function], Size(points), options, device, road="files") as execution,
-        temporary_folder(f".{COMMAND}-", beside) as folder,
-    ):
-        level = units_for(function, options, frame).level
-        batches = (
-            {**batch, "z": batch["z"] * level}
-            for batch in batches_of_clouds(function, clouds, progress)
-        )
-        yield grouped(rows_of(batches, folder, options, execution, budget)), execution
+    if build.level == 1 and all(map(is_las, build.clouds)):
+        return Additive(build.points)
+    return None
+
+
+def _write_points(
+    build: _Build, targets: Sequence[Path], crs: str | None, shared: "Additive | None" = None
+) -> "tuple[TreeSummary, Device | None]":
+    """Write the outputs that have the points themselves.
+
+    Parameters
+    ----------
+    build : _Build
+    targets : sequence of Path
+    crs : str or None
+    shared : Additive, optional
+        The octree of nodes that were made already; it is made again if points are missing, such as
+        stray ones.
+
+    Returns
+    -------
+    TreeSummary, device
+        Of the tree that was built here, if one was.
+    """
+    summary, used = TreeSummary(), None
+    with as_las(COMMAND, build.clouds, build.targets, build.progress) as clouds:
+        if shared is None or not shared.is_complete:
+            options = with_first_points(build.options)
+            plain = replace(build, clouds=clouds, options=options, frame=None)
+            shared, summary, used = _additive(plain)
+        octree = shared.octree(build.options.grid_size)
+        del shared
+        write_points(targets, clouds, octree, crs, build.progress)
+    return summary, used
+
+
+def _additive(build: _Build) -> "tuple[Additive, TreeSummary, Device]":
+    """Build a tree for its octree alone."""
+    from spatialq.udfs.build_lod.additive import Additive
+
+    collected, summary = Additive(build.points), TreeSummary()
+    with build.tables() as (tables, device_used):
+        for nodes in tables:
+            summary.add(nodes)
+            collected.add(nodes)
+        return collected, summary, device_used()
 
 
 def _write_tables(
-    tables: Iterable[Mapping[str, Any]], targets: Outputs, known: Mapping[str, str | None]
+    tables: Iterable[Mapping[str, Any]],
+    targets: Outputs,
+    known: Mapping[str, str | None],
+    name: str,
+    shared: "Additive | None",
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary = TreeSummary()
@@ -202,8 +299,11 @@ def _write_tables(
         ]
         for nodes in tables:
             summary.add(nodes)
+            if shared is not None:
+                shared.add(nodes)
             for write in writers:
                 write(nodes)
+            _write_pictures(targets, nodes, name)
     return summary
 
 

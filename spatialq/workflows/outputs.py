@@ -55,7 +55,9 @@ class Outputs:
 
     def ending_in(self, *endings: str) -> list[Path]:
         """Select the paths that have one of the endings."""
-        return [path for path in self.paths if path.suffix.lower() in endings]
+        from spatialq.export.atomic import has_ending
+
+        return [path for path in self.paths if any(has_ending(path, each) for each in endings)]
 
     def check(self, sources: Sequence[Path], endings: Sequence[str]) -> None:
         """Reject outputs that cannot be written, before work is done for them.
@@ -67,16 +69,17 @@ class Outputs:
         ValueError
             If one has none of the endings or is a COPC file, or two are one file.
         """
-        from spatialq.export.atomic import require_outputs
+        from spatialq.export.atomic import COPC, has_ending, require_outputs
 
-        for source in sources:
-            require_outputs(self.command, source, self.paths, endings)
         for path in self.paths:
-            if path.name.lower().endswith(".copc.laz"):
+            if has_ending(path, COPC) and COPC not in endings:
                 message = (
-                    f"{self.command}: output '{path}' must be no COPC file, which cannot be written"
+                    f"{self.command}: output '{path}' must be no COPC file, which cannot be "
+                    "written here but by `spatialq lod`"
                 )
                 raise ValueError(message)
+        for source in sources:
+            require_outputs(self.command, source, self.paths, endings)
 
 
 def _paths(command: str, name: str, given: Any) -> list[str | Path]:
