@@ -19,6 +19,7 @@ from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Road
 from spatialq.planner.statistics import size_of
+from spatialq.runtime import file_memory
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -234,8 +235,10 @@ def planned(
     name = functions[0].name
     plan = plan_call(functions, size, options, requested, road)
     execution = Execution(plan.device, plan.reason, requested == "auto")
+    note = file_memory.Note()
     try:
-        yield execution
+        with file_memory.noting() as note:
+            yield execution
     except MemoryError as full:
         error = f"{name}: not enough memory{purpose()}: {full}"
         raise MemoryError(error) from full
@@ -252,7 +255,7 @@ def planned(
             function=name,
             rows=size.rows,
             device=execution.device,
-            reason=execution.reason,
+            reason="; ".join(filter(None, [execution.reason, str(note)])),
             estimated_seconds=None if estimate is None else estimate.call,
             seconds=time.perf_counter() - clock,
             error=error,
