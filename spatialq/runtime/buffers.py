@@ -41,6 +41,8 @@ IN_FILES = 4 << 20
 IN_MEMORY = 3 / 4
 """Part of the budget up to which new arrays are in memory: the rest is for the pages of files that
 are in use, and for what kernels take besides."""
+CHUNK = 1 << 20
+"""Values that are copied at once where that takes memory besides."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
 SHARE, MOST = 1 / 4, 8 << 30
@@ -91,7 +93,7 @@ def zeros(shape: Any, dtype: Any = np.float64) -> Any:
     """Allocate an array of zeros as `empty` does."""
     array, is_zero = _array(shape, dtype)
     if not is_zero:
-        array.fill(0)
+        array.reshape(-1).view(np.uint8).fill(0)  # of records, too
     return array
 
 
@@ -100,6 +102,26 @@ def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
     array = empty(shape, dtype)
     array.fill(value)
     return array
+
+
+def take(values: Any, at: Any) -> Any:
+    """Take rows of an array by their positions, in chunks, as `values[at]` does."""
+    result = empty((len(at), *values.shape[1:]), values.dtype)
+    for first in range(0, len(at), CHUNK):
+        part = slice(first, first + CHUNK)
+        result[part] = values[at[part]]
+    return result
+
+
+def select(values: Any, wanted: Any) -> Any:
+    """Take the values of an array where another is true, in chunks, as `values[wanted]` does."""
+    rows = max(1, CHUNK * len(values) // max(values.size, 1))
+    result, n = empty(np.count_nonzero(wanted), values.dtype), 0
+    for first in range(0, len(values), rows):
+        found = values[first : first + rows][wanted[first : first + rows]]
+        result[n : n + found.size] = found
+        n += found.size
+    return result
 
 
 def _array(shape: Any, dtype: Any, *, page_locked: bool = False) -> tuple[Any, bool]:
