@@ -124,6 +124,17 @@ def select(values: Any, wanted: Any) -> Any:
     return result
 
 
+def positions(wanted: Any) -> Any:
+    """Give the positions where a flat array is true, in chunks, as `numpy.flatnonzero` does."""
+    result, n = empty(np.count_nonzero(wanted), np.int64), 0
+    for first in range(0, len(wanted), CHUNK):
+        found = np.flatnonzero(wanted[first : first + CHUNK])
+        result[n : n + found.size] = found
+        result[n : n + found.size] += first
+        n += found.size
+    return result
+
+
 def _array(shape: Any, dtype: Any, *, page_locked: bool = False) -> tuple[Any, bool]:
     """Allocate an array, and tell whether it is all zero."""
     kind = np.dtype(dtype)
