@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
@@ -144,7 +145,9 @@ class Workers:
         futures: list[Future[Any]] = []
         results = []
         try:
-            futures.extend(self._pool.submit(self._call, work, *each) for each in calls)
+            futures.extend(
+                self._pool.submit(copy_context().run, self._call, work, *each) for each in calls
+            )
             for future in futures:
                 results.append(future.result())
                 progress.report(len(results), len(calls))
