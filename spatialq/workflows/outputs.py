@@ -76,27 +76,32 @@ class Outputs:
     """Each gets a file for each input."""
 
     @classmethod
-    def of(cls, command: str, outputs: Any, *, folders: bool = False) -> "Outputs":
+    def of(cls, command: str, outputs: Any, files: Sequence[str] | None = None) -> "Outputs":
         """Read an argument `outputs` that is a path or several.
 
         Parameters
         ----------
         command : str
         outputs : path or paths
-        folders : bool
-            Whether a folder that is there, and a name that ends in a slash, mean a folder.
+        files : sequence of str, optional
+            Endings of files, where folders may be written as well: a name that ends in a slash, or
+            that of a folder that is there and has none of the endings.
 
         Raises
         ------
         ValueError
             If something else is given.
         """
-        files: list[Path] = []
+        paths: list[Path] = []
         found: list[Path] = []
         for each in _paths(command, "outputs", outputs):
-            is_folder = folders and (str(each).endswith(SLASHES) or Path(each).is_dir())
-            (found if is_folder else files).append(Path(each))
-        return cls(command, files, found)
+            path = Path(each)
+            is_folder = files is not None and (
+                str(each).endswith(SLASHES)
+                or (path.is_dir() and path.suffix.lower() not in files)
+            )
+            (found if is_folder else paths).append(path)
+        return cls(command, paths, found)
 
     @property
     def names(self) -> list[str]:
