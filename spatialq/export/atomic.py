@@ -5,18 +5,22 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from itertools import combinations
+from errno import ELOOP
 from pathlib import Path
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
+from spatialq.io.source import COPC
+from spatialq.runtime.temporary import temporary_folder
 
 WRITER = "output"
 DATABASE = b"DUCK"
 """What a DuckDB database has after the first 8 bytes."""
-COPC = ".copc.laz"
 STEM = 32
 """Characters of a name that stay in its temporary names, which must not become too long."""
+PREFIX = ".spatialq-"
+"""Of the folder beside the files in which they are until they appear; the next call removes those
+of processes that were killed."""
 
 _group: "ContextVar[_Group | None]" = ContextVar("files that appear together", default=None)
 
@@ -30,7 +34,10 @@ def require_writable(path: Path) -> None:
         If its folder does not exist or is not writable, or the path is a folder itself, or it is a
         database, which is easily named by a link: nobody wants a table or picture in its place.
     """
-    folder = path.resolve().parent
+    folder = _resolved(path).parent
+    group = _group.get()
+    if group is not None and folder in group.folders:
+        return
     if not folder.is_dir():
         raise FileError.of(WRITER, path, f"there is no folder '{folder}'")
     if path.exists():
@@ -47,18 +54,6 @@ def _is_database(path: Path) -> bool:
     return False
 
 
-def require_writable_with_folder(path: Path) -> None:
-    """Reject a file in a folder that may be missing, if neither can be written.
-
-    Raises
-    ------
-    FileError
-        As `require_writable`; of a folder that is missing, if it cannot be made.
-    """
-    folder = path.resolve().parent
-    require_writable(path if folder.is_dir() else folder)
-
-
 def has_ending(path: Path, ending: str) -> bool:
     """Whether a name ends so: .laz, of which .copc.laz is none; or is the name metadata.json."""
     name = path.name.lower()
@@ -67,26 +62,24 @@ def has_ending(path: Path, ending: str) -> bool:
 
 
 def require_outputs(
-    command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
+    command: str, sources: Sequence[Path], targets: Sequence[Path], endings: Sequence[str]
 ) -> None:
-    """Reject outputs that a command on a file cannot write, before work is done for them.
+    """Reject outputs that a command on files cannot write, before work is done for them.
 
     Raises
     ------
     FileError
-        If an output cannot be written, or is the source.
+        If an output cannot be written, or is one of the sources.
     ValueError
         If an output has none of the endings, or two outputs are the same file.
     """
+    inputs = {_identity(source) for source in sources if source.exists()}
     for target in targets:
         if not any(has_ending(target, each) for each in endings):
             message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
             raise ValueError(message)
-        if target.name.lower() in endings:  # one of several files in a folder of their own
-            require_writable_with_folder(target)
-        else:
-            require_writable(target)
-        if source.exists() and target.exists() and target.samefile(source):
+        require_writable(target)
+        if _identity(target) in inputs:
             raise FileError.of(command, target, "output must be another file than the input")
     require_different(command, targets)
 
@@ -99,17 +92,60 @@ def require_different(command: str, targets: Sequence[Path]) -> None:
     ValueError
         If two are the same file.
     """
-    for one, other in combinations(targets, 2):
-        if _is_same(one, other):
+    there: dict[object, Path] = {}
+    for other in targets:
+        identity = _identity(other)
+        if one := there.get(identity):
             got = f"'{one}' twice" if one == other else f"'{one}' and '{other}', which are one"
             message = f"{command}: outputs must be different files, got {got}"
             raise ValueError(message)
+        there[identity] = other
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def _identity(path: Path) -> object:
+    """Give what two names of one file have in common."""
+    try:
+        status = path.stat()
+    except OSError:
+        return _resolved(path)
+    return status.st_dev, status.st_ino
+
+
+def _resolved(path: Path) -> Path:
+    """Follow links to the file that is meant, which need not be there.
+
+    Raises
+    ------
+    FileError
+        If links lead in a circle.
+    """
+    try:
+        path.resolve().stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, RuntimeError) as error:  # Python 3.12 and before: RuntimeError
+        if isinstance(error, RuntimeError) or error.errno == ELOOP:
+            reason = "cannot be written: its links lead in a circle"
+            raise FileError.of(WRITER, path, reason) from None
+    return path.resolve()
+
+
+def new_folder(path: Path) -> None:
+    """Let a folder appear with the files of `together` that are written in it, unless it is there.
+
+    Raises
+    ------
+    FileError
+        If it cannot be made.
+    """
+    if path.is_dir():
+        return
+    if path.exists() or path.is_symlink():
+        raise FileError.of(WRITER, path, "is no folder")
+    require_writable(path)
+    group = _group.get()
+    assert group is not None, "files of a folder appear together"
+    group.folders.append(_resolved(path))
 
 
 @contextmanager
@@ -130,28 +166,11 @@ def whole(path: Path) -> Iterator[Path]:
         with together(), whole(path) as partial:
             yield partial
         return
-    group.begun.append(path)
-    require_different(WRITER, group.begun)
-    partial = group.temporary(path, "part")
+    group.begin(path)
     with _said_of(path):
+        partial = group.temporary(path, "part")
         yield partial
     group.written.append((partial, path))
-
-
-def make_folder(path: Path) -> None:
-    """Make the folder of a file of the current `together`, which goes again if nothing appears.
-
-    Raises
-    ------
-    FileError
-        If it cannot be made.
-    """
-    folder, group = path.resolve().parent, _group.get()
-    if folder.is_dir() or group is None:
-        return
-    with _said_of(path):
-        folder.mkdir()
-    group.made(folder)
 
 
 @contextmanager
@@ -182,32 +201,40 @@ class _Group:
     """Files that appear together; the stack removes what is left of them."""
 
     def __init__(self, cleanup: ExitStack) -> None:
-        self.begun: list[Path] = []
         self.written: list[tuple[Path, Path]] = []
+        self.folders: list[Path] = []
+        """That are to appear, too."""
+        self._begun: dict[object, Path] = {}
+        self._beside: dict[Path, Path] = {}
         self._cleanup = cleanup
 
+    def begin(self, path: Path) -> None:
+        """Reject a file that is one of the group already."""
+        identity = _identity(path)
+        if one := self._begun.get(identity):
+            require_different(WRITER, [one, path])
+        self._begun[identity] = path
+
     def temporary(self, path: Path, role: str) -> Path:
-        """Name a file beside the one that a path means, to be removed in the end."""
-        target = path.resolve()
-        stem = target.stem[:STEM]
-        name = target.with_name(f".{stem}.{secrets.token_hex(4)}.{role}{target.suffix}")
-        self._cleanup.callback(name.unlink, missing_ok=True)
-        return name
-
-    def made(self, folder: Path) -> None:
-        """Take note of a new folder, which is removed in the end if it is empty."""
-
-        def remove() -> None:
-            with suppress(OSError):
-                folder.rmdir()
-
-        self._cleanup.callback(remove)
+        """Name a file beside the one that a path means, in a folder that is removed in the end."""
+        target = _resolved(path)
+        parent = target.parent
+        if parent in self.folders and not parent.is_dir():
+            parent = parent.parent
+        if parent not in self._beside:
+            self._beside[parent] = self._cleanup.enter_context(temporary_folder(PREFIX, parent))
+        name = f"{target.stem[:STEM]}.{secrets.token_hex(4)}.{role}{target.suffix}"
+        return self._beside[parent] / name
 
     def appear(self) -> None:
         """Rename all files; where one cannot be, those before it become what they were."""
         with ExitStack() as undo:
+            for folder in self.folders:
+                with _said_of(folder):
+                    folder.mkdir()
+                undo.callback(folder.rmdir)
             for partial, path in self.written:
-                target = path.resolve()
+                target = _resolved(path)
                 with _said_of(path):
                     if target.exists():
                         old = self.temporary(path, "old")

@@ -12,7 +12,7 @@ import numpy as np
 
 from spatialq.data.octree import Octree
 from spatialq.export.additive_points import AdditivePoints
-from spatialq.export.las import LEFT_OUT
+from spatialq.export.las import LEFT_OUT, parts
 from spatialq.export.las_file import (
     COMPRESSED,
     LASZIP,
@@ -76,12 +76,12 @@ def write_copc(
     """
     import lazrs
 
-    layout, octree = points.layout, points.octree
-    public, records = _public_header(points), _records(target, points, crs)
+    octree, n_extra = points.octree, points.n_extra
+    public, (records, extended) = _public_header(points), _records(target, points, crs)
     if any(each[2:18].startswith(PROJECTION.encode()) for each in records):
         public[6] |= WKT_BIT
     vlr = lazrs.LazVlr.new_for_compression(
-        layout.point_format, layout.n_extra, use_variable_size_chunks=True
+        points.point_format, n_extra, use_variable_size_chunks=True
     )
     records.insert(0, record(INFO, bytes(INFO_SIZE)))  # a placeholder, which must be the first
     records.insert(1, record(LASZIP, bytes(vlr.record_data())))
@@ -96,63 +96,46 @@ def write_copc(
         hierarchy, root = _hierarchy(octree, sizes, offset + 8, end + EXTENDED_HEADER)
         identity = HIERARCHY[0].encode(), HIERARCHY[1]
         file.write(struct.pack("<2x16sHQ32x", *identity, len(hierarchy)) + hierarchy)
-        extended = _extended(points)
         file.writelines(extended)
         struct.pack_into("<HII", public, 94, len(public), offset, len(records))
         struct.pack_into("<QQI", public, 227, 0, end, 1 + len(extended))
-        tally.pack_into(public, layout.point_format)
+        tally.pack_into(public, points.point_format)
         file.seek(0)
         file.write(public)
-        begin = end + EXTENDED_HEADER, root
-        info = _info(public, octree, max(layout.steps.scales), begin, times)
+        page = end + EXTENDED_HEADER, root
+        info = _info(public, octree, page, times)
         file.write(record(INFO, info))
 
 
 def _public_header(points: AdditivePoints) -> bytearray:
-    layout = points.layout
-    public = bytearray(points.clouds[0].header.raw.ljust(HEADER_SIZES[4], b"\0"))
+    public = bytearray(points.source.header.raw.ljust(HEADER_SIZES[4], b"\0"))
     del public[HEADER_SIZES[4] :]
     public[24:26] = 1, 4
     public[6] &= ~INTERNAL_WAVEFORMS & 0xFF
-    form = layout.point_format | COMPRESSED
-    struct.pack_into("<BH", public, 104, form, layout.record_length)
-    struct.pack_into("<6d", public, 131, *layout.steps.scales, *layout.steps.offsets)
+    form = points.point_format | COMPRESSED
+    struct.pack_into("<BH", public, 104, form, points.records.shape[1])
     return public
 
 
-def _records(target: Path, points: AdditivePoints, crs: str | None) -> list[bytes]:
-    """Give the variable length records, those of all files where they differ."""
-    first = points.clouds[0]
-    has_wkt = first.header.find(PROJECTION, WKT_RECORD) is not None
-    keeps_crs = crs is None or (has_wkt and same(crs, first.crs))
-    left_out = {*LEFT_OUT, WAVEFORMS, EXTRA_BYTES}
-    found: dict[bytes, None] = {}
-    for cloud in points.clouds:
-        for vlr in cloud.header.vlrs:
-            is_crs = vlr.user_id == PROJECTION
-            if vlr.extended or (vlr.user_id, vlr.record_id) in left_out:
-                continue
-            if is_crs and (not keeps_crs or cloud is not first):
-                continue
-            found[record((vlr.user_id, vlr.record_id), vlr.data)] = None
-    records = list(found)
+def _records(
+    target: Path, points: AdditivePoints, crs: str | None
+) -> tuple[list[bytes], list[bytes]]:
+    """Give the variable length records of the sources, and the extended ones."""
+    source = points.source
+    has_wkt = source.header.find(PROJECTION, WKT_RECORD) is not None
+    keeps_crs = crs is None or (has_wkt and same(crs, source.crs))
+    left_out = {*LEFT_OUT, WAVEFORMS} | ({EXTRA_BYTES} if source.described else set())
+    kept = [
+        (path, vlr)
+        for path, vlr in source.vlrs
+        if (vlr.user_id, vlr.record_id) not in left_out and (keeps_crs or vlr.user_id != PROJECTION)
+    ]
+    records = [b"".join(parts(path, vlr)) for path, vlr in kept if not vlr.extended]
+    if source.described:
+        records.append(record(EXTRA_BYTES, source.described))
     if not keeps_crs and crs is not None:
         records.insert(0, crs_record(target, crs))
-    if points.layout.extra_bytes:
-        records.append(record(EXTRA_BYTES, points.layout.extra_bytes))
-    return records
-
-
-def _extended(points: AdditivePoints) -> list[bytes]:
-    """Read the extended records of the files that are kept."""
-    found: dict[bytes, None] = {}
-    for cloud in points.clouds:
-        with cloud.path.open("rb") as file:
-            for vlr in cloud.header.vlrs:
-                if vlr.extended and (vlr.user_id, vlr.record_id) not in {*LEFT_OUT, WAVEFORMS}:
-                    file.seek(vlr.begin)
-                    found[file.read(vlr.size)] = None
-    return list(found)
+    return records, [b"".join(parts(path, vlr)) for path, vlr in kept if vlr.extended]
 
 
 def _write_points(
@@ -169,14 +152,15 @@ def _write_points(
         records = points.of_nodes(first, stop)
         if not records.size:
             continue
-        tally.add(records, points.layout.point_format)
+        tally.add(records, points.point_format)
         times = records["gps_time"]
         low, high = min(low, float(times.min())), max(high, float(times.max()))
         own = zip(ends[first:stop].tolist(), ends[first + 1 : stop + 1].tolist(), strict=True)
         chunks = [points.records[begin:end].reshape(-1) for begin, end in own if end > begin]
         compressor.compress_chunks(chunks)
         if tick is not None:
-            tick(target, tally.rows, len(points.records))
+            n = len(points.records)
+            tick(target, n + tally.rows, 2 * n)
     compressor.done()
     return tally, (low, high)
 
@@ -193,13 +177,10 @@ def _chunk_sizes(path: Path, vlr: Any, offset: int) -> list[int]:
 
 
 def _info(
-    public: bytearray,
-    octree: Octree,
-    step: float,
-    page: tuple[int, int],
-    times: tuple[float, float],
+    public: bytearray, octree: Octree, page: tuple[int, int], times: tuple[float, float]
 ) -> bytes:
     """Encode the info record; the cube begins at the minimum of the header."""
+    step = max(map(abs, struct.unpack_from("<3d", public, 131)))
     low = struct.unpack_from("<6d", public, 179)[1::2]
     half = max(octree.size, step) / 2  # points in one place have a cube, too
     centre = [each + half for each in low]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
@@ -59,11 +59,35 @@ def las_file(target: Path) -> Iterator[BinaryIO]:
     """
     import lazrs
 
-    try:
-        with whole(target) as partial, partial.open("wb") as file:
-            yield file
-    except lazrs.LazrsError as error:  # for example a full disk
-        raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+    with whole(target) as partial, partial.open("wb") as raw:
+        file = _Told(raw)
+        try:
+            yield cast("BinaryIO", file)
+        except lazrs.LazrsError as error:
+            if isinstance(file.stop, KeyboardInterrupt):
+                raise file.stop from None
+            # for example a full disk
+            raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+
+
+class _Told:
+    """A file that keeps what stopped its writing, of which lazrs makes an error of its own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.stop: BaseException | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        try:
+            return self._file.write(data)
+        except BaseException as stop:
+            self.stop = stop
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        """Give all else of the file."""
+        return getattr(self._file, name)
 
 
 def write_las(

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spatialq.export.atomic import COPC
-from spatialq.io.source import Progress
+from spatialq.io.source import COPC, Progress
 
 if TYPE_CHECKING:
     from spatialq.export.additive_points import AdditivePoints

@@ -19,8 +19,8 @@ from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import devices
 from spatialq.runtime.temporary import temporary_folder
-from spatialq.workflows.cloud_files import crs_of, is_las, open_clouds
-from spatialq.workflows.lod_points import as_las, beside, with_first_points, write_points
+from spatialq.workflows.cloud_files import are_las, crs_of, open_clouds
+from spatialq.workflows.lod_points import as_las, with_first_points, write_points
 from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files
 
@@ -221,7 +221,7 @@ class _Build:
         function, options = catalogue()[FUNCTION], self.options
         with (
             planned([function], Size(self.points), options, self.device, road="files") as execution,
-            temporary_folder(f".{COMMAND}-", beside(self.targets)) as folder,
+            temporary_folder(f".{COMMAND}-", self.targets.beside) as folder,
         ):
             level = self.level
             batches = (
@@ -235,7 +235,7 @@ def _shared(build: _Build) -> "Additive | None":
     """Begin an additive octree of the nodes of a table, if their points are those of the files."""
     from spatialq.udfs.build_lod.additive import Additive
 
-    if build.level == 1 and all(map(is_las, build.clouds)):
+    if build.level == 1 and are_las(build.clouds):
         return Additive(build.points)
     return None
 
