@@ -25,6 +25,7 @@ def as_las(
 
     The copy is beside the first output, within the block.
     """
+    from spatialq.export.atomic import apart
     from spatialq.io.las.source import LasSource
 
     if are_las(clouds):
@@ -32,7 +33,8 @@ def as_las(
         return
     with temporary_folder(f".{command}-", targets.beside) as folder:
         copy = folder / f"points{LAS[0]}"
-        write_with_columns(clouds, copy, {}, progress, crs=clouds[0].crs)
+        with apart():
+            write_with_columns(clouds, copy, {}, progress, crs=clouds[0].crs)
         yield [LasSource(copy)]
 
 
