@@ -16,6 +16,7 @@ from spatialq.io.las.source import LasSource
 from spatialq.workflows import lod
 
 from ..command_line import rows
+from ..export.test_potree import Potree
 from .test_lod_command import SMALL, memory_for, write_scene
 
 pytestmark = pytest.mark.slow  # as a whole: `make check` leaves it to `make test`
@@ -85,6 +86,43 @@ def test_clouds_of_other_formats(tmp_path):
         values = np.sort(np.asarray(expected[name]))
         np.testing.assert_allclose(np.sort(np.asarray(found[name])), values, atol=1e-9)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.copc.laz", "a.laz", "a.ply"]
+
+
+def test_potree_in_a_folder_that_is_made(tmp_path):
+    source, folder = write_scene(tmp_path / "a.laz"), tmp_path / "potree"
+    (done,) = rows("lod", source, "-o", folder / "metadata.json", "--max-points", 300)
+    assert done["outputs"] == [str(folder / "metadata.json")]
+    potree = Potree(folder)
+    values = np.concatenate([potree.xyz(potree.read(name)) for name in potree.nodes])
+    expected = laspy.read(source).xyz
+    np.testing.assert_allclose(values[np.lexsort(values.T)], expected[np.lexsort(expected.T)])
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "hierarchy.bin", "metadata.json", "octree.bin"
+    ]  # fmt: skip
+
+
+def test_all_formats_at_once_and_again(tmp_path):
+    source = write_scene(tmp_path / "a.laz")
+    outputs = [tmp_path / name for name in ("a.copc.laz", "p/metadata.json", "n.parquet", "n.png")]
+    for _ in range(2):  # the second time in the place of the first
+        spatialq.write_lod(source, outputs, **SMALL)
+        assert sum(Potree(tmp_path / "p").nodes[n][0] for n in Potree(tmp_path / "p").nodes) == 3000
+        np.testing.assert_array_equal(sorted_points(outputs[0]), sorted_points(source))
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_nothing_is_left_of_potree_that_was_stopped(tmp_path, monkeypatch):
+    from spatialq.export import potree
+
+    source = write_scene(tmp_path / "a.laz")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(potree, "_hierarchy", stop)
+    with pytest.raises(KeyboardInterrupt):
+        lod.write_lod(source, tmp_path / "p" / "metadata.json", **SMALL)
+    assert list(tmp_path.iterdir()) == [source]
 
 
 def test_stray_points_and_heights_in_another_unit_are_kept_as_they_are(tmp_path):
