@@ -99,7 +99,7 @@ def write_ground(
     from spatialq.export.las import write_classified
     from spatialq.export.raster import write_terrain
     from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import COORDINATES, parameters_of
+    from spatialq.functions.declaration import BOUNDS, COORDINATES, parameters_of
     from spatialq.io.crs import unit_name
     from spatialq.udfs.ground_surface import TerrainOptions
 
@@ -112,7 +112,7 @@ def write_ground(
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
-    known = own | {each.name for each in classify.parameters} - {*COORDINATES}
+    known = own | {each.name for each in classify.parameters} - {BOUNDS, *COORDINATES}
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
