@@ -9,6 +9,7 @@ import numpy as np
 from spatialq.errors import FileError
 from spatialq.io.formats import open_source
 from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.runtime import buffers
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def crs_of(
 
 def read_columns(cloud: PointSource, progress: Progress | None) -> "list[NDArray[Any]]":
     """Read x, y, z, class (0 where the file has none) and position in the file of all points."""
-    arrays = {name: np.zeros(cloud.rows, kind) for name, kind in COLUMNS.items()}
+    arrays = {name: buffers.zeros(cloud.rows, kind) for name, kind in COLUMNS.items()}
     there = {name: values for name, values in arrays.items() if name in cloud.schema.names}
     came = cloud.read_into(there, progress)
     return [values[:came] for values in arrays.values()]
@@ -147,4 +148,9 @@ def write_with_columns(
 
 def without_noise(classes: "NDArray[np.uint8]") -> "NDArray[np.int64]":
     """Give the rows of the points that are not classified as noise."""
-    return np.flatnonzero(~np.isin(classes, NOISE))
+    noise = buffers.empty(classes.shape, np.bool_)
+    for first in range(0, classes.size, buffers.CHUNK):
+        part = slice(first, first + buffers.CHUNK)
+        noise[part] = np.isin(classes[part], NOISE)
+    rows: NDArray[np.int64] = buffers.positions(np.logical_not(noise, out=noise))
+    return rows
