@@ -68,12 +68,12 @@ class ParametersOf:
     def options(self, command: str) -> "list[DerivedOption]":
         """Make the options of a command."""
         from spatialq.functions.catalogue import catalogue
-        from spatialq.functions.declaration import COORDINATES  # they follow from the file
+        from spatialq.functions.declaration import BOUNDS, COORDINATES  # they follow from the file
 
         return [
             DerivedOption(command, self.function, each, of_file=self.of_file)
             for each in catalogue()[self.function].parameters
-            if each.name not in (*self.exclude, *COORDINATES)
+            if each.name not in (*self.exclude, BOUNDS, *COORDINATES)
             and (not self.only or each.name in self.only)
         ]
 

@@ -115,7 +115,7 @@ def write_ground(
     """
     from spatialq.execution.frames import units_for
     from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import COORDINATES, parameters_of
+    from spatialq.functions.declaration import BOUNDS, COORDINATES, parameters_of
     from spatialq.udfs.ground_surface import TerrainOptions
 
     paths = input_files(COMMAND, source)
@@ -130,7 +130,7 @@ def write_ground(
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
-    known = own | {each.name for each in classify.parameters} - {*COORDINATES}
+    known = own | {each.name for each in classify.parameters} - {BOUNDS, *COORDINATES}
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)

@@ -5,9 +5,9 @@ from typing import Literal
 
 from spatialq.functions.declaration import (
     LENGTH,
-    CoordinateParameters,
     Declaration,
     Output,
+    PointParameters,
     PointsInput,
     parameter,
 )
@@ -22,7 +22,7 @@ NODE_STATES = ("plane", "small", "free", "explained", "thick", "stair")
 
 
 @dataclass(frozen=True)
-class Options(CoordinateParameters):
+class Options(PointParameters):
     """Parameters of `detect_planes`, `plane_points` and `plane_nodes`.
 
     What is None follows from the cloud: see README.md. Names are the paper's where it has one.
