@@ -12,7 +12,8 @@ not, as long as there are no more than `few(n)` on its side: the core then ends 
 that has joined anyway.
 """
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from spatialq.data.points import in_parts
+from spatialq.errors import StrayPointsWarning
 from spatialq.runtime import cuda, progress
 from spatialq.runtime.cuda import on_gpu
 
@@ -30,6 +32,8 @@ REACH = 1 / 4
 """How far a point may be from the box of the others to belong to it, in longest sides."""
 SAMPLED, TAIL = 4096, 64
 """Points of a sample, at least, and the share of them that is cut off on each side."""
+NAMED = 3
+"""Points whose places a warning has."""
 BLOCK = 1 << 16
 """Values that the cache holds."""
 
@@ -93,12 +97,12 @@ class Box:
         return box, outside
 
 
-def strays_of(x: Any, y: Any, z: Any, upright: float = 1.0) -> tuple[Any, Box] | None:
+def strays_of(xyz: Sequence[Any], upright: float = 1.0) -> tuple[Any, Box] | None:
     """Find the stray points of a cloud.
 
     Parameters
     ----------
-    x, y, z : float64[n]
+    xyz : three of float64[n]
         Arrays of NumPy, mapped files included, or of the GPU.
     upright : float
         Units of x and y in one unit of z.
@@ -112,18 +116,18 @@ def strays_of(x: Any, y: Any, z: Any, upright: float = 1.0) -> tuple[Any, Box] |
     None
         If there are none, or if a coordinate is not finite.
     """
-    axes = [cuda.device().view(each) if on_gpu(each) else each for each in (x, y, z)]
-    n = len(x)
+    axes = [cuda.device().view(each) if on_gpu(each) else each for each in xyz]
+    n = len(xyz[0])
     most = few(n)
     if most == 0:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         sample = _sample(axes, most, upright)
         ends = _ends(axes)
-        if sample.reach.holds(Box(*ends, upright)) or not np.isfinite(ends).all():
+        if sample.reach.holds(Box(ends[0], ends[1], upright)) or not np.isfinite(ends).all():
             return None
         rows, box = _outside(axes, sample)
-        points = np.stack([_at(each, rows) for each in axes], axis=1)
+        points = np.stack([values_at(each, rows) for each in axes], axis=1)
         box, outside = box.grown(points)
         rows, points = rows[outside], points[outside]
         # The points that have joined are in the box, so that what the core has more is among those
@@ -198,7 +202,8 @@ def _outside(axes: list[Any], box: Box) -> tuple[Any, Box]:
         found, ends = zip(*in_parts(part, axes[0].size), strict=True)
     else:
         found, ends = zip(look(slice(0, axes[0].size)), strict=True)
-    return np.concatenate(found), box.around(Box(*_joined(ends), box.upright))
+    low, high = _joined(ends)
+    return np.concatenate(found), box.around(Box(low, high, box.upright))
 
 
 def _core_among(points: Any, box: Box, most: int) -> Box:
@@ -224,11 +229,42 @@ def _joined(boxes: Iterable[Any]) -> Any:
     return np.stack([np.min(lows, axis=0), np.max(highs, axis=0)])
 
 
-def _at(values: Any, rows: Any) -> Any:
-    """Give some values in main memory."""
-    if isinstance(values, np.ndarray):
+def warn_of(
+    function: str, xyz: Sequence[Any], strays: Any, *, level: float = 1.0, rows: Sequence[str] = ()
+) -> None:
+    """Warn that stray points are left out: how many, where the first ones are, and what they have.
+
+    Parameters
+    ----------
+    function : str
+    xyz : three of float64[n]
+        All points, in main memory or on the GPU.
+    strays : int64[k]
+        Positions of the stray points.
+    level : float
+        By how much z is to be divided for the unit of z that the user knows.
+    rows : sequence of str
+        What their rows have, such as "height NULL"; nothing if they have no rows.
+    """
+    k, is_one = len(strays), len(strays) == 1
+    first = np.stack([values_at(values, strays[:NAMED]) for values in xyz], axis=1)
+    places = [f"({x:.10g}, {y:.10g}, {z / level:.10g})" for x, y, z in first.tolist()]
+    places += [f"{k - NAMED} more"] if k > NAMED else []
+    listed = " and ".join(filter(None, [", ".join(places[:-1]), places[-1]]))
+    have = f" and {'has' if is_one else 'have'} {', '.join(rows)}" if rows else ""
+    message = (
+        f"{function}: {k} of {len(xyz[0])} points {'is' if is_one else 'are'} far from all others, "
+        f"at {listed}: {'it was' if is_one else 'they were'} left out{have}"
+    )
+    warnings.warn(message, StrayPointsWarning, stacklevel=4)
+
+
+def values_at(values: Any, rows: Any) -> Any:
+    """Give, in main memory, the values in some rows of an array, which may be on the GPU."""
+    if not on_gpu(values):
         return values[rows]
-    return cuda.device().download(values[cuda.device().upload_small(rows)])
+    device = cuda.device()
+    return device.download(device.view(values)[device.upload_small(rows)])
 
 
 def _on_host(values: Any) -> Any:

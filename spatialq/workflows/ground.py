@@ -132,7 +132,8 @@ def write_ground(
     is_ground = np.zeros(classes.size, np.bool_)
     is_ground[rows] = found["is_ground"]
     if targets.ending_in(*RASTER, *PICTURE):
-        terrain = _terrain([x, y, z], is_ground, surface, crs, device)
+        upright = units_for(classify, chosen, frame).level
+        terrain = _terrain([x, y, z], is_ground, surface, crs, device, upright)
         for target in targets.ending_in(*RASTER):
             write_terrain(target, terrain)
         for target in targets.ending_in(*PICTURE):
@@ -165,8 +166,13 @@ def _terrain(
     options: Any,
     crs: str | None,
     device: str,
+    upright: float,
 ) -> "Raster":
-    """Make the terrain of the ground points, as wide as the cloud."""
+    """Make the terrain of the ground points, as wide as the cloud without its stray points.
+
+    `upright` is how many units of x and y are in one of z.
+    """
+    from spatialq.data.strays import strays_of
     from spatialq.execution.call import call
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
@@ -177,8 +183,11 @@ def _terrain(
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     if cells["z"].size:
         raster = from_cells(cells["x"], cells["y"], cells["z"], crs)
-    x, y, _ = xyz
-    return covering(raster, (x.min(), x.max()), (y.min(), y.max()))
+    if found := strays_of(xyz, upright):
+        low, high = found[1].low, found[1].high
+    else:
+        low, high = np.min(xyz, axis=1), np.max(xyz, axis=1)
+    return covering(raster, (low[0], high[0]), (low[1], high[1]))
 
 
 def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:

@@ -27,7 +27,7 @@ def random_cloud(rng, n):
 
 
 def found_in(points, upright=1.0):
-    found = strays.strays_of(*np.ascontiguousarray(points.T), upright)
+    found = strays.strays_of(np.ascontiguousarray(points.T), upright)
     return [] if found is None else found[0].tolist()
 
 
@@ -94,7 +94,7 @@ def test_not_finite_is_not_stray():
 def test_the_box_is_that_of_the_others():
     points = np.random.default_rng(4).uniform(0, 10, (1000, 3))
     points[17] = 1e9
-    _, box = strays.strays_of(*points.T)
+    _, box = strays.strays_of(points.T)
     others = np.delete(points, 17, axis=0)
     np.testing.assert_array_equal(box.low, others.min(axis=0))
     np.testing.assert_array_equal(box.high, others.max(axis=0))
