@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from spatialq.data.frame import Frame
 from spatialq.execution.bounds import within
 from spatialq.execution.frames import fit
+from spatialq.execution.strays import leave_out
 from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size
@@ -129,12 +130,18 @@ def call_outputs(
         If the coordinates cannot be used, see `frames.fit`.
     ValueError
         If ids occur twice by which the result names points.
+
+    Warns
+    -----
+    StrayPointsWarning
+        If points are left out, see `strays.leave_out`.
     """
     arguments = within(arguments, options)
     fitted = fit(functions[0], arguments, options, frame)
-    arguments, options = fitted.arguments, fitted.options
     if any(POINT_ID in each.output.columns for each in functions):
         require_unique(functions[0].name, arguments.get(POINT_ID))
+    crowd = leave_out(functions, fitted)
+    arguments, options = crowd.arguments, fitted.options
     size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:
@@ -152,7 +159,9 @@ def call_outputs(
                 execution.fall_back(full)
                 found = _run(functions, execution.device, arguments, options)
         task.report(1, 1)
-    results = {each.name: fitted.results(each, found[each.name]) for each in functions}
+    results = {
+        each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
+    }
     return results, execution.device
 
 

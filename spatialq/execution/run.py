@@ -88,6 +88,11 @@ def run(
     ValueError
         If there is no such function, an option is wrong, or a value is masked that must be there.
 
+    Warns
+    -----
+    StrayPointsWarning
+        If a few points are far from all others and are left out: `spatialq.data.strays`.
+
     Examples
     --------
     >>> seeds = spatialq.run("owm_ground", x, y, z, window_size=5.0)  # doctest: +SKIP

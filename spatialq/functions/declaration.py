@@ -441,6 +441,9 @@ class Output:
     """Columns that are given back in the unit of z, where that is not the one of x and y."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
+    of_strays: Mapping[str, Any] = field(default_factory=dict)
+    """For an output with one row per point, in the order of the input, by `point_id`: what its
+    other columns have for stray points. Other outputs have no rows of them."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
     """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
     band of a large file must hold whole."""

@@ -1,6 +1,7 @@
 """Declaration of `detect_planes` and of its further outputs `plane_points` and `plane_nodes`."""
 
 from dataclasses import dataclass
+from math import nan
 from typing import Literal
 
 from spatialq.functions.declaration import (
@@ -164,6 +165,7 @@ DECLARATION = Declaration(
                 "SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id",
             ),
             nulls={"plane_id": 0},
+            of_strays={"plane_id": 0, "distance": nan},
         ),
         Output(
             name="plane_nodes",
