@@ -255,3 +255,27 @@ def test_text_and_las_can_be_a_folder_of_las(tmp_path):
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["a.las", "b.laz"]
     with pytest.raises(FileError, match="have different columns"):
         quietly(spatialq.write_planes, tmp_path, tmp_path / "c.las")
+
+
+def test_lod_takes_folders_and_bounds(tmp_path):
+    """With and without enough memory for all points at once."""
+    tiles = tmp_path / "tiles"
+    tiles.mkdir()
+    sources = [cloud_file(tiles / f"{k}.las", offsets=(1.0 * k, 0.0, 0.0)) for k in range(3)]
+    whole = quietly(spatialq.write_lod, sources, tmp_path / "whole.parquet")
+    assert whole["points"] == 2700
+    bounds = (6.0, 0.5, 8.0, 2.0)
+    expected = sum(
+        np.count_nonzero((x >= 6) & (x <= 8) & (y >= 0.5) & (y <= 2))
+        for x, y in ((np.asarray(each.x), np.asarray(each.y)) for each in map(laspy.read, sources))
+    )
+    small = {"max_points": 100, "grid_size": 4}
+    found = []
+    for memory in (None, "0.2MB"):
+        done = quietly(
+            spatialq.write_lod, tiles, tmp_path / "n.parquet", bounds=bounds, memory=memory, **small
+        )
+        assert done["points"] == expected
+        rows = pq.read_table(tmp_path / "n.parquet").to_pylist()
+        found.append(sorted(rows, key=lambda row: row["node"]))
+    assert found[0] == found[1]
