@@ -47,6 +47,20 @@ Output = Annotated[
         ".gpkg, .fgb; of a grid .tif, .png; of GlobalIds .ifc, .ifczip.",
     ),
 ]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="XMIN,YMIN,XMAX,YMAX",
+        help="Read only the points in this box, in the unit of x and y; its border is included.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Main memory to use, such as 2GB or 512MB; a number alone is in GiB. By default half "
+        "of what is free. Larger arrays are in files beside the first output."
+    ),
+]
 SEPARATOR = ","
 LISTS = {
     bool: "truth values such as true,false",
@@ -250,3 +264,23 @@ class CommandGroup(TyperGroup):
 def names(text: str) -> tuple[str, ...]:
     """Read names with commas between them."""
     return tuple(name.strip() for name in text.split(SEPARATOR))
+
+
+def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:
+    """Read four numbers with commas between them.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers.
+    """
+    if given is None:
+        return None
+    try:
+        return tuple(map(float, given.split(SEPARATOR)))
+    except ValueError:
+        message = (
+            f"{command}: --bounds must be four numbers xmin,ymin,xmax,ymax such as "
+            f"0,0,100,50, got {given!r}"
+        )
+        raise ValueError(message) from None

@@ -5,22 +5,26 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
-from math import inf
+from dataclasses import asdict, dataclass, replace
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
-from spatialq.functions.declaration import COORDINATES, Parameter
+from spatialq.functions.declaration import COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
-from spatialq.planner import devices
+from spatialq.runtime import budget
+from spatialq.runtime.budget import limited, parse_size
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_points import Bounds, checked_bounds
 from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
-from spatialq.workflows.outputs import PICTURE, Outputs, input_files
+from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named
 
 if TYPE_CHECKING:
     from spatialq.execution.call import Execution
@@ -31,7 +35,6 @@ COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
 ENDINGS = (*TABLE, *PICTURE)
-MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
 @together()
@@ -41,8 +44,9 @@ def write_lod(
     *,
     crs: str | None = None,
     override_crs: bool = False,
+    bounds: Sequence[float] | None = None,
     device: str = "auto",
-    memory: float | None = None,
+    memory: str | float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -51,7 +55,7 @@ def write_lod(
     Parameters
     ----------
     source : path or paths
-        LAS, LAZ or COPC files, or patterns of them: together one cloud, whose `point_id` runs on
+        Point clouds, or patterns of them, or folders: together one cloud, whose `point_id` runs on
         from file to file as in a table that `load` made.
     outputs : path or paths
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
@@ -62,11 +66,14 @@ def write_lod(
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
         Whether `crs` also takes the place of one that a source names.
+    bounds : four of float, optional
+        xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border.
     device : 'auto', 'cpu' or 'gpu'
-    memory : float, optional
-        GiB for points and nodes; by default half of the machine's. A cloud that needs more goes
-        through files beside the first output, of 82 bytes per point, and is built tile by tile: the
-        same rows in another order, children before their parent; a picture is rejected.
+    memory : str or float, optional
+        Main memory for points and nodes, such as '2GB'; a number is in GiB. By default half of what
+        is free. A cloud that needs more goes through files beside the first output, of 82 bytes per
+        point, and is built tile by tile: the same rows in another order, children before their
+        parent; a picture is rejected.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -103,6 +110,8 @@ def write_lod(
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
+    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
+    box = checked_bounds(COMMAND, bounds)
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
     clouds = open_clouds(paths, targets, ENDINGS)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
@@ -110,25 +119,25 @@ def write_lod(
     announce(catalogue()[FUNCTION], chosen, [frame])
     frame = replace(frame, is_announced=True)
     points = sum(cloud.rows for cloud in clouds)
-    budget = _points_in(memory, points, chosen)
+    with limited(size, targets.beside):
+        room = _points_in(points, chosen)
     own = {name: value for name, value in chosen.values().items() if name not in COORDINATES}
     known = {
         "crs": None if crs is None else with_one_unit(crs),
         FUNCTION: json.dumps(own),
     }
-    name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-    if points <= budget:
-        tree, used = _whole_tree(clouds, chosen, frame, device, progress)
-        _write_pictures(targets, tree, name)
-        summary = _write_tables([tree], targets, known)
-    else:
-        _require_no_picture(targets, points, budget, chosen)
-        with _tiles(clouds, chosen, frame, device, progress, targets, budget) as (
-            tables,
-            execution,
-        ):
-            summary = _write_tables(tables, targets, known)
-        used = execution.device
+    name = named(paths)
+    reading = _Reading(clouds, box, progress)
+    with limited(size, targets.beside):
+        if points <= room:
+            tree, used = _whole_tree(reading, chosen, frame, device)
+            _write_pictures(targets, tree, name)
+            summary = _write_tables([tree], targets, known)
+        else:
+            _require_no_picture(targets, points, room, chosen)
+            with _tiles(reading, chosen, frame, device, targets, room) as (tables, execution):
+                summary = _write_tables(tables, targets, known)
+            used = execution.device
     if summary.points and not summary.brightest:
         message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
@@ -140,35 +149,65 @@ def write_lod(
     }
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """What is read."""
+
+    clouds: "Sequence[PointSource]"
+    bounds: Bounds | None
+    progress: Progress | None
+
+    @property
+    def points(self) -> int:
+        """At most so many points."""
+        return sum(cloud.rows for cloud in self.clouds)
+
+    def whole(self) -> dict[str, Any]:
+        """Read all points, as the kernel takes them."""
+        from spatialq.database.transport.clouds import read_clouds
+        from spatialq.functions.catalogue import catalogue
+
+        return self._within(read_clouds(catalogue()[FUNCTION], self.clouds, self.progress))
+
+    def batches(self) -> Iterator[dict[str, Any]]:
+        """Read some points at a time."""
+        from spatialq.database.transport.clouds import batches_of_clouds
+        from spatialq.functions.catalogue import catalogue
+
+        yield from map(
+            self._within, batches_of_clouds(catalogue()[FUNCTION], self.clouds, self.progress)
+        )
+
+    def _within(self, columns: dict[str, Any]) -> dict[str, Any]:
+        if self.bounds is None:
+            return columns
+        xmin, ymin, xmax, ymax = self.bounds
+        x, y = columns["x"], columns["y"]
+        rows = np.flatnonzero((x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax))
+        return {name: None if each is None else each[rows] for name, each in columns.items()}
+
+
 def _whole_tree(
-    clouds: "Sequence[PointSource]",
-    options: Any,
-    frame: Frame,
-    device: str,
-    progress: Progress | None,
+    reading: _Reading, options: Any, frame: Frame, device: str
 ) -> "tuple[dict[str, Any], Device]":
     """Build the tree of clouds that fit into memory."""
-    from spatialq.database.transport.clouds import read_clouds
     from spatialq.execution.call import call
     from spatialq.functions.catalogue import catalogue
 
     function = catalogue()[FUNCTION]
-    columns = read_clouds(function, clouds, progress)
-    return call(function, columns, options, device, road="files", frame=frame)
+    return call(function, reading.whole(), options, device, road="files", frame=frame)
 
 
 @contextmanager
 def _tiles(
-    clouds: "Sequence[PointSource]",
+    reading: _Reading,
     options: Any,
     frame: Frame,
     device: str,
-    progress: Progress | None,
     targets: Outputs,
-    budget: int,
+    room: int,
 ) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
     """Build a tree tile by tile, through files beside the first output."""
-    from spatialq.database.transport.clouds import batches_of_clouds
     from spatialq.execution.call import planned
     from spatialq.execution.frames import units_for
     from spatialq.functions.catalogue import catalogue
@@ -176,18 +215,14 @@ def _tiles(
     from spatialq.udfs.build_lod.external_partitioning import rows_of
 
     function = catalogue()[FUNCTION]
-    points = sum(cloud.rows for cloud in clouds)
-    beside = targets.paths[0].resolve().parent if targets.paths else None
+    size = Size(reading.points)
     with (
-        planned([function], Size(points), options, device, road="files") as execution,
-        temporary_folder(f".{COMMAND}-", beside) as folder,
+        planned([function], size, options, device, road="files") as execution,
+        temporary_folder(f".{COMMAND}-", targets.beside) as folder,
     ):
         level = units_for(function, options, frame).level
-        batches = (
-            {**batch, "z": batch["z"] * level}
-            for batch in batches_of_clouds(function, clouds, progress)
-        )
-        yield grouped(rows_of(batches, folder, options, execution, budget)), execution
+        batches = ({**batch, "z": batch["z"] * level} for batch in reading.batches())
+        yield grouped(rows_of(batches, folder, options, execution, room)), execution
 
 
 def _write_tables(
@@ -216,7 +251,7 @@ def _write_pictures(targets: Outputs, tree: Mapping[str, Any], name: str) -> Non
             write_lod_picture(target, arrow_table(tree), f"Levels of detail of {name}")
 
 
-def _require_no_picture(targets: Outputs, points: int, budget: int, options: Any) -> None:
+def _require_no_picture(targets: Outputs, points: int, room: int, options: Any) -> None:
     """Reject a picture of a cloud that does not fit into memory."""
     from spatialq.udfs.build_lod.cost import bytes_host
 
@@ -224,27 +259,24 @@ def _require_no_picture(targets: Outputs, points: int, budget: int, options: Any
         message = (
             f"{COMMAND}: output '{target}' needs the whole cloud in memory, "
             f"{points * bytes_host(options) / 2**30:.3g} GiB for {points} points, got "
-            f"{budget * bytes_host(options) / 2**30:.3g}"
+            f"{room * bytes_host(options) / 2**30:.3g}"
         )
         raise ValueError(message)
 
 
-def _points_in(memory: float | None, points: int, options: Any) -> int:
+def _points_in(points: int, options: Any) -> int:
     """Give the number of points that memory is enough for, at most what a tree may have."""
     from spatialq.udfs.build_lod.cost import bytes_host
     from spatialq.udfs.build_lod.validation import MAX_POINTS
 
-    if memory is None:
-        memory = devices.cpu().memory_bytes / 2**31 or inf  # 0: not known
-    elif not MEMORY.fits(memory):
-        message = f"{COMMAND}: memory must be a number of GiB, got {memory!r}"
-        raise ValueError(message)
+    memory = budget.current()
     leaf = min(options.max_points, points)
-    needed = leaf * bytes_host(options) / 2**30
-    if not memory >= needed:
+    needed: float = leaf * bytes_host(options)
+    if memory < floor(needed):
         message = (
             f"{COMMAND}: memory must be enough for the {leaf} points of a leaf, "
-            f">= {needed:.3g} GiB, got {memory}"
+            f">= {needed / 2**30:.3g} GiB, got {memory / 2**30:.3g}"
         )
         raise ValueError(message)
-    return int(min(memory * 2**30 / bytes_host(options), MAX_POINTS))
+    room = max(leaf, int(memory / bytes_host(options)))
+    return room if room < MAX_POINTS else int(MAX_POINTS)

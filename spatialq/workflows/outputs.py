@@ -97,8 +97,7 @@ class Outputs:
         for each in _paths(command, "outputs", outputs):
             path = Path(each)
             is_folder = files is not None and (
-                str(each).endswith(SLASHES)
-                or (path.is_dir() and path.suffix.lower() not in files)
+                str(each).endswith(SLASHES) or (path.is_dir() and path.suffix.lower() not in files)
             )
             (found if is_folder else paths).append(path)
         return cls(command, paths, found)

@@ -82,8 +82,8 @@ def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Poin
     Parameters
     ----------
     batches : iterable of mappings
-        x, y, z (float64), red, green, blue, intensity (uint16) and classification (uint8), of
-        which all but the coordinates may be None. The ids of the points are 0, 1, 2 ...
+        x, y, z (float64), point_id (int64), red, green, blue, intensity (uint16) and classification
+        (uint8), of which the last five may be None. The ids ascend.
     path : Path
 
     Returns
@@ -102,7 +102,7 @@ def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Poin
     with path.open("wb") as file:
         for batch in batches:
             n = len(batch["x"])
-            ids = np.arange(points, points + n)
+            ids = batch["point_id"]
             low, high = box(batch["x"], batch["y"], batch["z"], ids)
             minimum, maximum = np.minimum(minimum, low), np.maximum(maximum, high)
             records = np.empty(n, RECORD)
