@@ -116,9 +116,11 @@ def run(
     grid_size: int = 128,
     full_precision: bool = False,
     seed: int = 0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -137,9 +139,11 @@ def run(
     object_width: float = 60.0,
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -164,9 +168,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -191,9 +197,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -218,9 +226,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -243,9 +253,11 @@ def run(
     neighbours: int = 10,
     extrapolate: bool = False,
     thin: bool = False,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -262,9 +274,11 @@ def run(
     min_points: int | None = None,
     cell_size: float = 20.0,
     ties: Literal["lowest_id", "octree"] = "lowest_id",
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -293,9 +307,11 @@ def run(
     max_angle: float = 5.0,
     max_offset: float = 0.05,
     min_overlap: float = 0.2,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -318,6 +334,7 @@ def run(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -340,6 +357,7 @@ def run(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -353,6 +371,7 @@ def run(
     *,
     elements: Any = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
@@ -369,6 +388,7 @@ def run_elements(
     true_north: float | None = None,
     tolerance: float = 0.001,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -381,6 +401,7 @@ def run_elements(
     max_distance: float | None = None,
     k: int | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -395,6 +416,7 @@ def run_elements(
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
     relations: bool = False,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -405,6 +427,7 @@ def run_elements(
     b: Any = None,
     *,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
@@ -430,6 +453,7 @@ def run_grid(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -454,6 +478,7 @@ def run_grid(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -467,6 +492,7 @@ def run_grid(
     x0: float = 0.0,
     y0: float = 0.0,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...

@@ -64,6 +64,22 @@ def test_little_memory_does_not_change_the_file(tmp_path, strategy):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.copc.laz", "a.laz", "b.copc.laz"]
 
 
+@pytest.mark.parametrize("memory", [None, 700])
+def test_bounds(tmp_path, memory):
+    source, target = write_scene(tmp_path / "a.laz"), tmp_path / "a.copc.laz"
+    bounds = [500020, 5000010, 500060, 5000090]
+    memory = memory and memory_for(memory)
+    outputs = [target, tmp_path / "n.parquet"]
+    spatialq.write_lod(source, outputs, bounds=bounds, memory=memory, **SMALL)
+    expected = sorted_points(source)
+    x, y = expected[:, 0], expected[:, 1]
+    inside = (x >= bounds[0]) & (x <= bounds[2]) & (y >= bounds[1]) & (y <= bounds[3])
+    assert 500 < inside.sum() < 2000
+    np.testing.assert_array_equal(sorted_points(target), expected[inside])
+    with pytest.raises(FileError, match="must have a point, there is none"):
+        spatialq.write_lod(source, tmp_path / "b.copc.laz", bounds=[0, 0, 1, 1], **SMALL)
+
+
 def test_several_files_and_a_pattern(tmp_path):
     parts = [write_scene(tmp_path / f"{k}.laz", shift=100.0 * k, seed=k + 1) for k in range(3)]
     spatialq.write_lod(str(tmp_path / "?.laz"), tmp_path / "all.copc.laz", **SMALL)
@@ -132,7 +148,10 @@ def test_stray_points_and_heights_in_another_unit_are_kept_as_they_are(tmp_path)
     cloud.X[0], cloud.Z[1] = 2_000_000_000, 1_900_000_000
     cloud.write(source)
     table = tmp_path / "n.parquet"
-    with pytest.warns(spatialq.errors.CrsWarning):
+    with (
+        pytest.warns(spatialq.errors.CrsWarning),
+        pytest.warns(spatialq.errors.StrayPointsWarning, match="2 of 3000 points"),
+    ):
         spatialq.write_lod(source, [target, table], **SMALL)
     np.testing.assert_array_equal(sorted_points(target), sorted_points(source))
     read = LasSource(target)

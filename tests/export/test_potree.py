@@ -80,7 +80,7 @@ def written(folder, source):
     collected = additive.Additive(len(las.points))
     collected.add(cpu.run(*xyz, *[None] * 6, options=OPTIONS))
     target = folder / "metadata.json"
-    points = gather(target, join([cloud], target), collected.octree(OPTIONS.grid_size))
+    points = gather(target, join([cloud], target), collected.octree(OPTIONS.grid_size, len(xyz[0])))
     write_potree(target, points, cloud.crs)
     return Potree(folder), las
 
