@@ -47,6 +47,7 @@ class LasSource:
     """
 
     kind = "points"
+    is_whole: bool = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
