@@ -285,3 +285,23 @@ def test_columns_of_a_kernel_alone_are_decoded(con, folder, monkeypatch):
     rows(con, call("classify_ground", f"'{folder}/t03.laz'"))
     rows(con, call("build_lod", f"'{folder}/t03.laz'"))
     assert asked == [{"x", "y", "z"}, {"x", "y", "z", "intensity", "classification"}]
+
+
+def test_the_query_builder_names_the_files(folder):
+    with spatialq.connect() as con:
+        tiles = spatialq.read_points(con, f"{folder}/*.laz")
+        for made in (tiles.owm_ground(unit=1), tiles.detect_planes(unit=1)):
+            assert "read_points" not in made.sql()
+            assert f"('{folder}/*.laz', unit := 1" in made.sql()
+            assert made.fetchall() == rows(con, made.sql())
+        classified = tiles.classify_ground(unit=1, memory="2GB", bounds=BOUNDS)
+        assert f"classify_ground('{folder}/*.laz', " in classified.sql()
+        expected = rows(
+            con,
+            f"SELECT point_id, height FROM read_points('{folder}/*.laz') JOIN "
+            f"classify_ground('{folder}/', unit := 1, bounds := {BOUNDS}) USING (point_id)",
+        )
+        assert classified.select("point_id", "height").fetchall() == expected
+        some = tiles.where("intensity > 9000").owm_ground(unit=1)
+        assert "read_points" in some.sql()
+        assert "on the" in tiles.owm_ground(unit=1).explain()
