@@ -81,6 +81,8 @@ class PointSource(Source, Protocol):
     """Of coordinates that the file keeps as whole numbers."""
     about: Mapping[str, Any]
     """What else `spatialq info` says of a file of this format."""
+    is_whole: bool
+    """Whether each of its `rows` is a point, so that the ids are the positions."""
 
     def spans(self, hint: Box | None = None) -> Sequence[Any]:
         """Divide the file into parts that `read_span` reads, without those outside the hint."""
@@ -109,6 +111,7 @@ class SequentialSource:
     warnings: Sequence[str] = ()
     layout: Layout | None = None
     about: Mapping[str, Any] = MappingProxyType({})
+    is_whole: bool = False
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns, in this order, batch by batch."""
