@@ -30,6 +30,7 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64] | None",
     options: "Options",
+    box: Box | None = None,
 ) -> "dict[str, NDArray[Any]]":
     """Find the lowest points of overlapping windows.
 
@@ -39,6 +40,9 @@ def run(
     point_id : int64[n], unique, or None
         None for 0, 1, 2 ...
     options : Options
+    box : Box, optional
+        The extent from which windows and fill cells begin, with all points in it; by default that
+        of the points.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with workers(threads) as pool:
         progress.stage("extent", 0.1)
-        box = _box(pool, cloud, options.function)
+        box = box or _box(pool, cloud, options.function)
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
