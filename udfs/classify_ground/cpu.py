@@ -13,7 +13,7 @@ from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, spans, workers
 
 from . import discs, fill, method, points, terrain
-from .grid import CloudRaster, lay_grid, windows
+from .grid import CloudRaster, extent, lay_grid, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -290,7 +290,8 @@ def _base(
 ) -> "Heights":
     """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
     with progress.nested():
-        seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
+        asked = windows(grid, options)
+        seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]

@@ -31,6 +31,7 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64] | None",
     options: "Options",
+    box: Box | None = None,
 ) -> "dict[str, NDArray[Any]]":
     """Find the lowest points of overlapping windows.
 
@@ -42,6 +43,8 @@ def run(
     options : Options
         `bounds`, if given, is the extent that windows and fill cells divide and the default of
         `min_points` follows from; it must hold all points.
+    box : Box, optional
+        That extent, in the place of `bounds`; by default that of the points.
 
     Returns
     -------
@@ -76,9 +79,9 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with workers(threads) as pool:
         progress.stage("extent", 0.1)
-        box = _box(pool, cloud, options.function)
-        if options.bounds is not None:
+        if box is None and options.bounds is not None:
             box = Box.of(options.bounds)
+        box = box or _box(pool, cloud, options.function)
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
