@@ -1,5 +1,9 @@
 """The triangulation against the lower convex hull of lifted points, and in tiles of any size."""
 
+import signal
+import subprocess
+import sys
+import time
 from itertools import combinations
 
 import numpy as np
@@ -173,3 +177,35 @@ def test_points_sorted_in_runs_are_sorted(run, monkeypatch):
     assert list(zip(*(values.tolist() for values in found), strict=True)) == [
         (*place, low) for place, low in sorted(expected.items())
     ]
+
+
+CALL = """
+import signal
+import numpy as np
+import spatialq
+signal.signal(signal.SIGINT, signal.default_int_handler)
+ground = {"source": "points", "device": "cpu", **OPTIONS}
+spatialq.run("ground_surface", *np.random.default_rng(1).random((3, 99)) * 30, **ground)
+cloud = np.random.default_rng(1).random((3, 4_000_000)) * 2000
+print("begins", flush=True)
+spatialq.run("ground_surface", *cloud, **ground)
+print("ended by itself", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("options", [{}, {"method": "idw"}, {"thin": True, "resolution": 0.5}])
+@pytest.mark.parametrize("seconds", [0.1, 0.9, 1.7])
+def test_ctrl_c_is_answered_within_two_seconds(options, seconds):
+    command = [sys.executable, "-c", CALL.replace("OPTIONS", repr(options))]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        said, error = process.communicate(timeout=60)
+        assert time.monotonic() - sent < 2
+    assert said or "KeyboardInterrupt" in error
