@@ -113,8 +113,7 @@ def lay_grid(
 
 
 def _corner(west: float, south: float, side: float) -> tuple[float, float]:
-    """Find the corner of the square that a point is in; squares begin at multiples of their side.
-    """
+    """Find the corner of a point's square; squares begin at multiples of their side."""
     return floor(west / side) * side, floor(south / side) * side
 
 
