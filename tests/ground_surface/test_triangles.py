@@ -144,6 +144,7 @@ def test_triangles_cover_the_hull_and_have_empty_circles(name):
     assert x.size - len(uses) + len(found) == 1
 
 
+@pytest.mark.slow
 def test_half_edges_may_have_large_numbers(monkeypatch):
     x, y = arranged(*CLOUDS["centimetres"]())
     expected = triangles.triangulate(x, y)
