@@ -144,6 +144,16 @@ def test_triangles_cover_the_hull_and_have_empty_circles(name):
     assert x.size - len(uses) + len(found) == 1
 
 
+@pytest.mark.slow
+def test_half_edges_may_have_large_numbers(monkeypatch):
+    x, y = arranged(*CLOUDS["centimetres"]())
+    expected = triangles.triangulate(x, y)
+    monkeypatch.setattr(triangles, "SMALL_INDEX", 0)
+    monkeypatch.setattr(triangles, "POINTS_PER_TILE", 100)
+    assert triangles.triangulate(x, y).tobytes() == expected.tobytes()
+
+
+@pytest.mark.slow
 def test_ordinary_points_are_triangulated_as_qhull_does_it():
     x, y = arranged(*(np.random.default_rng(5).random((2, 20_000)) * 500))
     expected = Delaunay(np.column_stack([x, y])).simplices
