@@ -104,7 +104,7 @@ class Threads:
 
     def cells(self, formula: Callable[..., Any], kind: Any, *grids: Any) -> Any:
         """Apply a formula of NumPy to grids of one shape, some rows at a time."""
-        result = buffers.empty(grids[0].shape, kind)
+        result = buffers.scratch(grids[0].shape, kind)
 
         def apply(*arguments: Any) -> None:
             *parts, target, first, last = arguments
@@ -220,7 +220,7 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
     while max(levels[-1][0].shape) > 1:
         rows, columns = levels[-1][0].shape
         shape = (rows + 1) // 2, (columns + 1) // 2
-        coarse = buffers.empty(shape, np.bool_), buffers.empty(shape, np.float32)
+        coarse = buffers.scratch(shape, np.bool_), buffers.scratch(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
     top, is_known = levels.pop()
