@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from spatialq.errors import FileError
+from spatialq.runtime import progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,6 +160,7 @@ class SequentialSource:
         """
         done = 0
         for batch in self.batches(list(arrays)):
+            progress.check()
             rows = slice(done, done + batch.num_rows)
             for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
                 array[rows] = numbers_of(self.path, name, values, array.dtype)

@@ -21,7 +21,7 @@ from spatialq.io.files import warn_about
 from spatialq.io.formats import find_sources, means_files, open_source
 from spatialq.io.source import PointSource, Progress, numbers_of
 from spatialq.io.view import check_bounds
-from spatialq.runtime import buffers
+from spatialq.runtime import buffers, progress
 
 POINT_ID = "point_id"
 
@@ -172,6 +172,7 @@ def _read_inside(
         types = columns.types_in(cloud)
         done = 0
         for batch in cloud.batches(list(types), hint):
+            progress.check()
             found = {
                 name: numbers_of(cloud.path, name, batch[name], dtype)
                 for name, dtype in types.items()

@@ -20,7 +20,7 @@ from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
-from spatialq.runtime.threads import workers
+from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
 GROUP_ROWS = ROW_GROUP * max(3, THREADS)
@@ -153,7 +153,7 @@ class LasSource:
 
         # lazrs has all cores for a span, and no other thread runs meanwhile: two are enough
         rows = SPAN_ROWS if self._laszip is None else SPAN_ROWS * max(1, THREADS // 2)
-        with workers(None if self._laszip is None else 2) as pool:
+        with workers(None if self._laszip is None else min(2, n_threads())) as pool:
             pool.map(read, list(_groups(self._chunks, rows)))
         self._warn_outside(extent)
         return self.rows
