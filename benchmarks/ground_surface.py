@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from measure import in_turns
 from scipy.interpolate import LinearNDInterpolator
-from scipy.spatial import cKDTree
+from scipy.spatial import Delaunay, cKDTree
 from spatialq.udfs.ground_surface import Options, cpu, grid, triangles
 
 import spatialq
@@ -76,13 +76,17 @@ def main():
         "SQL, tin": lambda: con.sql(query).fetchall(),
     }
     if arguments.rival:
+        tasks["Qhull"] = lambda: Delaunay(np.column_stack(points[:2]))
         tasks["SciPy linear"] = linear
         tasks["SciPy tree, 10 nearest"] = nearest_ten
     timed = in_turns(tasks, arguments.repeat, warm_up=False)
     con.close()
     print(f"{x.size:,} points, {cells.columns} x {cells.rows} cells, {n_threads()} threads")
     for name, each in timed.items():
-        print(f"{name:24} {each.best:8.3f} s   {each.best / timed['tin'].best:6.2f} of tin")
+        print(
+            f"{name:24} {each.best:8.3f} s   {each.best / timed['tin'].best:6.2f} of tin   "
+            f"processor {each.best_processor:8.3f} s"
+        )
 
 
 if __name__ == "__main__":

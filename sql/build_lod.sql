@@ -2,9 +2,10 @@
 
 -- Levels of detail of a point cloud, a hybrid voxel-point octree: one row per node, level by level.
 -- Leaves hold the points, inner nodes the voxels of what is below them.
--- points: Name of a table or view with point_id, x, y and z, and red green blue intensity
---     classification where it has them; or a file that read_points reads, such as 'forest.laz', or
---     a pattern such as 'tiles/*.laz', whose files are one cloud with the point_ids of read_points.
+-- points: Name of a table or view with point_id (unique), x, y and z, and red green blue intensity
+--     classification where it has them; or what read_points reads: a file such as 'forest.laz', a
+--     pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a list of these, whose files are
+--     one cloud with the point_ids of read_points.
 -- strategy: How a voxel gets its colour (Schütz et al. 2023, section 4.2): that of the first point
 --     in it, of a random one, the mean of all, or the mean of the neighbourhood within a cell's
 --     width, where nearer samples weigh more. ('first' or 'random' or 'average' or 'weighted')
@@ -42,7 +43,7 @@ CREATE OR REPLACE MACRO build_lod(
 ) AS TABLE
 FROM query(
     spatialq_build_lod_sql(
-        spatialq_text('build_lod: points must be the name of a table or a file, got ', points),
+        spatialq_tables('build_lod: points must be the name of a table or a file, or a list of files, got ', points),
         to_json({
             strategy: strategy,
             max_points: max_points,

@@ -3,7 +3,9 @@
 -- A terrain grid, interpolated between the ground seeds of a cloud (those of owm_ground) or between
 -- points that are ground already: one row per cell. The edges of cells are multiples of the
 -- resolution; z is NULL where there is no height.
--- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
+-- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
+--     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
+--     list of these, whose files are one cloud with the point_ids of read_points.
 -- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
 --     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
@@ -56,7 +58,7 @@ CREATE OR REPLACE MACRO ground_surface(
 ) AS TABLE
 FROM query(
     spatialq_ground_surface_sql(
-        spatialq_text('ground_surface: points must be the name of a table or a file, got ', points),
+        spatialq_tables('ground_surface: points must be the name of a table or a file, or a list of files, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,

@@ -2,7 +2,9 @@
 
 -- Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the lowest of at
 -- least two overlapping windows, and the lowest point of each cell that has no such seed.
--- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
+-- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
+--     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
+--     list of these, whose files are one cloud with the point_ids of read_points.
 -- window_size: Side of the square windows. In the unit of x and y, whole odd numbers give a window
 --     one unit narrower, as in the reference implementation. (metres; > 0 and <= 1e+09)
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
@@ -40,7 +42,7 @@ CREATE OR REPLACE MACRO owm_ground(
 ) AS TABLE
 FROM query(
     spatialq_owm_ground_sql(
-        spatialq_text('owm_ground: points must be the name of a table or a file, got ', points),
+        spatialq_tables('owm_ground: points must be the name of a table or a file, or a list of files, got ', points),
         to_json({
             window_size: window_size,
             overlap: overlap,

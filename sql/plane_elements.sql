@@ -3,7 +3,9 @@
 -- Which elements of a building model the planes of a cloud belong to, and how far they are off: one
 -- row per plane and element, the best match first; a plane that matches no element has one row with
 -- NULL.
--- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
+-- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
+--     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
+--     list of these, whose files are one cloud with the point_ids of read_points.
 -- elements: Name of a table or view with global_id and mesh; spatial_elements says which elements
 --     are considered.
 -- max_angle: Between the plane and a face of the element. (degrees; >= 0 and <= 45)
@@ -82,7 +84,7 @@ SELECT
     m.* EXCLUDE (plane_id)
 FROM query(
     spatialq_plane_elements_sql(
-        spatialq_text('plane_elements: points must be the name of a table, got ', points),
+        spatialq_tables('plane_elements: points must be the name of a table or a file, or a list of files, got ', points),
         spatialq_text('plane_elements: elements must be the name of a table, got ', elements),
         to_json({
             kernel: kernel,

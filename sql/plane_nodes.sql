@@ -2,7 +2,9 @@
 
 -- The planar nodes of the octree from which detect_planes finds its planes: one row per node, with
 -- its plane, or the reason why it has none.
--- points: Name of a table or view with point_id, x, y and z; point_id must be unique.
+-- points: Name of a table or view with point_id (unique), x, y and z; or what read_points reads: a
+--     file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as 'tiles/', or a
+--     list of these, whose files are one cloud with the point_ids of read_points.
 -- kernel: How a node of the octree votes: 'tangent' is a Gaussian in the tangent plane of its
 --     normal, the same wherever the origin is; 'paper' transforms the covariance to rho, phi and
 --     theta as published, and misses planes through the centroid of the cloud. ('tangent' or
@@ -63,7 +65,7 @@ CREATE OR REPLACE MACRO plane_nodes(
 ) AS TABLE
 FROM query(
     spatialq_plane_nodes_sql(
-        spatialq_text('plane_nodes: points must be the name of a table or a file, got ', points),
+        spatialq_tables('plane_nodes: points must be the name of a table or a file, or a list of files, got ', points),
         to_json({
             kernel: kernel,
             phi_num: phi_num,

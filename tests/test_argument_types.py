@@ -20,7 +20,7 @@ from .test_load import write_las
 WRONG = ("5", "'abc'", "[1]", "['abc']", "{a: 1}", "NULL", "DATE '2020-01-01'", "true", "1.5")
 NEVER_RIGHT = ("DATE '2020-01-01'",)
 """No argument is one."""
-OUR_OWN = re.compile(r"spatialq_(pin|pins|unpin|plan|log|devices)$")
+OUR_OWN = re.compile(r"spatialq_(pin|pins|unpin|plan|log|devices|transform|operation)$")
 MISSING = "Table with name abc"
 """Of DuckDB about a text that names no table; the line below it shows the call."""
 NO_MATCH = "STRUCT to STRUCT cast must have at least one matching member"
@@ -91,12 +91,13 @@ def right(macro, argument, folder):
         "grid": "cells", "relations": "relations", "selector": "IfcWall", "table_name": "points",
         "path": str(folder / path.get(macro.name, "house.ifc")), "function": "owm_ground",
         "script": f'm = ImportModel("{folder}/house.ifc")', "supertype": "IfcWall",
-        "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}',
+        "ifc_class": "IfcWall", "value": '{"YearComponent": 2024}', "from_crs": "EPSG:25832",
+        "to_crs": "EPSG:4326",
     }  # fmt: skip
     expressions = {
         "outputs": f"[{literal(str(folder / 'ground.csv'))}]", "d": "1.0", "max_distance": "1.0",
         "one": "mesh", "other": "mesh", "mesh": "mesh", "row_count": "1000",
-        "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
+        "x": "565000", "y": "5934000", "z": "NULL", "camera": "{eye: [1, 2, 3], target: [0, 0, 0]}",
     }  # fmt: skip
     return expressions.get(argument) or literal(values[argument])
 

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 import spatialq
+from spatialq.execution import bounds
 from spatialq.functions.catalogue import catalogue
 from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
 from spatialq.runtime import budget
 from tests.element_tables import box, put
+from tests.kernels import on_device
 from tests.owm_ground import oracle
 
 FUNCTIONS = sorted(
@@ -240,3 +242,25 @@ def test_what_is_no_size_is_refused(con, value):
 def test_what_is_no_size_is_refused_in_python(value):
     with pytest.raises(ValueError, match="owm_ground: memory must be a size above 0"):
         spatialq.run("owm_ground", [0.0], [0.0], [0.0], memory=value)
+
+
+# -- arrays of a GPU
+
+
+def test_arrays_of_a_gpu_are_cut_there(device, points, monkeypatch):
+    monkeypatch.setattr(bounds, "on_gpu", device.is_here)
+    red = np.ma.MaskedArray(points["red"], points["red"] % 3 == 0)
+    there = {name: on_device(device, points[name]) for name in ("x", "y", "z", "point_id")}
+    options = catalogue()["build_lod"].choose({"bounds": BOUNDS})
+    found = bounds.within({**there, "red": red}, options)
+    expected = bounds.within({**points, "red": red}, options)
+    assert found.keys() == expected.keys()
+    for name in there:
+        assert device.download(found[name]).tolist() == expected[name].tolist()
+    assert found["red"].tolist() == expected["red"].tolist()
+    counted = bounds.within({**there, "point_id": None}, options)["point_id"]
+    x, y = points["x"], points["y"]
+    inside = (x >= BOUNDS[0]) & (x <= BOUNDS[2]) & (y >= BOUNDS[1]) & (y <= BOUNDS[3])
+    assert device.download(counted).tolist() == np.flatnonzero(inside).tolist()
+    whole = catalogue()["build_lod"].choose({"bounds": [0, 0, 80, 40]})
+    assert bounds.within({**there, "red": None}, whole)["x"] is there["x"]

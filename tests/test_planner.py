@@ -483,3 +483,15 @@ def test_the_gpu_is_not_started_to_ask_for_its_memory(monkeypatch):
     monkeypatch.setattr(cuda, "is_started", lambda: True)
     monkeypatch.setattr(cuda, "device", Started)
     assert cuda.free_bytes(100) == 5
+
+
+def test_a_limit_of_the_gpus_memory_counts(function, monkeypatch):
+    monkeypatch.setattr(devices, "_first_gpu", lambda: GPU)
+    monkeypatch.setattr(cuda, "free_bytes", lambda total: total)
+    assert devices.gpu().room == 8 * 2**30
+    monkeypatch.setenv(devices.GPU_MEMORY, "1MiB")
+    assert devices.gpu().room == 2**20
+    assert "the GPU has 1.0 MiB free" in plan(function, 10_000_000).reason
+    monkeypatch.setenv(devices.GPU_MEMORY, "much")
+    with pytest.raises(ValueError, match=r"^SPATIALQ_GPU_MEMORY must be a size .* got 'much'$"):
+        devices.gpu()

@@ -4,7 +4,7 @@ Users call the macros of `sql/*.sql`, which call these. `spatialq.database.trans
 """
 
 from spatialq.data.arrow import MESH
-from spatialq.database.transport.columns import ELEMENT, attributes_of, given_by, points_of
+from spatialq.database.transport.columns import ELEMENT, given_by, points_of
 from spatialq.database.transport.request import Road
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import (
@@ -50,7 +50,7 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
             return (
                 writes_query("points", "VARCHAR"),
                 runs("udf", "points:of_lists", *lists, "VARCHAR"),
-                *((of_files,) if attributes_of(function) else ()),
+                of_files,
             )
         case GridInput():
             band = struct_type({"rows": rows, "valued": "BIGINT"})
@@ -79,4 +79,5 @@ def kernel_functions(function: Function, road: Road) -> tuple[SqlFunction, ...]:
             return (
                 writes_query("points_and_elements", "VARCHAR", "VARCHAR"),
                 runs("udf", "points_and_elements:of_lists", *lists, f"{ELEMENT}[]", "VARCHAR"),
+                runs("files", "points_and_elements:of_files", f"{ELEMENT}[]", "VARCHAR"),
             )

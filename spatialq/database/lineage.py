@@ -11,6 +11,7 @@ from spatialq.database.syntax import (
     Node,
     arguments,
     called,
+    first_name_of,
     is_null,
     last,
     name_of,
@@ -24,7 +25,7 @@ from spatialq.functions.declaration import ElementsInput
 from spatialq.functions.sql_text import parts_of
 from spatialq.io import crs as crs_text
 from spatialq.io.clouds import what_reprojects
-from spatialq.io.formats import READ_BY_DUCKDB, means_file, open_source
+from spatialq.io.formats import READ_BY_DUCKDB, find_sources, means_file, means_files, open_source
 from spatialq.io.source import Layout
 
 AXES = ("x", "y", "z")
@@ -168,8 +169,11 @@ class Lineage:
             if each.get("name", "").casefold() == "crs" and (crs := name_of(each["expression"])):
                 is_read = crs_text.is_readable(crs)  # if not, the function itself will say so
                 return frozenset({Origin(f"crs of {called(function)}", crs if is_read else None)})
-        names = filter(None, map(name_of, arguments(function)))
-        found = (self._of_table(parts_of(name), "x", scope, ()) for name in names)
+        names = filter(None, map(first_name_of, arguments(function)))
+        found = (
+            self._of_table([name] if means_files(name) else parts_of(name), "x", scope, ())
+            for name in names
+        )
         return frozenset().union(*found)
 
     def _scopes(self, name: str, query: str | None) -> list[Scope]:
@@ -275,7 +279,7 @@ class Lineage:
         subject = f"table {path[-1]}"
         if entry is None:
             name = ".".join(path)
-            origin = file_origin(name) if means_file(name) else Origin(subject)
+            origin = file_origin(name) if means_files(name) else Origin(subject)
             return frozenset({_of_axis(origin.subject, origin.crs, column)})
         if entry.crs is not None:
             return frozenset({_of_axis(subject, entry.crs, column)})
@@ -375,7 +379,7 @@ class Lineage:
             origin = file_origin(*read)
             return frozenset({_of_axis(origin.subject, origin.crs, column)})
         known = catalogue().get(name)
-        table = None if first is None else name_of(first)
+        table = None if first is None else first_name_of(first)
         gives = name == "query_table" or (
             known is not None
             and is_axis
@@ -383,7 +387,8 @@ class Lineage:
             and not isinstance(known.inputs, ElementsInput)
         )
         if table is not None and gives:
-            return self._of_table(parts_of(table), column, scope, seen)
+            is_file = means_files(table) and name != "query_table"
+            return self._of_table([table] if is_file else parts_of(table), column, scope, seen)
         return frozenset({Origin(f"function {name}")})
 
     def _of_expression(
@@ -466,12 +471,11 @@ def file_origin(path: str, reader: str | None = None, to_crs: str | None = None)
     if to_crs is not None:
         return Origin(f"'{path}'", to_crs if crs_text.is_readable(to_crs) else None)
     from spatialq.io.clouds import READS_LAS, open_cloud
-    from spatialq.io.files import find_files
 
-    if reader is None and (not means_file(path) or path.lower().endswith(READ_BY_DUCKDB)):
+    if reader is None and (not means_files(path) or path.lower().endswith(READ_BY_DUCKDB)):
         return Origin(f"table {path}")
     try:
-        (first, *_) = find_files("query", path)
+        (first, *_) = find_sources("query", path, "points")
         is_las = reader == READS_LAS
         source = open_cloud(READS_LAS, first) if is_las else open_source("query", first)
         return Origin(f"'{path}'", source.crs)

@@ -92,6 +92,14 @@ def name_of(argument: Node) -> str | None:
     return None
 
 
+def first_name_of(argument: Node) -> str | None:
+    """Give the name that an argument is, or the first one of a list of texts."""
+    if argument["class"] == "FUNCTION" and called(argument) == "list_value":
+        names = [name_of(each) for each in arguments(argument)]
+        return names[0] if names else None
+    return name_of(argument)
+
+
 def is_null(argument: Node) -> bool:
     """Whether an argument is NULL, as it stands."""
     return bool(argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "NULL")

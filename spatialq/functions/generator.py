@@ -20,10 +20,11 @@ from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
     CALL,
+    CLOUD,
     CRS,
     NUMBER,
-    POINTS,
     TABLE_OR_FILE,
+    TABLE_OR_FILES,
     Argument,
     Macro,
     arguments_of,
@@ -40,13 +41,6 @@ HEAD = (
 )
 TABLE = re.compile(r"(<!-- parameters: (\w+) -->\n).*?(<!-- end of parameters -->)", re.DOTALL)
 
-CLOUD = Argument(
-    "points",
-    "Name of a table or view with point_id, x, y and z, and {attributes} where it has them; or a "
-    "file that read_points reads, such as 'forest.laz', or a pattern such as 'tiles/*.laz', whose "
-    "files are one cloud with the point_ids of read_points.",
-    rows="Points",
-)
 GRID = Argument(
     "grid",
     "Name of a table or view of cells x, y, z in any order; or a file that read_grid reads, such "
@@ -103,17 +97,17 @@ def _derived(function: Function) -> tuple[Macro, ...]:
 
 def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
     """Write the table macro of a function of points."""
-    doc = CLOUD.doc.format(attributes=" ".join(attributes))
+    more = f", and {' '.join(attributes)} where it has them" if attributes else ""
     return Macro(
         function.name,
         function.output.summary,
         (
-            replace(CLOUD, doc=doc) if attributes else POINTS,
+            replace(CLOUD, doc=CLOUD.doc.format(attributes=more)),
             *arguments_of(function.parameters),
             *CALL,
         ),
         f"FROM query(\n    spatialq_{function.name}_sql(\n"
-        f"        {checked('text', function.name, 'points', TABLE_OR_FILE)},\n"
+        f"        {checked('tables', function.name, 'points', TABLE_OR_FILES)},\n"
         f"        to_json({indent(struct(function.parameters), 2)})\n    )\n)",
         tuple(function.output.examples),
         " ".join(function.output.columns),

@@ -52,6 +52,13 @@ POINTS = Argument(
     "Name of a table or view with point_id, x, y and z; point_id must be unique.",
     rows="Points",
 )
+CLOUD = Argument(
+    "points",
+    "Name of a table or view with point_id (unique), x, y and z{attributes}; or what read_points "
+    "reads: a file such as 'forest.laz', a pattern such as 'tiles/*.laz', a folder such as "
+    "'tiles/', or a list of these, whose files are one cloud with the point_ids of read_points.",
+    rows="Points",
+)
 DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'", choices=("auto", "cpu", "gpu"))
 MEMORY = Argument(
     "memory",
@@ -110,6 +117,7 @@ def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **
 
 
 TABLE = "the name of a table"
+TABLE_OR_FILES = "the name of a table or a file, or a list of files"
 TABLE_OR_FILE = "the name of a table or a file"
 NUMBER = "a number"
 CRS = "text such as EPSG:25832"
@@ -124,7 +132,7 @@ def checked(kind: str, function: str, argument: str, must: str, *limits: int) ->
     ----------
     kind : str
         Of the macros ``spatialq_<kind>`` of `sql/spatialq_arguments.sql`: "text", "name",
-        "number", "whole", "truth", "numbers", "texts" or "mesh".
+        "tables", "number", "whole", "truth", "numbers", "texts" or "mesh".
     function, argument : str
         As the user writes them.
     must : str

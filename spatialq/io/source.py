@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from spatialq.errors import FileError
+from spatialq.runtime import progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +83,8 @@ class PointSource(Source, Protocol):
     """Of coordinates that the file keeps as whole numbers."""
     about: Mapping[str, Any]
     """What else `spatialq info` says of a file of this format."""
+    is_whole: bool
+    """Whether each of its `rows` is a point, so that the ids are the positions."""
 
     def spans(self, hint: Box | None = None) -> Sequence[Any]:
         """Divide the file into parts that `read_span` reads, without those outside the hint."""
@@ -110,6 +113,7 @@ class SequentialSource:
     warnings: Sequence[str] = ()
     layout: Layout | None = None
     about: Mapping[str, Any] = MappingProxyType({})
+    is_whole: bool = False
 
     def batches(self, columns: Sequence[str], hint: Box | None = None) -> Iterator[pa.RecordBatch]:
         """Read the columns, in this order, batch by batch."""
@@ -157,6 +161,7 @@ class SequentialSource:
         """
         done = 0
         for batch in self.batches(list(arrays)):
+            progress.check()
             rows = slice(done, done + batch.num_rows)
             for (name, array), values in zip(arrays.items(), batch.columns, strict=True):
                 array[rows] = numbers_of(self.path, name, values, array.dtype)

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.util
+import os
 import platform
 import sys
 import time
@@ -11,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from spatialq.functions.declaration import Device
-from spatialq.runtime import cuda, memory
+from spatialq.runtime import budget, cuda, memory
 from spatialq.runtime.threads import n_threads
 
 
@@ -73,12 +74,25 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
+GPU_MEMORY = "SPATIALQ_GPU_MEMORY"
+"""Variable of the environment: the most memory of the GPU that a call may use, such as '8GB'."""
+
+
 def gpu() -> DeviceInfo:
-    """Describe the first NVIDIA GPU, or say why there is none to use."""
+    """Describe the first NVIDIA GPU, or say why there is none to use.
+
+    Raises
+    ------
+    ValueError
+        If `SPATIALQ_GPU_MEMORY` is no size.
+    """
     found = _first_gpu()
     if found.problem:
         return found
-    return replace(found, free_bytes=cuda.free_bytes(found.memory_bytes))
+    free, most = cuda.free_bytes(found.memory_bytes), os.environ.get(GPU_MEMORY)
+    if most:
+        free = min(free, budget.parse_size(most, GPU_MEMORY))
+    return replace(found, free_bytes=free)
 
 
 @cache

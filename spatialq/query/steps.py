@@ -36,6 +36,8 @@ class Quoted:
     """The name of a step as a text, as table macros take it: `touches('walls', 'slabs')`."""
 
     step: "Step | Table"
+    path: str | None = None
+    """The file, or pattern, that the step reads and nothing else: it stands in its place."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
     """
     if isinstance(step, Table):
         return f"FROM {step.name}"
-    needed = in_order(step)
+    needed = in_order(step, is_written=True)
     names = _names(needed, step, taken)
     parts = [
         f"{names[part]} AS (\n{INDENT}{_select(part, names, INDENT)}\n)"
@@ -157,8 +159,11 @@ def write(step: Step | Table, *, taken: Collection[str] = ()) -> str:
     return head + _select(step, names)
 
 
-def in_order(last: Step | Table) -> list[Step | Table]:
-    """List what a step needs, each after what it needs itself; without recursion."""
+def in_order(last: Step | Table, *, is_written: bool = False) -> list[Step | Table]:
+    """List what a step needs, each after what it needs itself; without recursion.
+
+    Where it `is written`, without the steps in whose place their file stands.
+    """
     found: dict[Step | Table, None] = {}
     waiting: list[tuple[Step | Table, bool]] = [(last, False)]
     while waiting:
@@ -169,7 +174,7 @@ def in_order(last: Step | Table) -> list[Step | Table]:
             found[step] = None
             continue
         waiting.append((step, True))
-        waiting.extend((each, False) for each in reversed([*needs(step)]))
+        waiting.extend((each, False) for each in reversed([*needs(step, is_written=is_written)]))
     return list(found)
 
 
@@ -181,7 +186,8 @@ def naming(step: Step, others: Mapping[Any, Step | Table]) -> Step:
 
     def piece_of(piece: Any) -> Any:
         if isinstance(piece, Quoted):
-            return replace(piece, step=others.get(piece.step, piece.step))
+            other = others.get(piece.step, piece.step)
+            return piece if other is piece.step else replace(piece, step=other, path=None)
         return piece if isinstance(piece, str) else others.get(piece, piece)
 
     clauses = ("source", "columns", "group", "qualify", "order")
@@ -204,14 +210,18 @@ def with_tables(last: Step | Table, tables: Mapping[Step | Table, Table]) -> Ste
     return made[last]
 
 
-def needs(step: Step) -> Iterator[Step | Table]:
-    """Give the steps and tables that a step names itself, as often as it names them."""
+def needs(step: Step, *, is_written: bool = False) -> Iterator[Step | Table]:
+    """Give the steps and tables that a step names itself, as often as it names them.
+
+    Where it `is written`, without the steps in whose place their file stands.
+    """
     if step.beside is not None:
         yield step.beside
     for _, text in step.clauses():
         for piece in text.pieces:
             if isinstance(piece, Quoted):
-                yield piece.step
+                if piece.path is None or not is_written:
+                    yield piece.step
             elif not isinstance(piece, str):
                 yield piece
     yield from step.needs
@@ -275,6 +285,8 @@ def _text(text: Sql, names: Mapping[Step | Table, str]) -> str:
     def write_piece(piece: Any) -> str:
         if isinstance(piece, str):
             return piece
-        return literal(names[piece.step]) if isinstance(piece, Quoted) else names[piece]
+        if isinstance(piece, Quoted):
+            return literal(names[piece.step] if piece.path is None else piece.path)
+        return names[piece]
 
     return "".join(map(write_piece, text.pieces))

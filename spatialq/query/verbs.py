@@ -10,8 +10,12 @@ from spatialq.data.units import metres
 from spatialq.database.selectors.query import write as write_selector
 from spatialq.errors import QueryError
 from spatialq.functions.catalogue import catalogue
+from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.functions.macros import MEMORY
 from spatialq.functions.sql_text import literal
+from spatialq.io.formats import means_files
 from spatialq.io.ifc import schemas
+from spatialq.io.source import LAS, READER
 from spatialq.query.models import READERS, Model
 from spatialq.query.relational import Origin, listed
 from spatialq.query.relational import Query as Query
@@ -103,7 +107,8 @@ class FunctionVerbs(Query):
             for name, kind in tables.items()
             if arguments[name] is not None
         }
-        positional: list[Sql] = [sql(Quoted(first or self._step))]
+        rows = first or self._step
+        positional: list[Sql] = [sql(Quoted(rows, self._file_of(function, rows)))]
         named: list[Sql] = []
         for name, given in {**arguments, **self._implied(arguments)}.items():
             table = others[name]._step if name in others else given
@@ -119,6 +124,17 @@ class FunctionVerbs(Query):
                 positional.append(piece)
         return sql(f"{function}(", *listed([*positional, *named]), ")"), others
 
+    def _file_of(self, function: str, rows: Step | Table) -> str | None:
+        """Give the file or pattern that rows are read from, where a function takes files itself."""
+        reader, known = self._origin.reader, catalogue().get(function)
+        if reader is None or known is None or not isinstance(rows, Step):
+            return None
+        takes_files = isinstance(known.inputs, PointsInput | PointsAndElementsInput)
+        is_whole = rows.is_plain and rows.source == reader.text() and not reader.arguments
+        is_named = means_files(reader.path)
+        is_cloud = is_named and (reader.function == READER or reader.path.lower().endswith(LAS))
+        return reader.path if takes_files and is_whole and is_cloud else None
+
     def _implied(self, arguments: Mapping[str, Any]) -> dict[str, Step | Table]:
         """Give what is not given and known here: the relations of the model of the elements."""
         model = self._origin.model
@@ -131,7 +147,7 @@ class FunctionVerbs(Query):
 def _number(function: str, declared: inspect.Parameter, given: str) -> str | float:
     """Read the text of a length, such as '50mm', as metres; the text of another number is none."""
     kinds = str(declared.annotation).split(" | ")
-    if "float" not in kinds and "int" not in kinds:
+    if declared.name == MEMORY.name or ("float" not in kinds and "int" not in kinds):
         return given
     if "str" not in kinds:
         message = f"{function}: {declared.name} must be a number, got {given!r}"

@@ -36,7 +36,7 @@ STEPS = 8
 """Sizes of buffers in each octave, so that arrays of about one size share them."""
 FITS = 2
 """A buffer may be at most so many times as large as the array that gets it."""
-IN_FILES = 4 << 20
+IN_FILES = 8 << 20
 """Bytes from which on an array may be in a file."""
 IN_MEMORY = 3 / 4
 """Part of the budget up to which new arrays are in memory: the rest is for the pages of files that
@@ -83,32 +83,50 @@ def empty(shape: Any, dtype: Any = np.float64, *, page_locked: bool = False) -> 
     MemoryError
         If there is not enough memory.
     """
-    return _array(shape, dtype, page_locked=page_locked)[0]
+    sizes, kind, size = _size(shape, dtype)
+    if size < min(HUGE_PAGE, IN_FILES):
+        return np.empty(sizes, kind)
+    return _array(sizes, kind, size, page_locked=page_locked)[0]
+
+
+def scratch(shape: Any, dtype: Any = np.float64) -> Any:
+    """Allocate an array as `empty`, but with memory of the pool only if it may be in a file.
+
+    For what a kernel drops soon: `malloc` has memory for smaller arrays, and keeps it only if it is
+    asked for it.
+    """
+    sizes, kind, size = _size(shape, dtype)
+    return np.empty(sizes, kind) if size < IN_FILES else _array(sizes, kind, size)[0]
 
 
 def empty_like(array: Any) -> Any:
-    """Allocate an array of the shape and type of another, like `numpy.empty_like`."""
-    return empty(array.shape, array.dtype)
+    """Allocate an array of the shape and type of another as `scratch` does."""
+    return scratch(array.shape, array.dtype)
 
 
 def zeros(shape: Any, dtype: Any = np.float64) -> Any:
-    """Allocate an array of zeros as `empty` does."""
-    array, is_zero = _array(shape, dtype)
+    """Allocate an array of zeros as `scratch` does."""
+    sizes, kind, size = _size(shape, dtype)
+    if size < IN_FILES:
+        return np.zeros(sizes, kind)
+    array, is_zero = _array(sizes, kind, size)
     if not is_zero:
         array.reshape(-1).view(np.uint8).fill(0)  # of records, too
     return array
 
 
 def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
-    """Allocate an array of one value as `empty` does."""
-    array = empty(shape, dtype)
+    """Allocate an array of one value as `scratch` does."""
+    array = scratch(shape, dtype)
     array.fill(value)
     return array
 
 
 def take(values: Any, at: Any) -> Any:
     """Take rows of an array by their positions, in chunks, as `values[at]` does."""
-    result = empty((len(at), *values.shape[1:]), values.dtype)
+    if len(at) <= TAKEN:
+        return values[at]
+    result = scratch((len(at), *values.shape[1:]), values.dtype)
     for first in _chunks(len(at), TAKEN):
         part = slice(first, first + TAKEN)
         result[part] = values[at[part]]
@@ -117,8 +135,10 @@ def take(values: Any, at: Any) -> Any:
 
 def select(values: Any, wanted: Any) -> Any:
     """Take the values of an array where another is true, in chunks, as `values[wanted]` does."""
+    if values.size <= CHUNK:
+        return values[wanted]
     rows = max(1, CHUNK * len(values) // max(values.size, 1))
-    result, n = empty(np.count_nonzero(wanted), values.dtype), 0
+    result, n = scratch(np.count_nonzero(wanted), values.dtype), 0
     for first in _chunks(len(values), rows):
         found = values[first : first + rows][wanted[first : first + rows]]
         result[n : n + found.size] = found
@@ -128,7 +148,9 @@ def select(values: Any, wanted: Any) -> Any:
 
 def positions(wanted: Any) -> Any:
     """Give the positions where a flat array is true, in chunks, as `numpy.flatnonzero` does."""
-    result, n = empty(np.count_nonzero(wanted), np.int64), 0
+    if wanted.size <= CHUNK:
+        return np.flatnonzero(wanted)
+    result, n = scratch(np.count_nonzero(wanted), np.int64), 0
     for first in _chunks(len(wanted), CHUNK):
         found = np.flatnonzero(wanted[first : first + CHUNK])
         result[n : n + found.size] = found
@@ -144,15 +166,20 @@ def _chunks(size: int, chunk: int) -> Iterator[int]:
         yield first
 
 
-def _array(shape: Any, dtype: Any, *, page_locked: bool = False) -> tuple[Any, bool]:
-    """Allocate an array, and tell whether it is all zero."""
+def _size(shape: Any, dtype: Any) -> tuple[tuple[Any, ...], Any, int]:
+    """Give the shape, the type and the bytes of an array."""
     kind = np.dtype(dtype)
     sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     size = kind.itemsize
     for each in sizes:
         size *= int(each)
-    if size < min(HUGE_PAGE, IN_FILES):
-        return np.empty(sizes, kind), False
+    return sizes, kind, size
+
+
+def _array(
+    sizes: tuple[Any, ...], kind: Any, size: int, *, page_locked: bool = False
+) -> tuple[Any, bool]:
+    """Allocate an array that is large, and tell whether it is all zero."""
     buffer, is_zero = _pool.take(size, page_locked=page_locked)
     owner = _Owner(buffer, size)
     give_back = buffer.free if isinstance(buffer, FileMemory) else partial(_pool.give_back, buffer)

@@ -175,7 +175,7 @@ def test_columns_of_null_may_be_of_any_type(con):
 
 
 def test_the_points_must_be_named(con):
-    sentence = "build_lod: points must be the name of a table or a file, got "
+    sentence = "build_lod: points must be the name of a table or a file, or a list of files, got "
     assert f"{sentence}NULL" in refused(con, "FROM build_lod(NULL)")
     assert f"{sentence}''" in refused(con, "FROM build_lod('')")
     assert f"{sentence}5 of type INTEGER" in refused(con, "FROM build_lod(5)")
@@ -234,7 +234,7 @@ def test_what_was_interrupted_is_named(con, monkeypatch):
         ({"x": np.ma.MaskedArray([1, 2], [1, 0])}, "x must have all its values, got 1 masked"),
         (
             {"reds": [1, 2]},
-            "no option 'reds'; there is crs, full_precision, grid_size, max_points, ",
+            "no option 'reds'; there is bounds, crs, full_precision, grid_size, max_points, ",
         ),
     ],
 )
@@ -309,7 +309,7 @@ def test_a_file_that_changes_meanwhile_is_refused(con, tmp_path):
     write_las(path, {name: each[:50] for name, each in CLOUD.items()})
     con.execute(
         "CREATE TABLE plan AS "
-        f"SELECT spatialq_build_lod_sql('{path}', '{{\"device\": \"cpu\"}}') AS q"
+        f'SELECT spatialq_build_lod_sql(\'"{path}"\', \'{{"device": "cpu"}}\') AS q'
     )
     ((query,),) = con.sql("FROM plan").fetchall()
     assert len(con.sql(query).fetchall()) == 1

@@ -116,7 +116,7 @@ def test_a_stray_point_far_away_leaves_the_planes():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"maxdist": 1}, "no option 'maxdist'; there is crs, kernel, max_distance"),
+        ({"maxdist": 1}, "no option 'maxdist'; there is bounds, crs, kernel, max_distance"),
         ({"max_distance": "a"}, "max_distance must be a number, got 'a'"),
         ({"min_points": 2.5}, "min_points must be a whole number, got 2.5"),
         ({"s_level": True}, "s_level must be a whole number, got True"),

@@ -213,6 +213,16 @@ def test_real_ground_is_interpolated_as_scipy_does_it(sample):
     assert np.mean(difference[~np.isnan(difference)] < 1e-6) > 0.99
 
 
+@pytest.mark.parametrize("size", [50, 777, 5000])
+def test_tiles_of_real_ground_give_the_heights_of_one_piece(sample, size, monkeypatch):
+    _, cloud = sample
+    options = Options(source="points", resolution=2.0, extrapolate=True)
+    expected = cpu.run(*cloud, options)
+    monkeypatch.setattr(triangles, "POINTS_PER_TILE", size)
+    monkeypatch.setattr(cpu, "TRIANGLES_PER_STRIP", 3 * size)
+    assert cpu.run(*cloud, options)["z"].tobytes() == expected["z"].tobytes()
+
+
 def test_real_ground_is_weighted_as_scipys_tree_finds_it(sample):
     _, (x, y, z, point_id) = sample
     options = Options(source="points", method="idw", extrapolate=True, resolution=2.0)

@@ -1,5 +1,9 @@
 """The triangulation against the lower convex hull of lifted points, and in tiles of any size."""
 
+import signal
+import subprocess
+import sys
+import time
 from itertools import combinations
 
 import numpy as np
@@ -140,6 +144,16 @@ def test_triangles_cover_the_hull_and_have_empty_circles(name):
     assert x.size - len(uses) + len(found) == 1
 
 
+@pytest.mark.slow
+def test_half_edges_may_have_large_numbers(monkeypatch):
+    x, y = arranged(*CLOUDS["centimetres"]())
+    expected = triangles.triangulate(x, y)
+    monkeypatch.setattr(triangles, "SMALL_INDEX", 0)
+    monkeypatch.setattr(triangles, "POINTS_PER_TILE", 100)
+    assert triangles.triangulate(x, y).tobytes() == expected.tobytes()
+
+
+@pytest.mark.slow
 def test_ordinary_points_are_triangulated_as_qhull_does_it():
     x, y = arranged(*(np.random.default_rng(5).random((2, 20_000)) * 500))
     expected = Delaunay(np.column_stack([x, y])).simplices
@@ -173,3 +187,35 @@ def test_points_sorted_in_runs_are_sorted(run, monkeypatch):
     assert list(zip(*(values.tolist() for values in found), strict=True)) == [
         (*place, low) for place, low in sorted(expected.items())
     ]
+
+
+CALL = """
+import signal
+import numpy as np
+import spatialq
+signal.signal(signal.SIGINT, signal.default_int_handler)
+ground = {"source": "points", "device": "cpu", **OPTIONS}
+spatialq.run("ground_surface", *np.random.default_rng(1).random((3, 99)) * 30, **ground)
+cloud = np.random.default_rng(1).random((3, 4_000_000)) * 2000
+print("begins", flush=True)
+spatialq.run("ground_surface", *cloud, **ground)
+print("ended by itself", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
+@pytest.mark.parametrize("options", [{}, {"method": "idw"}, {"thin": True, "resolution": 0.5}])
+@pytest.mark.parametrize("seconds", [0.1, 0.9, 1.7])
+def test_ctrl_c_is_answered_within_two_seconds(options, seconds):
+    command = [sys.executable, "-c", CALL.replace("OPTIONS", repr(options))]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        said, error = process.communicate(timeout=60)
+        assert time.monotonic() - sent < 2
+    assert said or "KeyboardInterrupt" in error

@@ -94,6 +94,7 @@ def test_the_arguments_of_the_macro_are_the_options(con):
     (statement,) = (macro.statement for macro in macros("native") if macro.name == "plane_elements")
     given = dict(re.findall(r"^    (\w+) := (.*?),?$", statement, re.MULTILINE))
     assert given.pop("device") == "'auto'"
+    assert given.pop("memory") == "NULL"
     defaults = {each.name: each.default for each in parameters_of(Options)}
     assert set(given) == set(defaults)
     for name, text in given.items():

@@ -13,7 +13,7 @@ from spatialq.runtime import buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, spans, workers
 
 from . import discs, fill, method, points, terrain
-from .grid import CloudRaster, lay_grid, windows
+from .grid import CloudRaster, extent, lay_grid, windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class Threads:
 
     def cells(self, formula: Callable[..., Any], kind: Any, *grids: Any) -> Any:
         """Apply a formula of NumPy to grids of one shape, some rows at a time."""
-        result = buffers.empty(grids[0].shape, kind)
+        result = buffers.scratch(grids[0].shape, kind)
 
         def apply(*arguments: Any) -> None:
             *parts, target, first, last = arguments
@@ -220,7 +220,7 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
     while max(levels[-1][0].shape) > 1:
         rows, columns = levels[-1][0].shape
         shape = (rows + 1) // 2, (columns + 1) // 2
-        coarse = buffers.empty(shape, np.bool_), buffers.empty(shape, np.float32)
+        coarse = buffers.scratch(shape, np.bool_), buffers.scratch(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
     top, is_known = levels.pop()
@@ -290,7 +290,8 @@ def _base(
 ) -> "Heights":
     """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
     with progress.nested():
-        seeds = owm_ground.run(*cloud, point_id, windows(grid, options))
+        asked = windows(grid, options)
+        seeds = owm_ground.run(*cloud, point_id, asked, extent(grid, asked))
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]

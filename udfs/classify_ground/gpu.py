@@ -12,7 +12,7 @@ from spatialq.data.points import ids_of, not_finite, to_device, to_host
 from spatialq.runtime import cuda, progress
 
 from . import method
-from .grid import CloudRaster, lay_grid, windows
+from .grid import CloudRaster, extent, lay_grid, windows
 
 if TYPE_CHECKING:
     from . import Options
@@ -234,7 +234,8 @@ class _Kernels:
     ) -> Any:  # fmt: skip
         """Make a smooth surface through the OWM seeds that are the lowest points of candidates."""
         xp = self.device.xp
-        seeds, _, _ = owm_ground.find(self.device, cloud, windows(grid, options), None)
+        asked = windows(grid, options)
+        seeds, _, _ = owm_ground.find(self.device, cloud, asked, extent(grid, asked))
         x, y, heights = (values[seeds] for values in cloud[:3])
         columns = xp.minimum((x - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
         rows = xp.minimum((y - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from spatialq.udfs.owm_ground import Options as OwmOptions
+from spatialq.udfs.owm_ground.rounding import window_step
+from spatialq.udfs.owm_ground.windows import Box
 
 from . import method
 
@@ -52,6 +54,17 @@ def windows(grid: CloudRaster, options: "Options") -> OwmOptions:
     return OwmOptions(size, options.overlap, min_points, cell_size, caller=options.function)
 
 
+def extent(grid: CloudRaster, options: OwmOptions) -> Box:
+    """Make the extent from which windows and fill cells begin: at multiples of their distances.
+
+    Fill cells are as wide as whole steps of windows, unless the user chose it otherwise.
+    """
+    side = options.cell_size or window_step(options.window_size, options.overlap)
+    x, y = _corner(grid.west, grid.south, side)
+    rows, columns = grid.shape
+    return Box(x, grid.west + columns * grid.cell, y, grid.south + rows * grid.cell)
+
+
 CountOccupied = Callable[[float, float, float, tuple[int, int]], int]
 """Counts the squares that contain a point; takes the west and south border, side and shape."""
 
@@ -72,9 +85,10 @@ def lay_grid(
     (west, east), (south, north) = x_ends, y_ends
     width, height = east - west, north - south
     spacing = sqrt(width) * sqrt(height) / sqrt(n_points)
-    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * spacing)
+    block = max(method.BLOCK, method.SPACINGS_PER_BLOCK * method.rung(spacing))
     _reject_too_large(width, height, block, n_points)
-    n_blocks = count_occupied(west, south, block, _shape(width, height, block))
+    corner = _corner(west, south, block)
+    n_blocks = count_occupied(*corner, block, _shape(east - corner[0], north - corner[1], block))
     # A small cloud fills its squares only in part; a scattered one its bounding box.
     area = min(width * height, n_blocks * block * block)
     if not isfinite(area):
@@ -83,7 +97,8 @@ def lay_grid(
             f"{width:g} x {height:g} m"
         )
         raise ValueError(message)
-    cell = max(method.MIN_CELL, method.SPACINGS_PER_CELL * sqrt(area / n_points))
+    typical = method.rung(sqrt(area / n_points))
+    cell = max(method.MIN_CELL, method.SPACINGS_PER_CELL * typical)
     _reject_too_large(width, height, cell, n_points)
     largest = max(abs(west), abs(east), abs(south), abs(north))
     if np.spacing(largest) * MIN_PLACES > cell:
@@ -92,9 +107,14 @@ def lay_grid(
             f"{MIN_PLACES} places in a cell of {cell:g} m, got {largest:g} m"
         )
         raise ValueError(message)
-    west, south = floor(west / cell) * cell, floor(south / cell) * cell
-    density = n_points / area if area > 0 else 0.0
+    west, south = _corner(west, south, cell)
+    density = 1 / typical**2 if typical > 0 else 0.0
     return CloudRaster(west, south, cell, _shape(east - west, north - south, cell), density)
+
+
+def _corner(west: float, south: float, side: float) -> tuple[float, float]:
+    """Find the corner of a point's square; squares begin at multiples of their side."""
+    return floor(west / side) * side, floor(south / side) * side
 
 
 def _shape(width: float, height: float, cell: float) -> tuple[int, int]:

@@ -4,7 +4,7 @@ Lengths are in metres and slopes in metres per metre. Numbers that are combined 
 the grid have single precision, so that all devices round alike.
 """
 
-from math import floor, sqrt
+from math import floor, frexp, inf, ldexp, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ SPACINGS_PER_BLOCK = 3.0
 so many mean spacings of the points in their bounding box."""
 MIN_CELL = 1.0
 SPACINGS_PER_CELL = 0.5
+RUNGS = 5
+"""Equal steps between a power of two and the next one: the spacings that count."""
 FARTHEST = 1e5
 """Heights on the grid are cut at this distance from their median."""
 
@@ -62,6 +64,14 @@ CLIFF_DISTANCE = np.float32(0.1)
 CLIFF_TOP_SLOPE = np.float32(0.05)
 
 DENSIFICATIONS = 6
+
+
+def rung(spacing: float) -> float:
+    """Round the spacing of points so that a few points more or less do not move the cells."""
+    if not 0 < spacing < inf:
+        return spacing
+    step = ldexp(0.5, frexp(spacing)[1]) / RUNGS
+    return round(spacing / step) * step
 
 
 class Neighbours(NamedTuple):

@@ -144,7 +144,7 @@ class CpuCloud:
 
     def empty(self, shape: Any, kind: Any = np.float64) -> Any:
         """Allocate an array."""
-        return buffers.empty(shape, kind)
+        return buffers.scratch(shape, kind)
 
     def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
         """Allocate an array of one value."""
@@ -152,7 +152,7 @@ class CpuCloud:
 
     def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
         """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
-        here = buffers.empty(self.size, np.bool_)
+        here = buffers.scratch(self.size, np.bool_)
 
         def test(part: tuple[int, int]) -> None:
             some = slice(*part)
@@ -258,14 +258,15 @@ class CpuCloud:
     def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
         """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
         first, last = grid.levels[0], grid.levels[-1]
-        state = buffers.empty(grid.n_last, np.int32)
+        state = buffers.scratch(grid.n_last, np.int32)
         is_node = buffers.zeros(grid.size, np.bool_)
         self.each(
             "walk", grid.n_last, grid.moments, grid.planar, grid.n_first, first, last, s_level,
             deepest, s_ms, state, is_node,
         )  # fmt: skip
         at, parts = np.flatnonzero(is_node), np.flatnonzero(state == OPEN)
-        numbers, ranks = buffers.empty(grid.size, np.int32), buffers.empty(grid.n_last, np.int32)
+        numbers = buffers.scratch(grid.size, np.int32)
+        ranks = buffers.scratch(grid.n_last, np.int32)
         numbers[at], ranks[parts] = np.arange(at.size), np.arange(parts.size)
         inside = state >= 0
         state[inside] = numbers[state[inside]]
@@ -334,7 +335,7 @@ class CpuCloud:
             parts,
         )  # fmt: skip
         found = [left[start:end] for (start, _), end in zip(parts, ends, strict=True)]
-        at = buffers.empty(sum(each.size for each in found), np.int64)
+        at = buffers.scratch(sum(each.size for each in found), np.int64)
         np.concatenate(found, out=at)
         return self.of([buffers.take(values, at) for values in self.points], self.cube)
 

@@ -25,7 +25,7 @@ LESS_THAN_SPLIT = 4  # points that are joined from two halves
 BY_X, BY_Y = 0, 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def product_error(a: float, b: float, product: float) -> float:
     """Exact difference of a * b from the product in double precision (T. J. Dekker, 1971)."""
     high = SPLIT * a
@@ -310,7 +310,7 @@ def triangulate_tile(
         A half-edge of the hull, with nothing on its right.
     """
     points.sort()
-    tile_x, tile_y, order = x[points], y[points], np.arange(points.size)
+    tile_x, tile_y, order = x[points], y[points], np.arange(points.size, dtype=points.dtype)
     for e in range(origin.size):
         origin[e], after[e], before[e] = NOWHERE, e + 2, 0
     free[0], free[1] = 0, origin.size - 2

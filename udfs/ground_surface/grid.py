@@ -74,11 +74,11 @@ class SurfaceRaster:
 
         `xp` is the library of `heights`, NumPy or CuPy; the columns are its arrays.
         """
-        return {
-            "x": xp.tile(xp.asarray(self.x), self.rows),
-            "y": xp.repeat(xp.asarray(self.y)[::-1], self.columns),
-            "z": heights[::-1].ravel(),
-        }
+        empty = buffers.empty if xp is np else xp.empty
+        x, y, z = (empty((self.rows, self.columns)) for _ in range(3))
+        x[:], y[:] = xp.asarray(self.x), xp.asarray(self.y)[::-1, None]
+        z[:] = heights[::-1]
+        return {"x": x.ravel(), "y": y.ravel(), "z": z.ravel()}
 
 
 def cover(x: Any, y: Any, options: "Options") -> SurfaceRaster:

@@ -24,8 +24,10 @@ Triangles = NDArray[np.int32]
 NONE: Triangles = np.empty((0, 3), np.int32)
 POINTS_PER_TILE = 1 << 16
 """Points that are triangulated at once, at most; also of a run that is sorted at once, about."""
-EDGES_PER_POINT = 3
-HALVES = 6  # half-edges
+HALVES = 6
+"""Half-edges of a point: a planar graph has less than three edges for each."""
+SMALL_INDEX = 1 << 31
+"""Half-edges that are numbered in 32 bits."""
 SAMPLE = 64
 """Points that are looked at for each run, to find where it begins and ends."""
 
@@ -142,7 +144,7 @@ class _Edges:
 
     def __init__(self, x: Floats, y: Floats) -> None:
         size, n_edges = x.size, HALVES * x.size
-        index = np.int32 if n_edges < 1 << 31 else np.int64
+        index = np.int32 if n_edges < SMALL_INDEX else np.int64
         self.x, self.y = x, y
         self.points = buffers.empty(size, np.int32)
         self.points[:] = np.arange(size, dtype=np.int32)

@@ -21,6 +21,7 @@ CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
 
 MAX_TABLES = 1 << 30  # bytes that the tables of all threads but the first may take
+MIN_TABLES = 1 << 24  # what they may always take
 TABLES_SHARE = 8  # and they may take this part of the budget of memory
 POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it saves
 
@@ -31,6 +32,7 @@ def run(
     z: "NDArray[np.float64]",
     point_id: "NDArray[np.int64] | None",
     options: "Options",
+    box: Box | None = None,
 ) -> "dict[str, NDArray[Any]]":
     """Find the lowest points of overlapping windows.
 
@@ -42,6 +44,8 @@ def run(
     options : Options
         `bounds`, if given, is the extent that windows and fill cells divide and the default of
         `min_points` follows from; it must hold all points.
+    box : Box, optional
+        That extent, in the place of `bounds`; by default that of the points.
 
     Returns
     -------
@@ -76,9 +80,9 @@ def run(
     threads = max(1, min(n_threads(), x.size // POINTS_PER_THREAD))
     with workers(threads) as pool:
         progress.stage("extent", 0.1)
-        box = _box(pool, cloud, options.function)
-        if options.bounds is not None:
+        if box is None and options.bounds is not None:
             box = Box.of(options.bounds)
+        box = box or _box(pool, cloud, options.function)
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)
@@ -108,7 +112,7 @@ def run(
     hits = buffers.zeros(shape, np.int32)
     winners = _winners(windows, min_points)
     progress.stage("seeds", 1.0)
-    seeds = buffers.empty(winners.size // needed, np.int64)
+    seeds = buffers.scratch(winners.size // needed, np.int64)
     seeds = seeds[: cells.count_hits(winners, *cells_of(winners), needed, hits, seeds)]
     filled = _fill_gaps((z, code, ids), table, columns, rows, *cells_of(seeds))
     if given is None:
@@ -168,7 +172,7 @@ def _windows(
     """Find the lowest point and the count of each window: along the rows, then the columns."""
 
     def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
-        result: NDArray[Any] = buffers.empty((axis.window_start.size, n_rows), source.dtype)
+        result: NDArray[Any] = buffers.scratch((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         pool.map(
             lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
@@ -184,7 +188,8 @@ def _windows(
 
 def _winners(windows: "NDArray[Any]", min_points: int) -> "NDArray[Any]":
     """Give the lowest points of the windows that have enough points."""
-    enough = np.greater_equal(windows["n"], min_points, out=buffers.empty(windows.shape, np.bool_))
+    enough = buffers.scratch(windows.shape, np.bool_)
+    np.greater_equal(windows["n"], min_points, out=enough)
     winners: NDArray[Any] = buffers.select(windows["p"], enough)
     return winners
 
@@ -199,7 +204,7 @@ def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
 
 
 def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
-    found: NDArray[np.int32] = buffers.empty(values.size, np.int32)
+    found: NDArray[np.int32] = buffers.scratch(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
 
@@ -230,14 +235,16 @@ def _fill_gaps(
 def _copies(threads: int, shape: tuple[int, int]) -> int:
     """Count the tables: one per thread, unless that takes too much memory."""
     size = shape[0] * shape[1] * CELL.itemsize
+    if size * threads <= MIN_TABLES:
+        return threads
     most = min(MAX_TABLES, budget.current() // TABLES_SHARE)
-    return max(1, min(threads, most // size if size else threads))
+    return max(1, min(threads, most // size))
 
 
 def _octree_codes(
     pool: Workers, arrays: "list[NDArray[Any]]", root: tuple[float, float, float]
 ) -> "NDArray[np.int64]":
-    codes: NDArray[np.int64] = buffers.empty(arrays[0].size, np.int64)
+    codes: NDArray[np.int64] = buffers.scratch(arrays[0].size, np.int64)
     pool.map(
         lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), pool.spans(codes.size)
     )

@@ -1,10 +1,13 @@
 """The macro of `plane_elements`: the kernel's matches, ranked for each plane."""
 
+from dataclasses import replace
+
 from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
     CALL,
-    POINTS,
+    CLOUD,
     TABLE,
+    TABLE_OR_FILES,
     Argument,
     Macro,
     arguments_of,
@@ -27,7 +30,7 @@ MACROS = (
         "plane_elements",
         OUTPUT.summary,
         (
-            POINTS,
+            replace(CLOUD, doc=CLOUD.doc.format(attributes="")),
             Argument(
                 "elements",
                 "Name of a table or view with global_id and mesh; spatial_elements says which "
@@ -47,7 +50,7 @@ MACROS = (
     m.* EXCLUDE (plane_id)
 FROM query(
     spatialq_plane_elements_sql(
-        {checked("text", "plane_elements", "points", TABLE)},
+        {checked("tables", "plane_elements", "points", TABLE_OR_FILES)},
         {checked("text", "plane_elements", "elements", TABLE)},
         to_json({indent(struct(PARAMETERS), 2)})
     )

@@ -59,7 +59,7 @@ def _numbers(column: tuple[int, int, int], rows: int, kind: str, *, page_locked:
     known = library()
     values = buffers.empty(rows, NUMPY_TYPES[kind], page_locked=page_locked)
     nulls = known.spatialq_nulls(*column)
-    states = np.empty(rows, np.uint8) if nulls else None
+    states = buffers.empty(rows, np.uint8) if nulls else None
     pieces = known.spatialq_pieces(*column[:2])
     threads = max(1, min(n_threads(), rows // ROWS_PER_THREAD, pieces))
 

@@ -1,43 +1,101 @@
 """Points of files, straight into the arrays of a kernel, without one row per point."""
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spatialq.data.columns import NUMPY_TYPES
+from spatialq.data.frame import Frame
 from spatialq.database.transport.columns import attributes_of
+from spatialq.database.transport.request import Request
 from spatialq.errors import FileError
 from spatialq.functions.catalogue import Function
-from spatialq.io.clouds import find_clouds
+from spatialq.functions.declaration import BOUNDS
+from spatialq.io.clouds import open_cloud, what_reprojects
+from spatialq.io.crs import require_same
 from spatialq.io.files import warn_about
-from spatialq.io.formats import open_source
+from spatialq.io.formats import find_sources, means_files, open_source
 from spatialq.io.source import PointSource, Progress, numbers_of
-from spatialq.runtime import buffers
+from spatialq.io.view import check_bounds
+from spatialq.runtime import buffers, progress
+
+POINT_ID = "point_id"
 
 
-def find(function: Function, points: str) -> list[PointSource]:
-    """Look at the files, of which only the headers are read; all are in one CRS."""
-    clouds = find_clouds(function.name, points)
+def given_points(function: Function, text: str | None) -> str | list[str]:
+    """Read what a function is given as points: the name of a table or file, or a list of files.
+
+    Parameters
+    ----------
+    function : Function
+    text : str or None
+        JSON, as `spatialq_tables` writes it.
+
+    Raises
+    ------
+    ValueError
+        If it names nothing.
+    """
+    given: str | list[str | None] | None = None if text is None else json.loads(text)
+    named = [each for each in given if each] if isinstance(given, list) else given
+    if not named or len(named) != len(given or ""):
+        shown = "NULL" if given is None else repr(given).replace("None", "NULL")
+        message = (
+            f"{function.name}: points must be the name of a table or a file, or a list of files, "
+            f"got {shown}"
+        )
+        raise ValueError(message)
+    return named
+
+
+def request_of_files(function: Function, text: str, given: str | list[str]) -> Request | None:
+    """Make the request of a call on files, of which only the headers are read; None for a table.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read whole or is no point cloud, or is named twice, or there is none.
+    CrsError
+        If the files have different coordinate reference systems.
+    ValueError
+        If an option is wrong.
+    """
+    if not means_files(given):
+        return None
+    Request.new(text).choose(function)  # wrong options are rejected first
+    clouds = [
+        open_cloud(function.name, file) for file in find_sources(function.name, given, "points")
+    ]
+    require_same(function.name, ((cloud.path, cloud.crs) for cloud in clouds))
     for cloud in clouds:
         warn_about(function.name, cloud)
-    return clouds
+    is_one = isinstance(given, str) or len(clouds) == 1
+    name = given if isinstance(given, str) else str(clouds[0].path)
+    subject = repr(name) if is_one else f"{len(clouds)} files"
+    frame = Frame(subject, clouds[0].crs, remedy=what_reprojects(name) if is_one else "")
+    files = [[str(cloud.path), *cloud.stamp] for cloud in clouds]
+    return Request.new(text, files=files, frame=asdict(frame))
 
 
-def stamped(cloud: PointSource) -> list[Any]:
-    """Name a file in its present state."""
-    return [str(cloud.path), *cloud.stamp]
+def of_files(function: Function, request: Request) -> dict[str, Any]:
+    """Read the points of the files that a request names, whose ids run on from file to file.
 
-
-def of_files(function: Function, files: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Read all points of the files, whose ids run on from file to file."""
+    Raises
+    ------
+    FileError
+        If one was changed since the query was bound, or its points are damaged.
+    """
     clouds = []
-    for path, *stamp in files:
+    for path, *stamp in request.source["files"]:
         clouds.append(open_source(function.name, Path(path), ["points"]))
         if list(clouds[-1].stamp) != stamp:
             raise FileError.of(function.name, path, "was changed while the query ran")
-    return read_clouds(function, clouds)
+    options, _ = request.choose(function)
+    return read_clouds(function, clouds, bounds=getattr(options, BOUNDS, None))
 
 
 def batches_of_clouds(
@@ -69,32 +127,152 @@ def batches_of_clouds(
 
 
 def read_clouds(
-    function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
+    function: Function,
+    clouds: Sequence[PointSource],
+    tick: Progress | None = None,
+    bounds: Sequence[float] | None = None,
 ) -> dict[str, Any]:
-    """Read all points of files, whose ids run on from file to file, as a kernel takes them.
+    """Read the points of files, whose ids run on from file to file, as a kernel takes them.
 
-    An attribute is masked where a file has none of that name, and None where all files lack it.
+    An attribute is masked where a file has none of that name, and None where all files lack it. The
+    ids are None where they are the positions.
+
+    Parameters
+    ----------
+    function : Function
+    clouds : sequence of PointSource
+    tick : callable, optional
+        Called with a file, its rows so far and its rows in all.
+    bounds : sequence of float, optional
+        xmin, ymin, xmax, ymax: only the points inside or on the border.
     """
-    n = sum(cloud.rows for cloud in clouds)
-    columns: dict[str, Any] = {name: buffers.empty(n) for name in function.inputs.columns}
-    columns["point_id"] = buffers.empty(n, np.int64)
-    there = [_columns_in(function, cloud) for cloud in clouds]
-    for name, kind in attributes_of(function).items():
-        has = [name in names for names in there]
-        columns[name] = buffers.empty(n, NUMPY_TYPES[kind]) if any(has) else None
-        if any(has) and not all(has):
-            columns[name] = np.ma.MaskedArray(columns[name], buffers.zeros(n, np.bool_))
-    first = done = 0
-    for cloud, names in zip(clouds, there, strict=True):
-        part = slice(done, done + cloud.rows)
-        arrays = {name: np.ma.getdata(columns[name])[part] for name in ("point_id", *names)}
+    if bounds is not None:
+        return _read_inside(function, clouds, bounds, tick)
+    columns = _Columns(function, clouds)
+    columns.reserve(sum(cloud.rows for cloud in clouds))
+    first = 0
+    for cloud in clouds:
+        columns.add_all(cloud, first, tick)
+        first += cloud.rows
+    return columns.arrays()
+
+
+def _read_inside(
+    function: Function,
+    clouds: Sequence[PointSource],
+    bounds: Sequence[float],
+    tick: Progress | None,
+) -> dict[str, Any]:
+    """Read the points in a box; what a file's parts say to lie outside is not decoded."""
+    hint = check_bounds(function.name, bounds)
+    columns = _Columns(function, clouds, has_ids=True)
+    xmin, ymin, xmax, ymax = bounds
+    first = 0
+    for cloud in clouds:
+        types = columns.types_in(cloud)
+        done = 0
+        for batch in cloud.batches(list(types), hint):
+            progress.check()
+            found = {
+                name: numbers_of(cloud.path, name, batch[name], dtype)
+                for name, dtype in types.items()
+            }
+            x, y = found["x"], found["y"]
+            inside = (x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax)
+            columns.add({name: values[inside] for name, values in found.items()}, first)
+            done += batch.num_rows
+            if tick is not None:
+                tick(cloud.path, done, cloud.rows)
+        first += cloud.rows
+    return columns.arrays()
+
+
+class _Columns:
+    """Columns of points that are read file by file, in memory that grows.
+
+    Parameters
+    ----------
+    function : Function
+    clouds : sequence of PointSource
+    has_ids : bool
+        Whether the ids may be others than the positions; so they may where a file has records that
+        are no points.
+    """
+
+    def __init__(
+        self, function: Function, clouds: Sequence[PointSource], *, has_ids: bool = False
+    ) -> None:
+        self._function = function
+        attributes = attributes_of(function)
+        wanted = {**dict.fromkeys(function.inputs.columns, "DOUBLE"), **attributes}
+        there = [set(_columns_in(function, cloud)) for cloud in clouds]
+        self._absent = [name for name in attributes if not any(name in each for each in there)]
+        self._partial = {
+            name for name in attributes if name not in self._absent
+            and not all(name in each for each in there)
+        }  # fmt: skip
+        self._types: dict[str, np.dtype[Any]] = {
+            name: np.dtype(NUMPY_TYPES[kind])
+            for name, kind in wanted.items()
+            if name not in self._absent
+        }
+        if has_ids or not all(cloud.is_whole for cloud in clouds):
+            self._types[POINT_ID] = np.dtype(np.int64)
+        self._n = 0
+        self._columns = {name: self._room(name, 0) for name in self._types}
+
+    def types_in(self, cloud: PointSource) -> dict[str, "np.dtype[Any]"]:
+        """Give the columns that a file has, and their types."""
+        there = {POINT_ID, *_columns_in(self._function, cloud)}
+        return {name: dtype for name, dtype in self._types.items() if name in there}
+
+    def reserve(self, rows: int) -> None:
+        """Make room for so many rows in all."""
+        if rows <= len(self._columns["x"]):
+            return
+        for name, values in self._columns.items():
+            room = self._room(name, rows)
+            room[: self._n] = values[: self._n]
+            self._columns[name] = room
+
+    def add_all(self, cloud: PointSource, first: int, tick: Progress | None) -> None:
+        """Read all points of a file, whose first id is `first`; there is room for them."""
+        part = slice(self._n, self._n + cloud.rows)
+        types = self.types_in(cloud)
+        arrays = {name: np.ma.getdata(self._columns[name])[part] for name in types}
         came = cloud.read_into(arrays, tick)  # fewer where records are no valid points
-        arrays["point_id"] += first
-        for name, values in columns.items():
-            if name not in arrays and values is not None:
-                values[part] = np.ma.masked
-        first, done = first + cloud.rows, done + came
-    return {name: None if values is None else values[:done] for name, values in columns.items()}
+        if POINT_ID in arrays:
+            arrays[POINT_ID] += first
+        self._end(types, came)
+
+    def add(self, found: dict[str, Any], first: int) -> None:
+        """Add some points of a file, whose first id is `first`."""
+        came = len(found["x"])
+        if self._n + came > len(self._columns["x"]):
+            self.reserve(max(2 * self._n, self._n + came))
+        part = slice(self._n, self._n + came)
+        for name, values in found.items():
+            np.ma.getdata(self._columns[name])[part] = values
+        self._columns[POINT_ID][part] += first
+        self._end(found, came)
+
+    def arrays(self) -> dict[str, Any]:
+        """Give what the kernel gets."""
+        found = {name: values[: self._n] for name, values in self._columns.items()}
+        return {POINT_ID: None, **dict.fromkeys(self._absent), **found}
+
+    def _end(self, there: Any, came: int) -> None:
+        """Count rows that are there, of which the values of other columns are masked."""
+        part = slice(self._n, self._n + came)
+        for name in self._partial:
+            np.ma.getmaskarray(self._columns[name])[part] = name not in there
+        self._n += came
+
+    def _room(self, name: str, rows: int) -> Any:
+        room = buffers.empty(rows, self._types[name])
+        if name not in self._partial:
+            return room
+        return np.ma.MaskedArray(room, buffers.zeros(rows, np.bool_))
 
 
 def _columns_in(function: Function, cloud: PointSource) -> list[str]:

@@ -7,7 +7,6 @@ none of that name.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
-from spatialq.data.frame import Frame
 from spatialq.data.points import to_host
 from spatialq.database import pins
 from spatialq.database.transport import clouds
@@ -35,8 +33,6 @@ from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import BOUNDS
 from spatialq.functions.sql_text import literal
-from spatialq.io.clouds import what_reprojects
-from spatialq.io.formats import means_file
 from spatialq.runtime import cuda
 from spatialq.runtime.cuda import on_gpu
 
@@ -95,7 +91,7 @@ def answers(
     options, device = request.choose(function)
     with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
-            columns = clouds.of_files(function, request.source["files"])
+            columns = clouds.of_files(function, request)
         elif pin is None:
             columns = arrays_of(function.name, parts[0], attributes_of(function))
         else:
@@ -132,20 +128,14 @@ def _pin_of(function: Function, points: str, rows: str, request: Request) -> pin
     return pins.lookup(points, pins.columns_key(columns), columns, rows, on_gpu=may_be_on_gpu)
 
 
-def _query(function: Function, road: Road, points: str | None, text: str) -> str:
-    if not points:
-        got = "NULL" if points is None else "''"
-        message = f"{function.name}: points must be the name of a table or a file, got {got}"
-        raise ValueError(message)
-    if attributes_of(function) and means_file(points):
-        found = clouds.find(function, points)
-        frame = Frame(repr(points), found[0].crs, remedy=what_reprojects(points))
-        files = [clouds.stamped(each) for each in found]
-        request = Request.new(text, files=files, frame=asdict(frame))
-        request.choose(function)
-        read = f"spatialq_{function.name}_files({literal(request.text)})"
+def _query(function: Function, road: Road, given: str | None, text: str) -> str:
+    points = clouds.given_points(function, given)
+    of_files = clouds.request_of_files(function, text, points)
+    if of_files is not None:
+        read = f"spatialq_{function.name}_files({literal(of_files.text)})"
         lists = f"SELECT unnest({read}, max_depth := 2)"
-        return call_of(function, road, request, [], lists)
+        return call_of(function, road, of_files, [], lists)
+    assert isinstance(points, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
     source = source_of(function, points, request)

@@ -5,13 +5,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from spatialq.database.transport import elements, points
+from spatialq.database.transport import clouds, elements, points
 from spatialq.database.transport.arrow import each_list, list_of_structs, structs
 from spatialq.database.transport.columns import points_of
 from spatialq.database.transport.queries import call_of, lookups_of, names_of, request_of
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
+from spatialq.functions.sql_text import literal
 
 
 def query(function: Function, road: Road, tables: Any, others: Any, options: Any) -> Any:
@@ -39,6 +40,16 @@ def of_lists(function: Function, *arguments: Any) -> Any:
     ])  # fmt: skip
 
 
+def of_files(function: Function, members: Any, requests: Any) -> Any:
+    """Run the kernel once a row, on the points of files and a list of elements."""
+    rows = zip(elements.each_table(members), requests.to_pylist(), strict=True)
+    return list_of_structs([
+        found
+        for table, text in rows
+        for found in answers(function, Request.of(text), [{}, table], road="lists")
+    ])  # fmt: skip
+
+
 def answers(
     function: Function, request: Request, parts: Sequence[Mapping[str, Any]], *, road: Road
 ) -> Iterator[Any]:
@@ -50,29 +61,43 @@ def answers(
     ----------
     function : Function
     request : Request
+        Whose `source` may name files to read the points of instead.
     parts : sequence of mapping of str to Arrow array
         The points and the elements.
     road : 'native' or 'lists'
     """
-    cloud = {name: parts[0][name] for name in points_of(function)}
     members = elements.set_of(f"{function.name}: elements", parts[1])
-    arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
     chosen, device = request.choose(function)
+    is_file = "files" in request.source
     with request.within_memory(function.name):
-        result, _ = call(function, arguments, chosen, device, road=road, frame=request.frame)
+        if is_file:
+            columns = clouds.of_files(function, request)
+        else:
+            cloud = {name: parts[0][name] for name in points_of(function)}
+            columns = points.arrays_of(function.name, cloud)
+        arguments = {**columns, "elements": members.meshes}
+        way = "files" if is_file else road
+        result, _ = call(function, arguments, chosen, device, road=way, frame=request.frame)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     named = {**result, "global_id": members.global_id.take(rows)}
     yield structs(function, named, as_it_is=road == "native")
 
 
-def _query(function: Function, road: Road, table: str | None, other: str | None, text: str) -> str:
-    for argument, name in (("points", table), ("elements", other)):
-        if not name:
-            got = "NULL" if name is None else "''"
-            message = f"{function.name}: {argument} must be the name of a table, got {got}"
-            raise ValueError(message)
-    assert table is not None
-    assert other is not None
+def _query(function: Function, road: Road, given: str | None, other: str | None, text: str) -> str:
+    table = clouds.given_points(function, given)
+    if not other:
+        got = "NULL" if other is None else "''"
+        message = f"{function.name}: elements must be the name of a table, got {got}"
+        raise ValueError(message)
+    of_files = clouds.request_of_files(function, text, table)
+    if of_files is not None:
+        members = elements.source_of(other, 1)
+        return call_of(
+            function, road, of_files, [members],
+            f"SELECT unnest(spatialq_{function.name}_files({elements.list_of(members)}, "
+            f"{literal(of_files.text)}), max_depth := 2)",
+        )  # fmt: skip
+    assert isinstance(table, str)
     request = Request.new(text)
     options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
     cloud = points.source_of(function, table, request).within(options.bounds)

@@ -5,6 +5,7 @@ opened.
 """
 
 import importlib
+import os
 import pkgutil
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spatialq.errors import FileError
-from spatialq.io.files import is_pattern, open_once, require_file
+from spatialq.io.files import find_files, is_pattern, open_once, require_file
 
 Kind = Literal["points", "grid", "ifc"]
 READ_BY_DUCKDB = (".csv",)
@@ -23,6 +24,7 @@ MACROS = {"points": "read_points", "grid": "read_grid", "ifc": "read_ifc"}
 """What reads files in SQL."""
 QUALIFIED = re.compile(r"\w+\.\w+")
 """A name that may be that of a table behind its schema."""
+SLASHES = ("/", os.sep)
 NAMES = {"points": "point cloud", "grid": "grid", "ifc": "building model"}
 
 
@@ -98,6 +100,58 @@ def open_source(caller: str, path: Path, kinds: Sequence[Kind] = ("points", "gri
     found = reader_of(caller, path, kinds)
     assert found.open is not None
     return open_once(found.open, path)
+
+
+def find_sources(
+    caller: str, given: str | os.PathLike[str] | Sequence[str], kind: Kind
+) -> list[Path]:
+    """Give the files that are named together: by a path, a pattern, a folder, or a list of these.
+
+    A folder stands for the files in it that are of the kind, a pattern for those that match it,
+    each in the order of their names.
+
+    Raises
+    ------
+    FileError
+        If nothing matches a pattern, a folder has no such file, or a file is named twice.
+    """
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    found = [
+        path
+        for each in several
+        for path in (
+            _files_in(caller, Path(each), kind) if Path(each).is_dir() else find_files(caller, each)
+        )
+    ]
+    there = set()
+    for path in found:
+        if path.resolve() in there:
+            raise FileError.of(caller, path, "is named twice")
+        there.add(path.resolve())
+    return found
+
+
+def _files_in(caller: str, folder: Path, kind: Kind) -> list[Path]:
+    suffixes = {suffix for each in readers() if each.kind == kind for suffix in each.suffixes}
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in suffixes and path.is_file() and not path.name.startswith(".")
+    )
+    if not found:
+        raise FileError.of(caller, folder, f"there is no {NAMES[kind]} in this folder")
+    return found
+
+
+def means_files(given: str | Sequence[str]) -> bool:
+    """Whether what a function is given means files, not a table.
+
+    A list does, and so does the name of a folder with a slash in it.
+    """
+    if not isinstance(given, str):
+        return True
+    is_folder = any(slash in given for slash in SLASHES) and Path(given).is_dir()
+    return is_folder or given.endswith(SLASHES) or means_file(given)
 
 
 def means_file(name: str) -> bool:

@@ -20,7 +20,7 @@ from spatialq.io.las.crs import read_crs
 from spatialq.io.las.header import READER, read_header, reject
 from spatialq.io.las.laz import Chunk, Laszip, read_chunks, read_laszip
 from spatialq.io.source import ROW_GROUP, Box, Layout, Progress
-from spatialq.runtime.threads import in_threads
+from spatialq.runtime.threads import n_threads, workers
 
 THREADS = min(os.cpu_count() or 1, 16)
 GROUP_ROWS = ROW_GROUP * max(3, THREADS)
@@ -47,6 +47,7 @@ class LasSource:
     """
 
     kind = "points"
+    is_whole: bool = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -134,25 +135,26 @@ class LasSource:
         FileError
             If the points are damaged.
         """
-        spans = self.spans()
         extent, done, lock = _Extent(), 0, Lock()
 
-        def read(run: tuple[int, int]) -> None:
+        def read(span: Sequence[Chunk]) -> None:
             nonlocal done
-            for span in spans[slice(*run)]:
-                batch = self.read_span(span, list(arrays))
-                for values, array in zip(batch.columns, arrays.values(), strict=True):
-                    rows = slice(span[0].first, span[0].first + batch.num_rows)
-                    array[rows] = values.to_numpy(zero_copy_only=False)
-                own = _Extent()
-                own.add(batch)
-                with lock:
-                    extent.include(own)
-                    done += batch.num_rows
-                    if tick is not None:
-                        tick(self.path, done, self.rows)
+            batch = self.read_span(span, list(arrays))
+            for values, array in zip(batch.columns, arrays.values(), strict=True):
+                rows = slice(span[0].first, span[0].first + batch.num_rows)
+                array[rows] = values.to_numpy(zero_copy_only=False)
+            own = _Extent()
+            own.add(batch)
+            with lock:
+                extent.include(own)
+                done += batch.num_rows
+                if tick is not None:
+                    tick(self.path, done, self.rows)
 
-        in_threads(read, len(spans))
+        # lazrs has all cores for a span, and no other thread runs meanwhile: two are enough
+        rows = SPAN_ROWS if self._laszip is None else SPAN_ROWS * max(1, THREADS // 2)
+        with workers(None if self._laszip is None else min(2, n_threads())) as pool:
+            pool.map(read, list(_groups(self._chunks, rows)))
         self._warn_outside(extent)
         return self.rows
 
