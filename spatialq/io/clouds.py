@@ -75,7 +75,7 @@ def at_resolution(caller: str, cloud: PointSource, resolution: float | None) -> 
         message = f"{caller}: resolution must be a number above 0, got {resolution!r}"
         raise ValueError(message)
     if not hasattr(cloud, "at_resolution"):
-        raise FileError.of(caller, cloud.path, "has no octree (COPC), which resolution needs")
+        raise FileError.of(caller, cloud.path, "has no octree (COPC, EPT), which resolution needs")
     found: PointSource = cloud.at_resolution(caller, resolution)
     return found
 
@@ -141,7 +141,7 @@ def read_points(
         Coordinate reference system to reproject to, such as 'EPSG:25832'.
     resolution : float, optional
         Spacing of points, in the units of x and y of the file, at which the nodes of an octree
-        (COPC) are dense enough: finer ones are not read.
+        (COPC, EPT) are dense enough: finer ones are not read.
     caller : str
         The function that the user called: `read_points`, or `read_las` for that format alone.
 
