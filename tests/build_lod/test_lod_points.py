@@ -88,6 +88,31 @@ def test_several_files_and_a_pattern(tmp_path):
     np.testing.assert_array_equal(sorted_points(tmp_path / "all.copc.laz"), expected)
 
 
+def test_in_sql(tmp_path):
+    source, target = write_scene(tmp_path / "a.laz"), tmp_path / "a.copc.laz"
+    with spatialq.connect() as con:
+        call = (
+            f"FROM write_lod('{tmp_path}/?.laz', ['{target}'], max_points := 300, grid_size := 8)"
+        )
+        relation = con.sql(call)
+        (row,) = relation.fetchall()
+        done = dict(zip(relation.columns, row, strict=True))
+        assert (done["points"], done["outputs"]) == (3000, [str(target)])
+        shown = "points nodes levels leaves inner_nodes voxels device outputs"
+        assert list(done) == shown.split()
+        for wrong, sentence in {
+            f"'{source}', ['b.xyz']": "lod: output 'b.xyz' must end in one of",
+            f"NULL, ['{target}']": "write_lod: path must not be NULL",
+            f"'{source}', [NULL]": "write_lod: outputs must not be NULL",
+            f"'{source}', ['{target}'], max_points := 0": "max_points must be",
+        }.items():
+            with pytest.raises(Exception, match=sentence):
+                con.sql(f"FROM write_lod({wrong})").fetchall()
+    other = tmp_path / "b.copc.laz"
+    spatialq.write_lod(source, other, **SMALL)
+    assert other.read_bytes() == target.read_bytes()
+
+
 def test_clouds_of_other_formats(tmp_path):
     source, ply, target = (
         write_scene(tmp_path / "a.laz"),
