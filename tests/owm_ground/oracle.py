@@ -30,11 +30,14 @@ def fill_cells_along(low, high, size):
     return [(start, start + 2 * half_of(size)) for start in starts]
 
 
-def owm_ground(points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0):
-    """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points."""
+def owm_ground(points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, corners=()):
+    """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points.
+
+    `corners` are places (x, y) that the extent has besides those of the points.
+    """
     if not points:
         return {}, {}
-    xs, ys = [p[1] for p in points], [p[2] for p in points]
+    xs, ys = ([p[k + 1] for p in points] + [corner[k] for corner in corners] for k in (0, 1))
     width = round_half_away(100.0 * (max(xs) - min(xs))) / 100.0
     height = round_half_away(100.0 * (max(ys) - min(ys))) / 100.0
     if min_points is None:

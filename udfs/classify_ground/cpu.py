@@ -121,8 +121,8 @@ def _classify(
     progress.stage("lowest points", 0.15)
     lowest, known, level = _lowest(threads, cloud, grid)  # 2
     progress.stage("outliers", 0.18)
-    known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
-    surface = _fill(threads, lowest, known)
+    known &= ~_pits(threads, _fill(threads, lowest, known, grid.first), grid)  # 3
+    surface = _fill(threads, lowest, known, grid.first)
     progress.stage("objects", 0.35)
     objects = _objects(threads, surface, grid, options)  # 4
     progress.stage("seeds", 0.5)
@@ -130,7 +130,7 @@ def _classify(
     progress.stage("objects above the seeds", 0.65)
     objects &= _objects(threads, surface - base, grid, options)  # 6
     progress.stage("ground", 0.8)
-    above = surface - _fill(threads, lowest, known & ~objects)
+    above = surface - _fill(threads, lowest, known & ~objects, grid.first)
     planes = [np.empty_like(surface) for _ in range(3)]
     threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
     ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
@@ -190,20 +190,26 @@ def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
         return np.clip(z - level, -method.FARTHEST, method.FARTHEST).astype(np.float32)
 
 
-def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
-    """Fill unknown cells smoothly; all are 0 where none is known."""
+def _fill(
+    threads: Threads, z: "Heights", known: "Flags", first: tuple[int, int] = (0, 0)
+) -> "Heights":
+    """Fill unknown cells smoothly; all are 0 where none is known.
+
+    `first` are the numbers of the first row and column, see `CloudRaster.first`.
+    """
+    places = method.places_in_pairs(z.shape, first)
     levels = [(z, known)]
-    while max(levels[-1][0].shape) > 1:
+    for place in places:
         rows, columns = levels[-1][0].shape
-        shape = (rows + 1) // 2, (columns + 1) // 2
+        shape = (rows + place[0] + 1) // 2, (columns + place[1] + 1) // 2
         coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
-        threads.rows(fill.halve, *levels[-1], *coarse)
+        threads.rows(fill.halve, *levels[-1], *place, *coarse)
         levels.append((coarse[1], coarse[0]))
     top, is_known = levels.pop()
     filled = np.where(is_known, top, np.float32(0))
-    for fine, is_known in reversed(levels):
+    for (fine, is_known), place in zip(reversed(levels), reversed(places), strict=True):
         coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
-        threads.rows(fill.double, coarse_filled, fine, is_known, filled)
+        threads.rows(fill.double, coarse_filled, fine, is_known, *place, filled)
         for _ in range(method.SWEEPS):
             threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
             filled, other = other, filled
@@ -268,7 +274,7 @@ def _base(
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]
     known = np.zeros(grid.shape, np.bool_)
     known[rows[lowest], columns[lowest]] = True
-    base = _fill(threads, z, known & candidate)
+    base = _fill(threads, z, known & candidate, grid.first)
     radius, along = round(method.BASE_RADIUS / grid.cell), np.empty_like(base)
     for _ in range(2):
         threads.rows(terrain.blur_rows, base, radius, along)
@@ -336,7 +342,7 @@ def _densify(
     slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
     most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
     for left in reversed(range(method.DENSIFICATIONS + 1)):
-        dtm = _fill(threads, z, ground)
+        dtm = _fill(threads, z, ground, grid.first)
         threads.rows(terrain.slopes, dtm, scale, slope)
         before, ground = ground, np.empty_like(ground)
         changed = left and threads.rows(

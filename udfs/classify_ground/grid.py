@@ -37,6 +37,11 @@ class CloudRaster:
         return self.west, self.south
 
     @property
+    def first(self) -> tuple[int, int]:
+        """Numbers of the first row and column, counted from 0 of the coordinates."""
+        return round(self.south / self.cell), round(self.west / self.cell)
+
+    @property
     def step(self) -> np.float32:
         """Side of a cell in the precision of the loops over the grid."""
         return np.float32(self.cell)
@@ -113,8 +118,7 @@ def lay_grid(
 
 
 def _corner(west: float, south: float, side: float) -> tuple[float, float]:
-    """Find the corner of the square that a point is in; squares begin at multiples of their side.
-    """
+    """Find the corner of the square that a point is in; corners are multiples of the side."""
     return floor(west / side) * side, floor(south / side) * side
 
 
