@@ -165,6 +165,31 @@ def call_outputs(
     return results, execution.device
 
 
+def call_as_given(
+    function: Function,
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    *,
+    road: Road = "arrays",
+) -> tuple[dict[str, Any], Device]:
+    """Plan and run a kernel as `call`, with all points as they are, and write the log."""
+    task = current() or Task(observer())
+    size = size_of(function.inputs, arguments)
+    with (
+        running(task),
+        planned([function], size, options, requested, road=road) as execution,
+    ):
+        with task.nested():
+            try:
+                found = _run([function], execution.device, arguments, options)
+            except MemoryError as full:
+                execution.fall_back(full)
+                found = _run([function], execution.device, arguments, options)
+        task.report(1, 1)
+    return found[function.name], execution.device
+
+
 def _run(
     functions: Sequence[Function], device: Device, arguments: dict[str, Any], options: Any
 ) -> dict[str, dict[str, Any]]:

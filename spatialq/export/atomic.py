@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
+from spatialq.io.source import COPC
 from spatialq.runtime.temporary import temporary_folder
 
 WRITER = "output"
@@ -53,6 +54,13 @@ def _is_database(path: Path) -> bool:
     return False
 
 
+def has_ending(path: Path, ending: str) -> bool:
+    """Whether a name ends so: .laz, of which .copc.laz is none; or is the name metadata.json."""
+    name = path.name.lower()
+    own = COPC if name.endswith(COPC) else path.suffix.lower()
+    return ending in (own, name)
+
+
 def require_outputs(
     command: str, sources: Sequence[Path], targets: Sequence[Path], endings: Sequence[str]
 ) -> None:
@@ -67,7 +75,7 @@ def require_outputs(
     """
     inputs = {_identity(source) for source in sources if source.exists()}
     for target in targets:
-        if target.suffix.lower() not in endings:
+        if not any(has_ending(target, each) for each in endings):
             message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
             raise ValueError(message)
         require_writable(target)
@@ -187,6 +195,19 @@ def together() -> Iterator[None]:
         finally:
             _group.reset(token)
         group.appear()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let files that are written in the block, such as temporary ones, appear at once.
+
+    They are no part of the block of `together` around it.
+    """
+    token = _group.set(None)
+    try:
+        yield
+    finally:
+        _group.reset(token)
 
 
 class _Group:

@@ -163,7 +163,7 @@ def _write(
     record_length = header.record_length if layout is None else layout.record_length
     struct.pack_into("<BH", public, 104, header.point_format, record_length)
     with las_file(target) as file:
-        records = [b"".join(_parts(path, vlr)) for path, vlr in kept if not vlr.extended]
+        records = [b"".join(parts(path, vlr)) for path, vlr in kept if not vlr.extended]
         if described := cloud.described if layout is None else layout.description:
             records.append(record(EXTRA_BYTES, described))
         if wkt is not None:
@@ -171,12 +171,12 @@ def _write(
             public[6] |= WKT_BIT
         is_laz = target.suffix.lower() == LAZ
         extended = [
-            ((vlr.user_id, vlr.record_id), _parts(path, vlr)) for path, vlr in kept if vlr.extended
+            ((vlr.user_id, vlr.record_id), parts(path, vlr)) for path, vlr in kept if vlr.extended
         ]
         return write_las(file, public, records, points, compressed=is_laz, extended=extended)
 
 
-def _parts(path: Path, vlr: Vlr) -> Iterator[bytes]:
+def parts(path: Path, vlr: Vlr) -> Iterator[bytes]:
     """Read a record piece by piece."""
     with path.open("rb") as original:
         original.seek(vlr.begin)

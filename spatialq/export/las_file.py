@@ -121,7 +121,7 @@ def write_las(
         Points written.
     """
     point_format, record_length = struct.unpack_from("<BH", public, 104)
-    tally, waveforms = _Tally(), 0
+    tally, waveforms = Tally(), 0
     file.write(public)  # a placeholder
     for record in records:
         file.write(record)
@@ -151,7 +151,7 @@ def write_las(
     return tally.rows
 
 
-class _Tally:
+class Tally:
     """Counts and extent of the points written, for the header."""
 
     def __init__(self) -> None:
@@ -160,6 +160,7 @@ class _Tally:
         self._ranges: dict[str, tuple[int, int]] = {}
 
     def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+        """Count points."""
         if not records.size:
             return
         self.rows += records.size
@@ -171,6 +172,7 @@ class _Tally:
             self._ranges[axis] = (min(lowest, low), max(highest, high))
 
     def pack_into(self, public: bytearray, point_format: int) -> None:
+        """Put counts and extent into a public header block with scales and offsets."""
         scales, offsets = (struct.unpack_from("<3d", public, place) for place in (131, 155))
         box = []
         for axis, scale, offset in zip("XYZ", scales, offsets, strict=True):

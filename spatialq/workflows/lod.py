@@ -3,38 +3,36 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
+from spatialq.export.lod_writers import POINT_WRITERS
 from spatialq.functions.declaration import COORDINATES
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.runtime import budget
 from spatialq.runtime.budget import limited, parse_size
-from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.cloud_files import crs_of, open_clouds
-from spatialq.workflows.cloud_points import Bounds, checked_bounds
-from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
+from spatialq.workflows.cloud_points import checked_bounds
+from spatialq.workflows.lod_points import octree_of_table, write_points
+from spatialq.workflows.lod_table import TreeSummary, node_writer
+from spatialq.workflows.lod_tree import Reading, TreeBuild
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files, named
 
 if TYPE_CHECKING:
-    from spatialq.execution.call import Execution
-    from spatialq.functions.declaration import Device
-    from spatialq.io.source import PointSource
+    from spatialq.udfs.build_lod.additive import Additive
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
-ENDINGS = (*TABLE, *PICTURE)
+ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS)
 
 
 @together()
@@ -61,7 +59,9 @@ def write_lod(
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
         with the CRS (PROJJSON), the options, and what full red, green or blue is, 255 or 65535,
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
-        levels of detail.
+        levels of detail; .copc.laz the points themselves as COPC, and metadata.json as Potree 2.0
+        in a folder: each point once, with all its fields, in the coarsest node in which it
+        represents a voxel.
     crs : str, optional
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
@@ -126,20 +126,24 @@ def write_lod(
         "crs": None if crs is None else with_one_unit(crs),
         FUNCTION: json.dumps(own),
     }
-    name = named(paths)
-    reading = _Reading(clouds, box, progress)
+    points_to = targets.ending_in(*POINT_WRITERS)
+    tree = TreeBuild(Reading(clouds, box, progress), chosen, frame, device, targets, room)
     with limited(size, targets.beside):
-        if points <= room:
-            tree, used = _whole_tree(reading, chosen, frame, device)
-            _write_pictures(targets, tree, name)
-            summary = _write_tables([tree], targets, known)
+        if points_to and len(points_to) == len(targets.paths):
+            summary, used = write_points(tree, points_to, crs)
         else:
-            _require_no_picture(targets, points, room, chosen)
-            with _tiles(reading, chosen, frame, device, targets, room) as (tables, execution):
-                summary = _write_tables(tables, targets, known)
-            used = execution.device
+            if points > room:
+                _require_no_picture(targets, points, room, chosen)
+            shared = octree_of_table(tree) if points_to else None
+            with tree.tables() as (tables, device_used):
+                summary = _write_tables(tables, targets, known, named(paths), shared)
+                used = device_used()
+            if points_to:
+                write_points(tree, points_to, crs, shared)
     if summary.points and not summary.brightest:
-        message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
+        message = (
+            f"{COMMAND}: {named(paths)} has no colours: red, green and blue of all samples are 0"
+        )
         warnings.warn(message, FileWarning, stacklevel=2)
     return {
         **asdict(summary),
@@ -149,84 +153,12 @@ def write_lod(
     }
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """What is read."""
-
-    clouds: "Sequence[PointSource]"
-    bounds: Bounds | None
-    progress: Progress | None
-
-    @property
-    def points(self) -> int:
-        """At most so many points."""
-        return sum(cloud.rows for cloud in self.clouds)
-
-    def whole(self) -> dict[str, Any]:
-        """Read all points, as the kernel takes them."""
-        from spatialq.database.transport.clouds import read_clouds
-        from spatialq.functions.catalogue import catalogue
-
-        return self._within(read_clouds(catalogue()[FUNCTION], self.clouds, self.progress))
-
-    def batches(self) -> Iterator[dict[str, Any]]:
-        """Read some points at a time."""
-        from spatialq.database.transport.clouds import batches_of_clouds
-        from spatialq.functions.catalogue import catalogue
-
-        yield from map(
-            self._within, batches_of_clouds(catalogue()[FUNCTION], self.clouds, self.progress)
-        )
-
-    def _within(self, columns: dict[str, Any]) -> dict[str, Any]:
-        if self.bounds is None:
-            return columns
-        xmin, ymin, xmax, ymax = self.bounds
-        x, y = columns["x"], columns["y"]
-        rows = np.flatnonzero((x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax))
-        return {name: None if each is None else each[rows] for name, each in columns.items()}
-
-
-def _whole_tree(
-    reading: _Reading, options: Any, frame: Frame, device: str
-) -> "tuple[dict[str, Any], Device]":
-    """Build the tree of clouds that fit into memory."""
-    from spatialq.execution.call import call
-    from spatialq.functions.catalogue import catalogue
-
-    function = catalogue()[FUNCTION]
-    return call(function, reading.whole(), options, device, road="files", frame=frame)
-
-
-@contextmanager
-def _tiles(
-    reading: _Reading,
-    options: Any,
-    frame: Frame,
-    device: str,
-    targets: Outputs,
-    room: int,
-) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
-    """Build a tree tile by tile, through files beside the first output."""
-    from spatialq.execution.call import planned
-    from spatialq.execution.frames import units_for
-    from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import Size
-    from spatialq.udfs.build_lod.external_partitioning import rows_of
-
-    function = catalogue()[FUNCTION]
-    size = Size(reading.points)
-    with (
-        planned([function], size, options, device, road="files") as execution,
-        temporary_folder(f".{COMMAND}-", targets.beside) as folder,
-    ):
-        level = units_for(function, options, frame).level
-        batches = ({**batch, "z": batch["z"] * level} for batch in reading.batches())
-        yield grouped(rows_of(batches, folder, options, execution, room)), execution
-
-
 def _write_tables(
-    tables: Iterable[Mapping[str, Any]], targets: Outputs, known: Mapping[str, str | None]
+    tables: Iterable[Mapping[str, Any]],
+    targets: Outputs,
+    known: Mapping[str, str | None],
+    name: str,
+    octree: "Additive | None",
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary = TreeSummary()
@@ -237,8 +169,11 @@ def _write_tables(
         ]
         for nodes in tables:
             summary.add(nodes)
+            if octree is not None:
+                octree.add(nodes)
             for write in writers:
                 write(nodes)
+            _write_pictures(targets, nodes, name)
     return summary
 
 

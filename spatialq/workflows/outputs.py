@@ -8,13 +8,12 @@ from typing import Any
 
 from spatialq.errors import FileError
 from spatialq.io.formats import NAMES, Kind, find_reader
-from spatialq.io.source import LAS
+from spatialq.io.source import COPC, LAS
 
 TABLE = (".parquet", ".csv", ".json", ".xlsx")
 VECTOR = (".gpkg", ".fgb")
 RASTER = (".tif", ".tiff")
 PICTURE = (".png",)
-COPC = ".copc.laz"
 SLASHES = ("/", os.sep)
 
 
@@ -111,7 +110,8 @@ class Outputs:
     def beside(self) -> Path | None:
         """The folder in which the first output lies, where there is room for temporary files."""
         if self.paths:
-            return self.paths[0].resolve().parent
+            folder = self.paths[0].resolve().parent
+            return folder if folder.is_dir() else folder.parent
         if self.folders:
             first = self.folders[0].resolve()
             return first if first.is_dir() else first.parent
@@ -119,7 +119,9 @@ class Outputs:
 
     def ending_in(self, *endings: str) -> list[Path]:
         """Select the paths that have one of the endings."""
-        return [path for path in self.paths if path.suffix.lower() in endings]
+        from spatialq.export.atomic import has_ending
+
+        return [path for path in self.paths if any(has_ending(path, each) for each in endings)]
 
     def in_folder(self, folder: Path, sources: Sequence[Path]) -> list[Path]:
         """Name the file of each input in a folder: as the input, or its stem with .laz."""
@@ -136,20 +138,23 @@ class Outputs:
         ValueError
             If one has none of the endings or is a COPC file, or two are one file.
         """
-        from spatialq.export.atomic import new_folder, require_outputs
+        from spatialq.export.atomic import has_ending, new_folder, require_outputs
 
+        for path in self.paths:
+            if has_ending(path, COPC) and COPC not in endings:
+                message = (
+                    f"{self.command}: output '{path}' must be no COPC file, which cannot be "
+                    "written by other commands than lod"
+                )
+                raise ValueError(message)
+            if path.name.lower() in endings:  # one of several files in a folder of their own
+                new_folder(path.parent)
         targets = list(self.paths)
         for folder in self.folders:
             new_folder(folder)
             self._require_names(folder, sources)
             targets += self.in_folder(folder, sources)
         require_outputs(self.command, sources, targets, endings)
-        for path in self.paths:
-            if path.name.lower().endswith(COPC):
-                message = (
-                    f"{self.command}: output '{path}' must be no COPC file, which cannot be written"
-                )
-                raise ValueError(message)
 
     def _require_names(self, folder: Path, sources: Sequence[Path]) -> None:
         there: dict[str, Path] = {}

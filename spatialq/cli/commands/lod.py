@@ -31,7 +31,8 @@ def lod(
             "--output",
             "-o",
             help="File to write; may be given several times: .parquet for the nodes of the tree "
-            "with their samples, .png for a picture of three levels.",
+            "with their samples, .png for a picture of three levels, .copc.laz for the points as "
+            "COPC, metadata.json for them as Potree 2.0, in a folder of its own.",
         ),
     ] = None,
     options: dict[str, Any],
@@ -49,7 +50,7 @@ def lod(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Build levels of detail of a cloud, an octree of voxels and points: a table, a picture."""
+    """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
     from spatialq.workflows.lod import write_lod
 
     with progress() as update:
