@@ -1,7 +1,8 @@
-"""Files that appear complete or not at all, alone or several together."""
+"""Files that appear complete or not at all, alone or several together, with folders of parts."""
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
+from spatialq.runtime.temporary import temporary_folder
 
 WRITER = "output"
 DATABASE = b"DUCK"
@@ -115,6 +117,66 @@ def whole(path: Path) -> Iterator[Path]:
     group.written.append((partial, path))
 
 
+def require_writable_with_folder(path: Path) -> None:
+    """Reject a file in a folder that may be missing, if neither can be written.
+
+    Raises
+    ------
+    FileError
+        As `require_writable`; of a folder that is missing, if it cannot be made.
+    """
+    folder = path.resolve().parent
+    require_writable(path if folder.is_dir() else folder)
+
+
+@contextmanager
+def whole_with_folder(path: Path, replaced: Path | None = None) -> Iterator[tuple[Path, Path, str]]:
+    """Give temporary names of a file and of a folder with parts of it, as `whole` does.
+
+    The folder of the file is made if it is missing. Nothing else in it is touched.
+
+    Parameters
+    ----------
+    path : Path
+    replaced : Path, optional
+        The folder with parts of the file that is there now, which is removed in the end.
+
+    Yields
+    ------
+    file, folder : Path
+        The folder is there and empty.
+    name : str
+        Name that the folder will have beside the file.
+
+    Raises
+    ------
+    FileError
+        If they cannot be written.
+    """
+    require_writable_with_folder(path)
+    group = _group.get()
+    if group is None:
+        with together(), whole_with_folder(path, replaced) as names:
+            yield names
+        return
+    group.begun.append(path)
+    require_different(WRITER, group.begun)
+    with _said_of(path):
+        file, parts = group.staged(path)
+        final = _free_name(path.resolve())
+        yield file, parts, final.name
+    group.folders.append((parts, final, replaced))
+    group.written.append((file, path))
+
+
+def _free_name(path: Path) -> Path:
+    """Name a folder beside a file: like the file, with a number if there is one already."""
+    name, number = path.with_suffix(""), 2
+    while name.exists():
+        name, number = path.with_name(f"{path.stem}-{number}"), number + 1
+    return name
+
+
 @contextmanager
 def together() -> Iterator[None]:
     """Let all files that are written in the block appear when it ends, or none if it fails.
@@ -145,6 +207,7 @@ class _Group:
     def __init__(self, cleanup: ExitStack) -> None:
         self.begun: list[Path] = []
         self.written: list[tuple[Path, Path]] = []
+        self.folders: list[tuple[Path, Path, Path | None]] = []
         self._cleanup = cleanup
 
     def temporary(self, path: Path, role: str) -> Path:
@@ -155,9 +218,26 @@ class _Group:
         self._cleanup.callback(name.unlink, missing_ok=True)
         return name
 
+    def staged(self, path: Path) -> tuple[Path, Path]:
+        """Name a file, and make a folder for its parts, where both can be renamed from."""
+        target = path.resolve()
+        home = target.parent
+        beside = home if home.is_dir() else home.parent
+        folder = self._cleanup.enter_context(temporary_folder(f".{target.stem[:STEM]}-", beside))
+        parts = folder / "parts"
+        parts.mkdir()
+        return folder / target.name, parts
+
     def appear(self) -> None:
-        """Rename all files; where one cannot be, those before it become what they were."""
+        """Rename all; where one cannot be, those before it become what they were."""
         with ExitStack() as undo:
+            for parts, final, _ in self.folders:
+                with _said_of(final):
+                    if not final.parent.is_dir():
+                        final.parent.mkdir()
+                        undo.callback(final.parent.rmdir)
+                    parts.rename(final)
+                    undo.callback(shutil.rmtree, final, ignore_errors=True)
             for partial, path in self.written:
                 target = path.resolve()
                 with _said_of(path):
@@ -171,6 +251,9 @@ class _Group:
                         partial.replace(target)
                         undo.callback(target.unlink)
             undo.pop_all()
+        for _, _, replaced in self.folders:
+            if replaced is not None:
+                shutil.rmtree(replaced, ignore_errors=True)
 
 
 @contextmanager

@@ -5,14 +5,24 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
+from spatialq.export.lod_writers import (
+    WRITERS,
+    Cloud,
+    is_written_by_nodes,
+    require_target,
+    writer_of,
+)
 from spatialq.functions.declaration import COORDINATES, Parameter
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
@@ -31,6 +41,7 @@ COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
 ENDINGS = (*TABLE, *PICTURE)
+MOST_OF_8_BITS = 255
 MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
@@ -57,7 +68,7 @@ def write_lod(
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
         with the CRS (PROJJSON), the options, and what full red, green or blue is, 255 or 65535,
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
-        levels of detail.
+        levels of detail; tileset.json a tileset of 3D Tiles 1.1, with a folder of its contents.
     crs : str, optional
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
@@ -103,8 +114,12 @@ def write_lod(
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
+    streams = [path for path in targets.paths if is_written_by_nodes(path)]
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
-    clouds = open_clouds(paths, targets, ENDINGS)
+    files = Outputs(COMMAND, [path for path in targets.paths if path not in streams])
+    clouds = open_clouds(paths, files, (*ENDINGS, *WRITERS))
+    for path in streams:
+        require_target(path)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files", crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
@@ -117,17 +132,19 @@ def write_lod(
         FUNCTION: json.dumps(own),
     }
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+    seen = Seen(crs=known["crs"], metres=chosen.values()["unit"])
     if points <= budget:
         tree, used = _whole_tree(clouds, chosen, frame, device, progress)
         _write_pictures(targets, tree, name)
-        summary = _write_tables([tree], targets, known)
+        seen.add_leaves(tree)
+        summary = _write_tables([tree], targets, known, seen)
     else:
         _require_no_picture(targets, points, budget, chosen)
-        with _tiles(clouds, chosen, frame, device, progress, targets, budget) as (
+        with _tiles(clouds, chosen, frame, device, progress, targets, budget, seen) as (
             tables,
             execution,
         ):
-            summary = _write_tables(tables, targets, known)
+            summary = _write_tables(tables, targets, known, seen)
         used = execution.device
     if summary.points and not summary.brightest:
         message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
@@ -166,6 +183,7 @@ def _tiles(
     progress: Progress | None,
     targets: Outputs,
     budget: int,
+    seen: "Seen",
 ) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
     """Build a tree tile by tile, through files beside the first output."""
     from spatialq.database.transport.clouds import batches_of_clouds
@@ -177,30 +195,97 @@ def _tiles(
 
     function = catalogue()[FUNCTION]
     points = sum(cloud.rows for cloud in clouds)
-    beside = targets.paths[0].resolve().parent if targets.paths else None
+    beside = _existing(targets.paths[0].resolve().parent) if targets.paths else None
     with (
         planned([function], Size(points), options, device, road="files") as execution,
         temporary_folder(f".{COMMAND}-", beside) as folder,
     ):
         level = units_for(function, options, frame).level
         batches = (
-            {**batch, "z": batch["z"] * level}
+            seen.add({**batch, "z": batch["z"] * level})
             for batch in batches_of_clouds(function, clouds, progress)
         )
         yield grouped(rows_of(batches, folder, options, execution, budget)), execution
 
 
+def _existing(folder: Path) -> Path:
+    """Give a folder, or the nearest above it that is there."""
+    return next(each for each in (folder, *folder.parents) if each.is_dir())
+
+
+@dataclass
+class Seen:
+    """What writers of nodes are told before the first of them: gathered from all points.
+
+    Parameters
+    ----------
+    crs : str, optional
+        PROJJSON.
+    metres : float, optional
+        In a unit of the cloud, where that was given.
+    """
+
+    crs: str | None
+    metres: float | None
+    points: int = 0
+    brightest: int = 0
+    low: Any = field(default_factory=lambda: np.full(3, np.inf))
+    high: Any = field(default_factory=lambda: np.full(3, -np.inf))
+
+    def add(self, batch: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take note of points, and give them back."""
+        from spatialq.udfs.build_lod.colours import colours
+
+        n = len(batch["x"])
+        self._add_points(batch)
+        if self.brightest <= MOST_OF_8_BITS:
+            channels = (batch[name] for name in ("red", "green", "blue", "intensity"))
+            self.brightest = max(self.brightest, int(colours(*channels, n)[:, :3].max(initial=0)))
+        return batch
+
+    def add_leaves(self, tree: Mapping[str, Any]) -> None:
+        """Take note of the points of a tree."""
+        offsets, samples = tree["samples"].offsets, tree["samples"].columns
+        for k in np.flatnonzero(tree["is_leaf"]):
+            span = slice(offsets[k], offsets[k + 1])
+            leaf = {name: column[span] for name, column in samples.items()}
+            self._add_points(leaf)
+            most = (int(leaf[name].max(initial=0)) for name in ("red", "green", "blue"))
+            self.brightest = max(self.brightest, *most)
+
+    def _add_points(self, points: Mapping[str, Any]) -> None:
+        self.points += len(points["x"])
+        for k, axis in enumerate("xyz"):
+            self.low[k] = min(self.low[k], points[axis].min(initial=inf))
+            self.high[k] = max(self.high[k], points[axis].max(initial=-inf))
+
+    def cloud(self) -> Cloud:
+        """Say it as writers want it."""
+        box = (*self.low.tolist(), *self.high.tolist())
+        return Cloud(COMMAND, self.points, box, self.crs, self.metres, self.brightest)
+
+
 def _write_tables(
-    tables: Iterable[Mapping[str, Any]], targets: Outputs, known: Mapping[str, str | None]
+    tables: Iterable[Mapping[str, Any]],
+    targets: Outputs,
+    known: Mapping[str, str | None],
+    seen: Seen,
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary = TreeSummary()
+    tables = iter(tables)
     with ExitStack() as stack:
         writers = [
             stack.enter_context(node_writer(target, known, summary))
             for target in targets.ending_in(*TABLE)
         ]
-        for nodes in tables:
+        first = next(tables)  # by then all points were seen
+        writers += [
+            stack.enter_context(writer_of(target)(target, seen.cloud()))
+            for target in targets.paths
+            if is_written_by_nodes(target)
+        ]
+        for nodes in chain([first], tables):
             summary.add(nodes)
             for write in writers:
                 write(nodes)
