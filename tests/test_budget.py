@@ -74,7 +74,7 @@ def test_a_wrong_environment_is_named(monkeypatch):
 
 def test_by_default_half_of_what_is_free_or_the_own(monkeypatch):
     monkeypatch.setattr(memory, "host_free", lambda: 1000)
-    monkeypatch.setattr(memory, "own", lambda: 200)
+    monkeypatch.setattr(memory, "resident", lambda: memory.Resident(250, 50))
     budget._default.cache_clear()
     assert budget.current() == 600
     monkeypatch.setattr(memory, "host_free", lambda: 0)  # not known
@@ -90,9 +90,11 @@ def test_threads_see_the_budget_of_their_call():
         assert 1234 not in pool.map(lambda _: budget.current(), range(20))
 
 
-@pytest.mark.skipif(not memory.STATUS.exists(), reason="this system has no /proc/self/status")
-def test_the_own_memory_grows_with_arrays():
-    before = memory.own()
+@pytest.mark.skipif(not memory.STATM.exists(), reason="this system has no /proc/self/statm")
+def test_resident_memory_grows_with_arrays():
+    before = memory.resident()
     taken = bytearray(64 << 20)
     taken[:: 1 << 10] = b"x" * (len(taken) >> 10)
-    assert before + (60 << 20) < memory.own() < before + (80 << 20)
+    after = memory.resident()
+    assert before.bytes + (60 << 20) < after.bytes < before.bytes + (80 << 20)
+    assert after.of_files < before.of_files + (4 << 20)

@@ -258,7 +258,7 @@ def test_what_stops_the_writing_leaves_no_file(tmp_path, number, code):
     target = tmp_path / "g.laz"
     command = [sys.executable, "-m", "spatialq", "ground", str(source), "-o", str(target)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while not list(tmp_path.glob(".*.part.laz")) and process.poll() is None:
+        while not list(tmp_path.glob(".spatialq-*/*.part.laz")) and process.poll() is None:
             time.sleep(0.002)
         process.send_signal(number)
         errors = process.communicate(timeout=30)[1]

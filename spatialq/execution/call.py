@@ -19,6 +19,7 @@ from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Road
 from spatialq.planner.statistics import size_of
+from spatialq.runtime import file_memory
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -134,6 +135,31 @@ def call_outputs(
     return results, execution.device
 
 
+def call_as_given(
+    function: Function,
+    arguments: dict[str, Any],
+    options: Any,
+    requested: str,
+    *,
+    road: Road = "arrays",
+) -> tuple[dict[str, Any], Device]:
+    """Plan and run a kernel as `call`, with all points as they are, and write the log."""
+    task = current() or Task(observer())
+    size = size_of(function.inputs, arguments)
+    with (
+        running(task),
+        planned([function], size, options, requested, road=road) as execution,
+    ):
+        with task.nested():
+            try:
+                found = _run([function], execution.device, arguments, options)
+            except MemoryError as full:
+                execution.fall_back(full)
+                found = _run([function], execution.device, arguments, options)
+        task.report(1, 1)
+    return found[function.name], execution.device
+
+
 def _run(
     functions: Sequence[Function], device: Device, arguments: dict[str, Any], options: Any
 ) -> dict[str, dict[str, Any]]:
@@ -234,34 +260,35 @@ def planned(
     name = functions[0].name
     plan = plan_call(functions, size, options, requested, road)
     execution = Execution(plan.device, plan.reason, requested == "auto")
-    try:
-        yield execution
-    except MemoryError as full:
-        error = f"{name}: not enough memory{purpose()}: {full}"
-        raise MemoryError(error) from full
-    except KeyboardInterrupt as stop:  # DuckDB says no more of it than its text
-        error = f"{name}: interrupted"
-        raise type(stop)(error) from stop
-    except BaseException as failure:
-        error = str(failure) or type(failure).__name__
-        raise
-    finally:
-        estimate = plan.estimate
-        entry = log.Entry(
-            at=started,
-            function=name,
-            rows=size.rows,
-            device=execution.device,
-            reason=execution.reason,
-            estimated_seconds=None if estimate is None else estimate.call,
-            seconds=time.perf_counter() - clock,
-            error=error,
-            road=road,
-            road_seconds=None if estimate is None else estimate.road,
-        )
-        log.add(entry)
-        if error is None:
-            _learn(functions, plan, entry)
+    with file_memory.noting() as note:
+        try:
+            yield execution
+        except MemoryError as full:
+            error = f"{name}: not enough memory{purpose()}: {full}"
+            raise MemoryError(error) from full
+        except KeyboardInterrupt as stop:  # DuckDB says no more of it than its text
+            error = f"{name}: interrupted"
+            raise type(stop)(error) from stop
+        except BaseException as failure:
+            error = str(failure) or type(failure).__name__
+            raise
+        finally:
+            estimate = plan.estimate
+            entry = log.Entry(
+                at=started,
+                function=name,
+                rows=size.rows,
+                device=execution.device,
+                reason="; ".join(filter(None, [execution.reason, str(note)])),
+                estimated_seconds=None if estimate is None else estimate.call,
+                seconds=time.perf_counter() - clock,
+                error=error,
+                road=road,
+                road_seconds=None if estimate is None else estimate.road,
+            )
+            log.add(entry)
+            if error is None:
+                _learn(functions, plan, entry)
 
 
 def _learn(functions: Sequence[Function], plan: Plan, entry: log.Entry) -> None:

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from spatialq.data.frame import Frame
 from spatialq.errors import CrsError, CrsWarning
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import COORDINATES, CoordinateParameters
 from spatialq.io import crs as crs_text
 from spatialq.io.crs import SAME_UNIT
+from spatialq.runtime import buffers
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,12 @@ def _with_heights(arguments: Mapping[str, Any], level: float) -> dict[str, Any]:
     if "grid" in arguments:
         grid = arguments["grid"]
         return {**arguments, "grid": replace(grid, z=grid.z * level)}
-    return {**arguments, "z": arguments["z"] * level}
+    z = arguments["z"]
+    if isinstance(z, np.ndarray):
+        z = np.multiply(z, level, out=buffers.empty(z.shape))
+    else:
+        z = z * level
+    return {**arguments, "z": z}
 
 
 def _subject(frame: Frame | None) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from spatialq.data.columns import NUMPY_TYPES, whole_numbers
 from spatialq.data.meshes import Meshes
 from spatialq.data.points import ascends, converted
-from spatialq.runtime import cuda
+from spatialq.runtime import buffers, cuda
 from spatialq.runtime.cuda import on_gpu
 
 DENSE = 8
@@ -81,20 +81,26 @@ def require_unique(function: str, ids: Any) -> None:
     if ids is None or len(ids) < 2:
         return
     xp = cuda.device().xp if on_gpu(ids) else np
+    arrays: Any = buffers if xp is np else xp
     ids = cuda.device().view(ids) if on_gpu(ids) else ids
     if ascends(ids) if xp is np else bool((ids[1:] > ids[:-1]).all()):
         return
     first, last = int(ids.min()), int(ids.max())
     if last - first < DENSE * len(ids):  # faster than sorting, also in any order
-        seen = xp.zeros(last - first + 1, np.bool_)
-        seen[ids - first] = True
+        seen = arrays.zeros(last - first + 1, np.bool_)
+        for start in range(0, len(ids), buffers.CHUNK):
+            seen[ids[start : start + buffers.CHUNK] - first] = True
         if int(xp.count_nonzero(seen)) == len(ids):
             return
-    ordered = xp.sort(ids)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(again):
-        message = f"{function}: point_id must be unique, got {int(again[0])} more than once"
-        raise ValueError(message)
+    ordered = arrays.empty(len(ids), np.int64)
+    ordered[:] = ids
+    ordered.sort()
+    for start in range(0, len(ids), buffers.CHUNK):
+        some = ordered[start : start + buffers.CHUNK + 1]
+        again = some[1:][some[1:] == some[:-1]]
+        if len(again):
+            message = f"{function}: point_id must be unique, got {int(again[0])} more than once"
+            raise ValueError(message)
 
 
 def as_whole(function: str, name: str, values: Any, kind: str) -> Any:

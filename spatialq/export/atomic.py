@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, alone or several together, with folders of parts."""
+"""Files that appear complete or not at all, alone or several together."""
 
 import os
 import secrets
@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from itertools import combinations
+from errno import ELOOP
 from pathlib import Path
 
 from spatialq.errors import FileError
 from spatialq.io.files import require_file
+from spatialq.io.source import COPC
 from spatialq.runtime.temporary import temporary_folder
 
 WRITER = "output"
@@ -18,6 +19,9 @@ DATABASE = b"DUCK"
 """What a DuckDB database has after the first 8 bytes."""
 STEM = 32
 """Characters of a name that stay in its temporary names, which must not become too long."""
+PREFIX = ".spatialq-"
+"""Of the folder beside the files in which they are until they appear; the next call removes those
+of processes that were killed."""
 
 _group: "ContextVar[_Group | None]" = ContextVar("files that appear together", default=None)
 
@@ -31,7 +35,10 @@ def require_writable(path: Path) -> None:
         If its folder does not exist or is not writable, or the path is a folder itself, or it is a
         database, which is easily named by a link: nobody wants a table or picture in its place.
     """
-    folder = path.resolve().parent
+    folder = _resolved(path).parent
+    group = _group.get()
+    if group is not None and folder in group.folders:
+        return
     if not folder.is_dir():
         raise FileError.of(WRITER, path, f"there is no folder '{folder}'")
     if path.exists():
@@ -48,24 +55,32 @@ def _is_database(path: Path) -> bool:
     return False
 
 
+def has_ending(path: Path, ending: str) -> bool:
+    """Whether a name ends so: .laz, of which .copc.laz is none; or is the name metadata.json."""
+    name = path.name.lower()
+    own = COPC if name.endswith(COPC) else path.suffix.lower()
+    return ending in (own, name)
+
+
 def require_outputs(
-    command: str, source: Path, targets: Sequence[Path], endings: Sequence[str]
+    command: str, sources: Sequence[Path], targets: Sequence[Path], endings: Sequence[str]
 ) -> None:
-    """Reject outputs that a command on a file cannot write, before work is done for them.
+    """Reject outputs that a command on files cannot write, before work is done for them.
 
     Raises
     ------
     FileError
-        If an output cannot be written, or is the source.
+        If an output cannot be written, or is one of the sources.
     ValueError
         If an output has none of the endings, or two outputs are the same file.
     """
+    inputs = {_identity(source) for source in sources if source.exists()}
     for target in targets:
-        if target.suffix.lower() not in endings:
+        if not any(has_ending(target, each) for each in endings):
             message = f"{command}: output '{target}' must end in one of {', '.join(endings)}"
             raise ValueError(message)
         require_writable(target)
-        if source.exists() and target.exists() and target.samefile(source):
+        if _identity(target) in inputs:
             raise FileError.of(command, target, "output must be another file than the input")
     require_different(command, targets)
 
@@ -78,17 +93,60 @@ def require_different(command: str, targets: Sequence[Path]) -> None:
     ValueError
         If two are the same file.
     """
-    for one, other in combinations(targets, 2):
-        if _is_same(one, other):
+    there: dict[object, Path] = {}
+    for other in targets:
+        identity = _identity(other)
+        if one := there.get(identity):
             got = f"'{one}' twice" if one == other else f"'{one}' and '{other}', which are one"
             message = f"{command}: outputs must be different files, got {got}"
             raise ValueError(message)
+        there[identity] = other
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def _identity(path: Path) -> object:
+    """Give what two names of one file have in common."""
+    try:
+        status = path.stat()
+    except OSError:
+        return _resolved(path)
+    return status.st_dev, status.st_ino
+
+
+def _resolved(path: Path) -> Path:
+    """Follow links to the file that is meant, which need not be there.
+
+    Raises
+    ------
+    FileError
+        If links lead in a circle.
+    """
+    try:
+        path.resolve().stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, RuntimeError) as error:  # Python 3.12 and before: RuntimeError
+        if isinstance(error, RuntimeError) or error.errno == ELOOP:
+            reason = "cannot be written: its links lead in a circle"
+            raise FileError.of(WRITER, path, reason) from None
+    return path.resolve()
+
+
+def new_folder(path: Path) -> None:
+    """Let a folder appear with the files of `together` that are written in it, unless it is there.
+
+    Raises
+    ------
+    FileError
+        If it cannot be made.
+    """
+    group = _group.get()
+    assert group is not None, "files of a folder appear together"
+    if path.is_dir() or _resolved(path) in group.folders:
+        return
+    if path.exists() or path.is_symlink():
+        raise FileError.of(WRITER, path, "is no folder")
+    require_writable(path)
+    group.folders.append(_resolved(path))
 
 
 @contextmanager
@@ -109,29 +167,16 @@ def whole(path: Path) -> Iterator[Path]:
         with together(), whole(path) as partial:
             yield partial
         return
-    group.begun.append(path)
-    require_different(WRITER, group.begun)
-    partial = group.temporary(path, "part")
+    group.begin(path)
     with _said_of(path):
+        partial = group.temporary(path, "part")
         yield partial
     group.written.append((partial, path))
 
 
-def require_writable_with_folder(path: Path) -> None:
-    """Reject a file in a folder that may be missing, if neither can be written.
-
-    Raises
-    ------
-    FileError
-        As `require_writable`; of a folder that is missing, if it cannot be made.
-    """
-    folder = path.resolve().parent
-    require_writable(path if folder.is_dir() else folder)
-
-
 @contextmanager
-def whole_with_folder(path: Path, replaced: Path | None = None) -> Iterator[tuple[Path, Path, str]]:
-    """Give temporary names of a file and of a folder with parts of it, as `whole` does.
+def whole_with_parts(path: Path, replaced: Path | None = None) -> Iterator[tuple[Path, Path, str]]:
+    """Give temporary names of a file and of a folder beside it with parts of it, as `whole` does.
 
     The folder of the file is made if it is missing. Nothing else in it is touched.
 
@@ -143,30 +188,26 @@ def whole_with_folder(path: Path, replaced: Path | None = None) -> Iterator[tupl
 
     Yields
     ------
-    file, folder : Path
-        The folder is there and empty.
+    file, parts : Path
+        The folder for parts is there and empty.
     name : str
-        Name that the folder will have beside the file.
+        That the folder will have.
 
     Raises
     ------
     FileError
         If they cannot be written.
     """
-    require_writable_with_folder(path)
-    group = _group.get()
-    if group is None:
-        with together(), whole_with_folder(path, replaced) as names:
-            yield names
-        return
-    group.begun.append(path)
-    require_different(WRITER, group.begun)
-    with _said_of(path):
-        file, parts = group.staged(path)
-        final = _free_name(path.resolve())
-        yield file, parts, final.name
-    group.folders.append((parts, final, replaced))
-    group.written.append((file, path))
+    with together():
+        group = _group.get()
+        assert group is not None
+        new_folder(path.parent)
+        with whole(path) as file:
+            final = _free_name(_resolved(path))
+            parts = group.temporary(final, "parts")
+            parts.mkdir()
+            yield file, parts, final.name
+        group.parts.append((parts, final, replaced))
 
 
 def _free_name(path: Path) -> Path:
@@ -205,41 +246,46 @@ class _Group:
     """Files that appear together; the stack removes what is left of them."""
 
     def __init__(self, cleanup: ExitStack) -> None:
-        self.begun: list[Path] = []
         self.written: list[tuple[Path, Path]] = []
-        self.folders: list[tuple[Path, Path, Path | None]] = []
+        self.folders: list[Path] = []
+        """That are to appear, too."""
+        self.parts: list[tuple[Path, Path, Path | None]] = []
+        """Folders with parts of a file, the names that they get, and folders that they replace."""
+        self._begun: dict[object, Path] = {}
+        self._beside: dict[Path, Path] = {}
         self._cleanup = cleanup
 
-    def temporary(self, path: Path, role: str) -> Path:
-        """Name a file beside the one that a path means, to be removed in the end."""
-        target = path.resolve()
-        stem = target.stem[:STEM]
-        name = target.with_name(f".{stem}.{secrets.token_hex(4)}.{role}{target.suffix}")
-        self._cleanup.callback(name.unlink, missing_ok=True)
-        return name
+    def begin(self, path: Path) -> None:
+        """Reject a file that is one of the group already."""
+        identity = _identity(path)
+        if one := self._begun.get(identity):
+            require_different(WRITER, [one, path])
+        self._begun[identity] = path
 
-    def staged(self, path: Path) -> tuple[Path, Path]:
-        """Name a file, and make a folder for its parts, where both can be renamed from."""
-        target = path.resolve()
-        home = target.parent
-        beside = home if home.is_dir() else home.parent
-        folder = self._cleanup.enter_context(temporary_folder(f".{target.stem[:STEM]}-", beside))
-        parts = folder / "parts"
-        parts.mkdir()
-        return folder / target.name, parts
+    def temporary(self, path: Path, role: str) -> Path:
+        """Name a file beside the one that a path means, in a folder that is removed in the end."""
+        target = _resolved(path)
+        parent = target.parent
+        if parent in self.folders and not parent.is_dir():
+            parent = parent.parent
+        if parent not in self._beside:
+            self._beside[parent] = self._cleanup.enter_context(temporary_folder(PREFIX, parent))
+        name = f"{target.stem[:STEM]}.{secrets.token_hex(4)}.{role}{target.suffix}"
+        return self._beside[parent] / name
 
     def appear(self) -> None:
-        """Rename all; where one cannot be, those before it become what they were."""
+        """Rename all files; where one cannot be, those before it become what they were."""
         with ExitStack() as undo:
-            for parts, final, _ in self.folders:
+            for folder in self.folders:
+                with _said_of(folder):
+                    folder.mkdir()
+                undo.callback(folder.rmdir)
+            for parts, final, _ in self.parts:
                 with _said_of(final):
-                    if not final.parent.is_dir():
-                        final.parent.mkdir()
-                        undo.callback(final.parent.rmdir)
                     parts.rename(final)
-                    undo.callback(shutil.rmtree, final, ignore_errors=True)
+                undo.callback(shutil.rmtree, final, ignore_errors=True)
             for partial, path in self.written:
-                target = path.resolve()
+                target = _resolved(path)
                 with _said_of(path):
                     if target.exists():
                         old = self.temporary(path, "old")
@@ -251,7 +297,7 @@ class _Group:
                         partial.replace(target)
                         undo.callback(target.unlink)
             undo.pop_all()
-        for _, _, replaced in self.folders:
+        for _, _, replaced in self.parts:
             if replaced is not None:
                 shutil.rmtree(replaced, ignore_errors=True)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from spatialq.export.atomic import whole
 from spatialq.export.raster import Raster, hillshade
+from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ def write_ground_picture(
     terrain: Raster,
     xyz: "Sequence[FloatArray]",
     is_ground: "NDArray[np.bool_]",
-    is_noise: "NDArray[np.bool_]",
+    noise: int,
     title: str,
     unit: str | None = None,
 ) -> None:
@@ -45,8 +46,8 @@ def write_ground_picture(
         It covers the points.
     xyz : three of float64[n]
     is_ground : bool[n]
-    is_noise : bool[n]
-        Points that are not drawn.
+    noise : int
+        How many points of the cloud are not among them.
     title
         First line of the picture.
     unit : str, optional
@@ -65,8 +66,7 @@ def write_ground_picture(
     size = max(1, round(columns * scale)), max(1, round(rows * scale))
     shade = hillshade(terrain)[..., None]
     relief = np.where(shade == 0, np.array(EMPTY, np.uint8), shade)
-    drawn = np.flatnonzero(~is_noise)
-    points = _points([values[drawn] for values in xyz], is_ground[drawn], terrain, scale)
+    points = _points(xyz, is_ground, terrain, scale)
     panels = (
         (f"terrain, cells of {_length(terrain.resolution, unit)}", relief),
         ("the highest point of each pixel", points),
@@ -83,8 +83,8 @@ def write_ground_picture(
         draw.text((left, top - 28), name, INK, medium)
     below = top + size[1] + 24
     _scale_bar(draw, (MARGIN, below), scale / terrain.resolution, unit)
-    counts = [int(np.count_nonzero(each)) for each in (is_ground, ~is_ground & ~is_noise)]
-    _legend(draw, (MARGIN + room + GAP, below), counts, int(np.count_nonzero(is_noise)))
+    ground = int(np.count_nonzero(is_ground))
+    _legend(draw, (MARGIN + room + GAP, below), (ground, is_ground.size - ground), noise)
     with whole(Path(path)) as partial:
         canvas.save(partial, "PNG")
 
@@ -98,14 +98,18 @@ def _points(
     apart = math.sqrt(2 * high * wide / max(z.size, 1))
     cell = max(box.resolution / scale, min(apart, max(high, wide) / 40))
     rows, columns = math.ceil(high / cell), math.ceil(wide / cell)
-    row = np.clip((box.north - y) // cell, 0, rows - 1).astype(np.int64)
-    column = np.clip((x - box.west) // cell, 0, columns - 1).astype(np.int64)
-    order = np.argsort(z, kind="stable")  # of the points of a cell the last one remains
-    place = (row * columns + column)[order]
     surface = np.full(rows * columns, np.nan)
-    surface[place] = z[order]
     colour = np.full((rows * columns, 3), EMPTY, np.float64)
-    colour[place] = np.array([OTHER, GROUND])[is_ground[order].astype(np.int64)]
+    colours = np.array([OTHER, GROUND], np.float64)
+    for start, stop in chunks(z.size):
+        part = slice(start, stop)
+        row = np.clip((box.north - y[part]) // cell, 0, rows - 1).astype(np.int64)
+        column = np.clip((x[part] - box.west) // cell, 0, columns - 1).astype(np.int64)
+        place = row * columns + column
+        order = np.argsort(z[part], kind="stable")  # of the points of a cell the last one remains
+        order = order[~(z[part][order] < surface[place[order]])]
+        surface[place[order]] = z[part][order]
+        colour[place[order]] = colours[is_ground[part][order].astype(np.int64)]
     shade = hillshade(Raster(surface.reshape(rows, columns), 0.0, 0.0, cell))
     light = np.where(shade == 0, 1.0, np.clip(shade / LIGHT, DARK, BRIGHT))
     lit = np.clip(colour.reshape(rows, columns, 3) * light[..., None], 0, 255)

@@ -60,7 +60,7 @@ def write_part(
     if not 0 < seconds <= MAX_SECONDS:
         message = f"{EXPORTER}: seconds must be > 0 and <= {MAX_SECONDS:,}, got {seconds}"
         raise ValueError(message)
-    require_outputs(EXPORTER, source, [target], ENDINGS)
+    require_outputs(EXPORTER, [source], [target], ENDINGS)
     wanted = sorted(set(global_ids))
     with checked(source) as step, whole(target) as partial:
         answer = ask(step.path, wanted, partial, seconds)

@@ -8,7 +8,7 @@ ASPRS LAS specification 1.4 R15.
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from spatialq.export.las_file import (
     require_uncompressed,
     write_las,
 )
+from spatialq.export.las_join import Joined, join
 from spatialq.io.crs import same
 from spatialq.io.las.columns import EXTRA_BYTES
 from spatialq.io.las.crs import PROJECTION
 from spatialq.io.las.header import HEADER_SIZES, Vlr
-from spatialq.io.las.source import LasSource, open_las
+from spatialq.io.las.source import open_las
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ COPY_BYTES = 1 << 20
 
 
 def write_classified(
-    source: Path,
+    source: Path | Sequence[Path],
     target: Path,
     classes: "NDArray[np.uint8]",
     keep: "NDArray[np.bool_] | None" = None,
@@ -56,8 +57,8 @@ def write_classified(
 
     Parameters
     ----------
-    source : path
-        A LAS, LAZ or COPC file of n points.
+    source : path or paths
+        LAS, LAZ or COPC files of n points: together one cloud, with the header of the first.
     target : path
         The ending, .las or .laz, determines whether it is compressed.
     classes : uint8[n]
@@ -77,19 +78,21 @@ def write_classified(
     Raises
     ------
     FileError
-        If the source cannot be read whole or the target cannot be written.
+        If a source cannot be read whole, or the target cannot be written or not have the points of
+        all sources without loss.
     ValueError
         If a class does not fit the point format, or there is not one class per point.
     """
-    cloud = open_las(source)
+    cloud = _joined(source, target)
     _check_classes(cloud, classes, keep)
     return _write(cloud, target, _classified(cloud, classes, keep, progress), crs)
 
 
 def write_with_fields(
-    source: Path,
+    source: Path | Sequence[Path],
     target: Path,
     fields: Sequence[Field],
+    keep: "NDArray[np.bool_] | None" = None,
     progress: Callable[[int, int], None] | None = None,
     *,
     crs: str | None = None,
@@ -101,12 +104,14 @@ def write_with_fields(
 
     Parameters
     ----------
-    source : path
-        A LAS, LAZ or COPC file of n points.
+    source : path or paths
+        LAS, LAZ or COPC files of n points: together one cloud, with the header of the first.
     target : path
         The ending, .las or .laz, determines whether it is compressed.
     fields : sequence of Field
         With n values each.
+    keep : bool[n], optional
+        The points to write; by default all.
     progress : callable, optional
         Called with points read so far and points in all.
     crs : str, optional
@@ -120,16 +125,22 @@ def write_with_fields(
     Raises
     ------
     FileError
-        If the source cannot be read whole, has a field of that name and another type or no room
-        for more, or the target cannot be written.
+        If a source cannot be read whole, has a field of that name and another type or no room
+        for more, or the target cannot be written or not have the points of all sources without
+        loss.
     """
-    cloud = open_las(source)
+    cloud = _joined(source, target)
     layout = lay_out(cloud.header, fields)
-    return _write(cloud, target, _widened(cloud, layout, fields, progress), crs, layout)
+    return _write(cloud, target, _widened(cloud, layout, fields, keep, progress), crs, layout)
+
+
+def _joined(source: Path | Sequence[Path], target: Path) -> Joined:
+    paths = [source] if isinstance(source, Path) else source
+    return join([open_las(path) for path in paths], target)
 
 
 def _write(
-    cloud: LasSource,
+    cloud: Joined,
     target: Path,
     points: "Iterator[NDArray[np.void]]",
     crs: str | None,
@@ -138,10 +149,11 @@ def _write(
     header = cloud.header
     require_uncompressed(target, header.point_format)
     wkt = None if crs is None or same(crs, cloud.crs) else crs_record(target, crs)
-    left_out = LEFT_OUT if layout is None else (*LEFT_OUT, EXTRA_BYTES)
+    is_described = layout is not None or cloud.described is not None
+    left_out = (*LEFT_OUT, EXTRA_BYTES) if is_described else LEFT_OUT
     kept = [
-        vlr
-        for vlr in header.vlrs
+        (path, vlr)
+        for path, vlr in cloud.vlrs
         if (vlr.user_id, vlr.record_id) not in left_out
         and (wkt is None or vlr.user_id != PROJECTION)
     ]
@@ -150,40 +162,42 @@ def _write(
     public[24:26] = 1, minor
     record_length = header.record_length if layout is None else layout.record_length
     struct.pack_into("<BH", public, 104, header.point_format, record_length)
-    with header.path.open("rb") as original, las_file(target) as file:
-        records = [b"".join(_parts(original, vlr)) for vlr in kept if not vlr.extended]
-        if layout is not None:
-            records.append(record(EXTRA_BYTES, layout.description))
+    with las_file(target) as file:
+        records = [b"".join(parts(path, vlr)) for path, vlr in kept if not vlr.extended]
+        if described := cloud.described if layout is None else layout.description:
+            records.append(record(EXTRA_BYTES, described))
         if wkt is not None:
             records.append(wkt)
             public[6] |= WKT_BIT
         is_laz = target.suffix.lower() == LAZ
         extended = [
-            ((vlr.user_id, vlr.record_id), _parts(original, vlr)) for vlr in kept if vlr.extended
+            ((vlr.user_id, vlr.record_id), parts(path, vlr)) for path, vlr in kept if vlr.extended
         ]
         return write_las(file, public, records, points, compressed=is_laz, extended=extended)
 
 
-def _parts(original: BinaryIO, vlr: Vlr) -> Iterator[bytes]:
+def parts(path: Path, vlr: Vlr) -> Iterator[bytes]:
     """Read a record piece by piece."""
-    original.seek(vlr.begin)
-    for begin in range(0, vlr.size, COPY_BYTES):
-        yield original.read(min(COPY_BYTES, vlr.size - begin))
+    with path.open("rb") as original:
+        original.seek(vlr.begin)
+        for begin in range(0, vlr.size, COPY_BYTES):
+            yield original.read(min(COPY_BYTES, vlr.size - begin))
 
 
-def require_format(source: Path, target: Path) -> None:
-    """Reject a target that cannot hold the points of the source, before work is done for it.
+def require_format(sources: Sequence[Path], target: Path) -> None:
+    """Reject a target that cannot hold the points of the sources, before work is done for it.
 
     Raises
     ------
     FileError
-        If it is a .laz file and the source is of point format 9 or 10.
+        If it is a .laz file and a source is of point format 9 or 10, or the points of several
+        cannot stand in one file without loss.
     """
-    require_uncompressed(target, open_las(source).header.point_format)
+    require_uncompressed(target, _joined(sources, target).header.point_format)
 
 
 def _check_classes(
-    cloud: LasSource, classes: "NDArray[np.uint8]", keep: "NDArray[np.bool_] | None"
+    cloud: Joined, classes: "NDArray[np.uint8]", keep: "NDArray[np.bool_] | None"
 ) -> None:
     if classes.shape != (cloud.rows,) or (keep is not None and keep.shape != (cloud.rows,)):
         message = (
@@ -195,28 +209,30 @@ def _check_classes(
     if cloud.header.point_format <= 5 and highest > 31:
         message = (
             f"write_classified: class {highest} does not fit point format "
-            f"{cloud.header.point_format} of '{cloud.path}', which has classes 0 to 31; convert "
+            f"{cloud.header.point_format} of '{cloud.header.path}', which has classes 0 to 31; convert "
             "it to point format 6 or above first"
         )
         raise ValueError(message)
 
 
 def _widened(
-    cloud: LasSource,
+    cloud: Joined,
     layout: Layout,
     fields: Sequence[Field],
+    keep: "NDArray[np.bool_] | None",
     progress: Callable[[int, int], None] | None,
 ) -> "Iterator[NDArray[np.void]]":
     first = 0
     for records in cloud.records():
-        yield widened(records, layout, fields, first)
+        wide = widened(records, layout, fields, first)
+        yield wide if keep is None else _selected(wide, keep[first : first + records.size])
         first += records.size
         if progress is not None:
             progress(first, cloud.rows)
 
 
 def _classified(
-    cloud: LasSource,
+    cloud: Joined,
     classes: "NDArray[np.uint8]",
     keep: "NDArray[np.bool_] | None",
     progress: Callable[[int, int], None] | None,
@@ -226,10 +242,16 @@ def _classified(
     first = 0
     for records in cloud.records():
         rows = slice(first, first + records.size)
-        # as rows of bytes, since NumPy copies and selects records field by field
+        # as rows of bytes, since NumPy copies records field by field
         raw = records.view(np.uint8).reshape(records.size, -1)
         raw[:, place] = raw[:, place] & flags | classes[rows]
-        yield records if keep is None else raw[keep[rows]].reshape(-1).view(records.dtype)
+        yield records if keep is None else _selected(records, keep[rows])
         first = rows.stop
         if progress is not None:
             progress(first, cloud.rows)
+
+
+def _selected(records: "NDArray[np.void]", keep: "NDArray[np.bool_]") -> "NDArray[np.void]":
+    """Select records as rows of bytes, since NumPy selects them field by field."""
+    raw = records.view(np.uint8).reshape(records.size, -1)
+    return raw[keep].reshape(-1).view(records.dtype)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
@@ -59,11 +59,35 @@ def las_file(target: Path) -> Iterator[BinaryIO]:
     """
     import lazrs
 
-    try:
-        with whole(target) as partial, partial.open("wb") as file:
-            yield file
-    except lazrs.LazrsError as error:  # for example a full disk
-        raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+    with whole(target) as partial, partial.open("wb") as raw:
+        file = _Told(raw)
+        try:
+            yield cast("BinaryIO", file)
+        except lazrs.LazrsError as error:
+            if isinstance(file.stop, KeyboardInterrupt):
+                raise file.stop from None
+            # for example a full disk
+            raise FileError.of(WRITER, target, f"cannot be written: {error}") from error
+
+
+class _Told:
+    """A file that keeps what stopped its writing, of which lazrs makes an error of its own."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.stop: BaseException | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        try:
+            return self._file.write(data)
+        except BaseException as stop:
+            self.stop = stop
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        """Give all else of the file."""
+        return getattr(self._file, name)
 
 
 def write_las(
@@ -97,7 +121,7 @@ def write_las(
         Points written.
     """
     point_format, record_length = struct.unpack_from("<BH", public, 104)
-    tally, waveforms = _Tally(), 0
+    tally, waveforms = Tally(), 0
     file.write(public)  # a placeholder
     for record in records:
         file.write(record)
@@ -127,7 +151,7 @@ def write_las(
     return tally.rows
 
 
-class _Tally:
+class Tally:
     """Counts and extent of the points written, for the header."""
 
     def __init__(self) -> None:
@@ -136,6 +160,7 @@ class _Tally:
         self._ranges: dict[str, tuple[int, int]] = {}
 
     def add(self, records: "NDArray[np.void]", point_format: int) -> None:
+        """Count points."""
         if not records.size:
             return
         self.rows += records.size
@@ -147,6 +172,7 @@ class _Tally:
             self._ranges[axis] = (min(lowest, low), max(highest, high))
 
     def pack_into(self, public: bytearray, point_format: int) -> None:
+        """Put counts and extent into a public header block with scales and offsets."""
         scales, offsets = (struct.unpack_from("<3d", public, place) for place in (131, 155))
         box = []
         for axis, scale, offset in zip("XYZ", scales, offsets, strict=True):

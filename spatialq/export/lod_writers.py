@@ -1,80 +1,45 @@
-"""What nodes of levels of detail can be written to besides a table, found by the name of the file.
+"""The outputs of levels of detail besides a table, by the ends of their names.
 
-A writer gets the nodes some at a time, children before their parents or after them.
+Some have the points themselves, in the order of an octree; others the nodes of the tree.
 """
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spatialq.io.source import COPC, Progress
+
 if TYPE_CHECKING:
-    from spatialq.io.source import Box
+    from spatialq.export.additive_points import AdditivePoints
+    from spatialq.export.lod_cloud import Cloud
+
+PointWriter = Callable[[Path, "AdditivePoints", str | None, Progress | None], None]
+"""Writes points in the order of an octree, with a CRS (PROJJSON), and tells how far it is."""
 
 
-@dataclass(frozen=True)
-class Cloud:
-    """What is known of a cloud before its first node.
-
-    Attributes
-    ----------
-    function : str
-        The function that was called, for messages.
-    points : int
-    box : Box
-        xmin, ymin, zmin, xmax, ymax, zmax.
-    crs : str, optional
-        PROJJSON; heights have the unit of x and y.
-    metres : float, optional
-        In a unit of a cloud without a CRS.
-    brightest : int
-        Greatest red, green or blue of all points.
-    """
-
-    function: str
-    points: int
-    box: "Box"
-    crs: str | None
-    metres: float | None
-    brightest: int
+NodeWriter = Callable[[Path, "Cloud"], AbstractContextManager[Callable[[Mapping[str, Any]], None]]]
+"""Gives what writes nodes, arrays by column name, some at a time and in any order."""
 
 
-NodeWriter = Callable[[Mapping[str, Any]], None]
-"""Writes nodes: arrays by column name."""
-Writer = Callable[[Path, Cloud], AbstractContextManager[NodeWriter]]
+def _write_tiles(
+    target: Path, cloud: "Cloud"
+) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
+    from spatialq.export.tiles.points import write_nodes
 
-WRITERS = {"tileset.json": "spatialq.export.tiles.points"}
-"""Modules by the end of the file's name: each has `write_nodes`, a `Writer`, and `require_target`,
-which rejects a path that cannot be written."""
-
-
-def is_written_by_nodes(path: Path) -> bool:
-    """Whether a file is one of these by its name."""
-    return _ending(path) is not None
+    return write_nodes(target, cloud)
 
 
-def writer_of(path: Path) -> Writer:
-    """Give the writer of a file of such a name."""
-    writer: Writer = _module(path).write_nodes
-    return writer
+def _write_copc(
+    target: Path, points: "AdditivePoints", crs: str | None, tick: Progress | None
+) -> None:
+    from spatialq.export.copc import write_copc
+
+    write_copc(target, points, crs, tick)
 
 
-def require_target(path: Path) -> None:
-    """Reject a file that cannot be written, before work is done for it.
+POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc}
+"""By the ending of a name, or the whole name of a file in a folder of its own."""
 
-    Raises
-    ------
-    FileError
-        If its folder cannot be written to, or something else is there.
-    """
-    _module(path).require_target(path)
-
-
-def _ending(path: Path) -> str | None:
-    return next((each for each in WRITERS if path.name.lower().endswith(each)), None)
-
-
-def _module(path: Path) -> Any:
-    return import_module(WRITERS[str(_ending(path))])
+NODE_WRITERS: Mapping[str, NodeWriter] = {"tileset.json": _write_tiles}
+"""Of the same kind of names."""

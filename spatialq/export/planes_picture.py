@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.export.atomic import whole
+from spatialq.runtime.threads import chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,9 +73,7 @@ def write_planes_picture(
     from PIL import Image, ImageDraw, ImageFont
 
     n_all, n_on = plane_id.size, int(np.count_nonzero(plane_id))
-    drawn = np.concatenate(
-        [_thinned(np.flatnonzero(plane_id > 0)), _thinned(np.flatnonzero(plane_id == 0))]
-    )
+    drawn = np.concatenate([_thinned(plane_id, on=True), _thinned(plane_id, on=False)])
     cloud = np.column_stack([values[drawn] for values in xyz])
     owner = plane_id[drawn]
     axes = _view(planes, up)
@@ -122,8 +121,16 @@ def write_planes_picture(
         canvas.save(partial, "PNG")
 
 
-def _thinned(rows: "NDArray[np.int64]") -> "NDArray[np.int64]":
-    return rows[:: max(1, math.ceil(rows.size / MAX_POINTS))]
+def _thinned(plane_id: "NDArray[np.integer[Any]]", *, on: bool) -> "NDArray[np.int64]":
+    """Give the rows of points with a plane, or without one: every k-th, so that they are few."""
+    n_on = int(np.count_nonzero(plane_id))
+    step = max(1, math.ceil((n_on if on else plane_id.size - n_on) / MAX_POINTS))
+    parts, passed = [np.empty(0, np.int64)], 0
+    for start, stop in chunks(plane_id.size):
+        rows = start + np.flatnonzero((plane_id[start:stop] > 0) == on)
+        parts.append(rows[-passed % step :: step])
+        passed += rows.size
+    return np.concatenate(parts)
 
 
 def _view(planes: Sequence[Mapping[str, Any]], up: str) -> "FloatArray":

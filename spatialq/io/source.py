@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 READER = "read_points"
 LAS = (".las", ".laz")
 """Endings of the point clouds that are copied record by record."""
+COPC = ".copc.laz"
 
 Box = tuple[float, float, float, float, float, float]
 """xmin, ymin, zmin, xmax, ymax, zmax; infinite where a side is open."""

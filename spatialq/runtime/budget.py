@@ -122,5 +122,5 @@ def folder() -> Path:
 def _default(moment: int) -> int:
     """Ask for the free memory once in a moment: that takes as long as a very small call."""
     del moment
-    free = memory.host_free()
-    return int((free + memory.own()) * SHARE) if free else sys.maxsize
+    free, own = memory.host_free(), memory.resident()
+    return int((free + own.bytes - own.of_files) * SHARE) if free else sys.maxsize

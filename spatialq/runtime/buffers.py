@@ -6,6 +6,9 @@ when the last view of an array is gone, and the next array of about that size ge
 
 What lies unused is limited by `SPATIALQ_BUFFER_BYTES`, given back to the system after
 `IDLE_SECONDS`, and by `trim` at once.
+
+An array for which the budget of memory (`spatialq.runtime.budget`) has no room is in a file, which
+is gone with the last view; see `spatialq.runtime.file_memory`.
 """
 
 import mmap
@@ -17,14 +20,15 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import inf
 from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
 
-from spatialq.runtime import cuda, memory
+from spatialq.runtime import budget, cuda, file_memory, memory
+from spatialq.runtime.file_memory import FileMemory
 
 HUGE_PAGE = 2 << 20
 """Bytes of a huge page; smaller arrays come from `numpy.empty`."""
@@ -32,6 +36,13 @@ STEPS = 8
 """Sizes of buffers in each octave, so that arrays of about one size share them."""
 FITS = 2
 """A buffer may be at most so many times as large as the array that gets it."""
+IN_FILES = 4 << 20
+"""Bytes from which on an array may be in a file."""
+IN_MEMORY = 3 / 4
+"""Part of the budget up to which new arrays are in memory: the rest is for the pages of files that
+are in use, and for what kernels take besides."""
+CHUNK = 1 << 20
+"""Values that are copied at once where that takes memory besides."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
 SHARE, MOST = 1 / 4, 8 << 30
@@ -70,17 +81,75 @@ def empty(shape: Any, dtype: Any = np.float64, *, page_locked: bool = False) -> 
     MemoryError
         If there is not enough memory.
     """
+    return _array(shape, dtype, page_locked=page_locked)[0]
+
+
+def empty_like(array: Any) -> Any:
+    """Allocate an array of the shape and type of another, like `numpy.empty_like`."""
+    return empty(array.shape, array.dtype)
+
+
+def zeros(shape: Any, dtype: Any = np.float64) -> Any:
+    """Allocate an array of zeros as `empty` does."""
+    array, is_zero = _array(shape, dtype)
+    if not is_zero:
+        array.reshape(-1).view(np.uint8).fill(0)  # of records, too
+    return array
+
+
+def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
+    """Allocate an array of one value as `empty` does."""
+    array = empty(shape, dtype)
+    array.fill(value)
+    return array
+
+
+def take(values: Any, at: Any) -> Any:
+    """Take rows of an array by their positions, in chunks, as `values[at]` does."""
+    result = empty((len(at), *values.shape[1:]), values.dtype)
+    for first in range(0, len(at), CHUNK):
+        part = slice(first, first + CHUNK)
+        result[part] = values[at[part]]
+    return result
+
+
+def select(values: Any, wanted: Any) -> Any:
+    """Take the values of an array where another is true, in chunks, as `values[wanted]` does."""
+    rows = max(1, CHUNK * len(values) // max(values.size, 1))
+    result, n = empty(np.count_nonzero(wanted), values.dtype), 0
+    for first in range(0, len(values), rows):
+        found = values[first : first + rows][wanted[first : first + rows]]
+        result[n : n + found.size] = found
+        n += found.size
+    return result
+
+
+def positions(wanted: Any) -> Any:
+    """Give the positions where a flat array is true, in chunks, as `numpy.flatnonzero` does."""
+    result, n = empty(np.count_nonzero(wanted), np.int64), 0
+    for first in range(0, len(wanted), CHUNK):
+        found = np.flatnonzero(wanted[first : first + CHUNK])
+        result[n : n + found.size] = found
+        result[n : n + found.size] += first
+        n += found.size
+    return result
+
+
+def _array(shape: Any, dtype: Any, *, page_locked: bool = False) -> tuple[Any, bool]:
+    """Allocate an array, and tell whether it is all zero."""
     kind = np.dtype(dtype)
     sizes = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     size = kind.itemsize
     for each in sizes:
         size *= int(each)
-    if size < HUGE_PAGE:
-        return np.empty(sizes, kind)
-    owner = _Owner(_pool.take(size, page_locked=page_locked), size)
-    returns = weakref.finalize(owner, _pool.give_back, owner.buffer)
+    if size < min(HUGE_PAGE, IN_FILES):
+        return np.empty(sizes, kind), False
+    buffer, is_zero = _pool.take(size, page_locked=page_locked)
+    owner = _Owner(buffer, size)
+    give_back = buffer.free if isinstance(buffer, FileMemory) else partial(_pool.give_back, buffer)
+    returns = weakref.finalize(owner, give_back)
     returns.atexit = False  # the system takes all memory then
-    return np.asarray(owner).view(kind).reshape(sizes)
+    return np.asarray(owner).view(kind).reshape(sizes), is_zero
 
 
 def trim() -> None:
@@ -141,8 +210,7 @@ class _Buffer:
 class _Owner:
     """What arrays of the pool are views of: it lives as long as any of them."""
 
-    def __init__(self, buffer: _Buffer, size: int) -> None:
-        self.buffer = buffer
+    def __init__(self, buffer: "_Buffer | FileMemory", size: int) -> None:
         self.__array_interface__ = {
             "data": (buffer.address, False),
             "shape": (size,),
@@ -162,21 +230,47 @@ class _Pool:
     """Not yet in `unused`: whoever drops an array may hold the lock, or wait for another thread."""
     lock: Any = field(default_factory=Lock)
     keeper: Thread | None = None
+    others: int = sys.maxsize
+    """Least resident bytes of the process so far: what it has besides the buffers."""
 
-    def take(self, size: int, *, page_locked: bool) -> _Buffer:
-        with self._locked():
-            fitting = [each for each in self.unused if size <= each.size <= FITS * size]
-            buffer = min(
-                fitting, key=lambda each: (each.is_locked != page_locked, each.size), default=None
-            )
-            if buffer is not None:
-                self.unused.remove(buffer)
-                self.in_use += buffer.size
+    def take(self, size: int, *, page_locked: bool) -> "tuple[_Buffer | FileMemory, bool]":
+        """Find memory for an array, and tell whether it is all zero."""
+        buffer = self._reuse(size, page_locked=page_locked)
+        is_new = buffer is None
         if buffer is None:
+            if not self._fits(_rounded(size), size):
+                return FileMemory(size), True
             buffer = self._make(_rounded(size))
         if page_locked and not buffer.is_locked:
             self._lock_pages(buffer)
+        return buffer, is_new
+
+    def _reuse(self, size: int, *, page_locked: bool) -> _Buffer | None:
+        with self._locked():
+            fitting = [each for each in self.unused if size <= each.size <= FITS * size]
+            if not fitting or not self._has_room(0):
+                return None
+            buffer = min(fitting, key=lambda each: (each.is_locked != page_locked, each.size))
+            self.unused.remove(buffer)
+            self.in_use += buffer.size
         return buffer
+
+    def _fits(self, size: int, wanted: int) -> bool:
+        """Whether a new buffer may be made, if need be in the place of the unused ones."""
+        if wanted < IN_FILES or not file_memory.IS_POSSIBLE or self._has_room(size):
+            return True
+        self.trim()
+        return self._has_room(size)
+
+    def _has_room(self, size: int) -> bool:
+        """Whether the budget has room for so many bytes more.
+
+        What the process has is what is resident; arrays may not have been written yet.
+        """
+        resident = memory.resident().bytes - file_memory.resident()
+        self.others = min(self.others, resident)
+        pool = self.in_use + sum(each.size for each in self.unused)
+        return max(resident, pool + self.others) + size <= budget.current() * IN_MEMORY
 
     def _make(self, size: int) -> _Buffer:
         try:

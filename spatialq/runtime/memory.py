@@ -1,14 +1,16 @@
 """How much memory is free: of the host within the limits of its container, and of the GPU."""
 
 import ctypes
+import mmap
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from spatialq.runtime import cuda
 
 MEMINFO = Path("/proc/meminfo")
-STATUS = Path("/proc/self/status")
+STATM = Path("/proc/self/statm")
 CGROUP = Path("/proc/self/cgroup")
 CGROUPS = Path("/sys/fs/cgroup")
 UNLIMITED = 1 << 60
@@ -37,20 +39,22 @@ def host_free() -> int:
     return min(known, default=host_total())
 
 
-def own() -> int:
-    """Give the bytes of main memory that this process has itself, pages of files not counted.
+class Resident(NamedTuple):
+    """Bytes of this process that are in main memory."""
 
-    0 where the system does not say: outside Linux.
-    """
+    bytes: int
+    of_files: int
+    """Of them, pages of libraries and other files, and of memory shared with other processes."""
+
+
+def resident() -> Resident:
+    """Give the bytes of this process that are in main memory; 0 outside Linux."""
     try:
-        lines = STATUS.read_bytes().splitlines()
+        with STATM.open("rb", buffering=0) as file:
+            _, pages, shared, *_ = file.read(256).split()
     except OSError:
-        return 0
-    for line in lines:
-        name, _, value = line.partition(b":")
-        if name == b"RssAnon":
-            return int(value.split()[0]) * 1024
-    return 0
+        return Resident(0, 0)
+    return Resident(int(pages) * mmap.PAGESIZE, int(shared) * mmap.PAGESIZE)
 
 
 def _available() -> int | None:

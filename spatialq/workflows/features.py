@@ -144,7 +144,7 @@ def write_features(
     """
     from spatialq.database.connection import connect_quietly
 
-    paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
+    paths, targets = input_files(COMMAND, source, "grid"), Outputs.of(COMMAND, outputs)
     targets.check(paths, ENDINGS)
     maps = targets.ending_in(*PICTURE, *RASTER)
     if maps and len(paths) > 1:

@@ -9,39 +9,50 @@ import numpy as np
 
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
-from spatialq.io.source import LAS, Progress
+from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.runtime import buffers
+from spatialq.runtime.budget import limited, parse_size
+from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import (
+    Points,
+    are_las,
+    checked_bounds,
     crs_of,
-    is_las,
+    las_outputs,
     open_clouds,
     read_columns,
-    without_noise,
     write_with_columns,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs
+from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.raster import Raster
+    from spatialq.functions.declaration import Device
 
 COMMAND = "ground"
 ENDINGS = (*LAS, *RASTER, *PICTURE, *TABLE)
 UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
+CLASS = "classification"
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
+IS_KEPT = np.isin(np.arange(256), KEPT)
+"""By class."""
 
 
 @together()
 def write_ground(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path],
     *,
     ground_only: bool = False,
     crs: str | None = None,
     override_crs: bool = False,
+    bounds: Sequence[float] | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -53,12 +64,15 @@ def write_ground(
 
     Parameters
     ----------
-    source : path
-        A point cloud in a projected CRS, or one without a CRS in metres.
+    source : path or paths
+        Point clouds in a projected CRS, or without a CRS in metres; or patterns of them, or folders:
+        together one cloud, whose `point_id` runs on from file to file.
     outputs : path or paths
         By their endings: .las, .laz the points with their new classes, all else as it was; .tif
         the terrain (Cloud Optimized GeoTIFF); .png a picture of its hillshade and of the
-        classified points; .parquet, .csv, .json, .xlsx the table that `classify_ground` gives.
+        classified points; .parquet, .csv, .json, .xlsx the table that `classify_ground` gives. A
+        folder that is there, or a text that ends in a slash: a .las or .laz file of the same name
+        for each source.
     ground_only : bool
         Write only the ground points to .las and .laz.
     crs : str, optional
@@ -66,7 +80,13 @@ def write_ground(
         All outputs have it.
     override_crs : bool
         Whether `crs` also takes the place of one that the source names.
+    bounds : four of float, optional
+        xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
+        considered and written.
     device : 'auto', 'cpu' or 'gpu'
+    memory : str or float, optional
+        Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
+        Larger arrays are in files beside the first output.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -82,9 +102,9 @@ def write_ground(
     Raises
     ------
     FileError
-        If the source cannot be read, or an output not be written.
+        If a source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected, or `crs` is not that of the source.
+        If the CRS is not projected, or `crs` is not that of the sources, or those differ.
     ValueError
         If an option or the ending of an output is wrong.
 
@@ -93,22 +113,20 @@ def write_ground(
     CrsWarning
         If metres are assumed since there is no CRS, or heights have another unit than x and y.
     """
-    from spatialq.execution.call import call
     from spatialq.execution.frames import units_for
-    from spatialq.export.ground_picture import write_ground_picture
-    from spatialq.export.las import write_classified
-    from spatialq.export.raster import write_terrain
     from spatialq.functions.catalogue import catalogue
     from spatialq.functions.declaration import COORDINATES, parameters_of
-    from spatialq.io.crs import unit_name
     from spatialq.udfs.ground_surface import TerrainOptions
 
-    path, targets = Path(source), Outputs.of(COMMAND, outputs)
-    if not targets.paths:
+    paths = input_files(COMMAND, source)
+    targets = Outputs.of(COMMAND, outputs, ENDINGS)
+    if not targets.names:
         message = f"{COMMAND}: outputs must name a file, got none"
         raise ValueError(message)
     tick = progress or (lambda *_: None)
-    (cloud,) = open_clouds([path], targets, ENDINGS)
+    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
+    box = checked_bounds(COMMAND, bounds)
+    clouds = open_clouds(paths, targets, ENDINGS)
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
@@ -116,69 +134,145 @@ def write_ground(
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
-    crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
-    frame = Frame(f"'{path}'", crs, is_announced=crs is None)  # `with_numbers` does it
+    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    subject = f"'{paths[0]}'" if len(paths) == 1 else named(paths)
+    frame = Frame(subject, crs, is_announced=crs is None)  # `with_numbers` does it
     units_for(classify, classify.choose({}), frame)  # refuses degrees
     parameters = (*classify.parameters, *parameters_of(TerrainOptions))
-    options = with_numbers(COMMAND, options, parameters, path, crs)
+    options = with_numbers(COMMAND, options, parameters, paths[0], crs)
     shape = {name: options.pop(name) for name in own & set(options)}
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
     chosen = classify.choose(options)
-    x, y, z, classes, ids = read_columns(cloud, tick)
-    rows = without_noise(classes)
-    columns = {"x": x[rows], "y": y[rows], "z": z[rows], "point_id": ids[rows]}
-    found, used = call(classify, columns, chosen, device, road="files", frame=frame)
-    found["is_ground"] = found["is_ground"] & ~np.isin(classes[rows], KEPT)
-    is_ground = np.zeros(classes.size, np.bool_)
-    is_ground[rows] = found["is_ground"]
-    if targets.ending_in(*RASTER, *PICTURE):
-        terrain = _terrain([x, y, z], is_ground, surface, crs, device)
-        for target in targets.ending_in(*RASTER):
-            write_terrain(target, terrain)
-        for target in targets.ending_in(*PICTURE):
-            is_noise = np.ones(classes.size, np.bool_)
-            is_noise[rows] = False
-            title, unit = f"Ground of {path.name}", unit_name(crs)
-            write_ground_picture(target, terrain, (x, y, z), is_ground, is_noise, title, unit)
-    for target in targets.ending_in(*LAS):
-        new = np.where(classes == GROUND, np.uint8(UNCLASSIFIED), classes)
-        new[is_ground] = GROUND
-        keep = is_ground if ground_only else None
-        if is_las(cloud):
-            write_classified(path, target, new, keep, partial(tick, target), crs=crs)
-        else:
-            write_with_columns(cloud, target, {"classification": new}, tick, crs=crs, keep=keep)
-    for target in targets.ending_in(*TABLE):
-        _write_table(found, target)
+    with limited(size, targets.beside):
+        points = read_columns(clouds, box, tick)
+        found, used = _classify(points, chosen, device, frame)
+        if targets.ending_in(*RASTER, *PICTURE):
+            title = f"Ground of {named(paths)}"
+            _write_maps(targets, points, found, surface, crs, device, title)
+        ground_points = int(np.count_nonzero(found["is_ground"]))
+        _write_clouds(clouds, targets, points, found["is_ground"], tick, crs, only=ground_only)
+        for target in targets.ending_in(*TABLE):
+            _write_table(found, target)
     return {
-        "points": classes.size,
-        "ground_points": int(np.count_nonzero(is_ground)),
-        "noise_points": classes.size - rows.size,
+        "points": points.count,
+        "ground_points": ground_points,
+        "noise_points": points.noise,
         "device": used,
         "outputs": targets.names,
     }
 
 
-def _terrain(
-    xyz: "list[NDArray[np.float64]]",
+def _classify(
+    points: Points, options: Any, device: str, frame: Frame
+) -> "tuple[dict[str, NDArray[Any]], Device]":
+    """Give what `classify_ground` finds, but for points that keep their classes."""
+    from spatialq.execution.call import call
+    from spatialq.functions.catalogue import catalogue
+
+    found, used = call(
+        catalogue()["classify_ground"], points.columns, options, device, road="files", frame=frame
+    )
+    for start, stop in chunks(points.point_id.size):
+        is_kept = IS_KEPT[points.classes[points.point_id[start:stop]]]
+        found["is_ground"][start:stop] &= ~is_kept
+    return found, used
+
+
+def _write_clouds(
+    clouds: "Sequence[PointSource]",
+    targets: Outputs,
+    points: Points,
     is_ground: "NDArray[np.bool_]",
-    options: Any,
+    tick: Progress,
+    crs: str | None,
+    *,
+    only: bool,
+) -> None:
+    """Write the points with their new classes."""
+    from spatialq.export.las import write_classified
+
+    wanted = las_outputs(clouds, targets)
+    if not wanted:
+        return
+    classes = points.classes
+    for start, stop in chunks(classes.size):
+        part = classes[start:stop]
+        part[part == GROUND] = UNCLASSIFIED
+    for start, stop in chunks(is_ground.size):
+        classes[points.point_id[start:stop][is_ground[start:stop]]] = GROUND
+    keep = points.by_position(is_ground, np.bool_, missing=False) if only else points.keep
+    for target, group in wanted:
+        rows = points.rows_of(group)
+        new, some = classes[rows], None if keep is None else keep[rows]
+        if are_las(group):
+            paths = [cloud.path for cloud in group]
+            write_classified(paths, target, new, some, partial(tick, target), crs=crs)
+        else:
+            write_with_columns(group, target, {CLASS: new}, tick, crs=crs, keep=some)
+
+
+def _write_maps(
+    targets: Outputs,
+    points: Points,
+    found: "dict[str, NDArray[Any]]",
+    surface: Any,
     crs: str | None,
     device: str,
+    title: str,
+) -> None:
+    """Write the terrain, and pictures of it."""
+    from spatialq.export.ground_picture import write_ground_picture
+    from spatialq.export.raster import write_terrain
+    from spatialq.io.crs import unit_name
+
+    terrain = _terrain(points, found, surface, crs, device)
+    for target in targets.ending_in(*RASTER):
+        write_terrain(target, terrain)
+    for target in targets.ending_in(*PICTURE):
+        write_ground_picture(
+            target, terrain, points.xyz, found["is_ground"], points.noise, title, unit_name(crs)
+        )
+
+
+def _terrain(
+    points: Points, found: "dict[str, NDArray[Any]]", options: Any, crs: str | None, device: str
 ) -> "Raster":
-    """Make the terrain of the ground points, as wide as the cloud."""
+    """Make the terrain of the ground points, as wide as the points that have a height."""
     from spatialq.execution.call import call
     from spatialq.export.raster import Raster, covering, from_cells
     from spatialq.functions.catalogue import catalogue
 
-    ground = [values[is_ground] for values in xyz]
-    columns = {**dict(zip("xyz", ground, strict=True)), "point_id": np.arange(ground[0].size)}
+    columns = _selected(points, found["is_ground"])
     cells, _ = call(catalogue()["ground_surface"], columns, options, device)
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     if cells["z"].size:
         raster = from_cells(cells["x"], cells["y"], cells["z"], crs)
-    x, y, _ = xyz
-    return covering(raster, (x.min(), x.max()), (y.min(), y.max()))
+    return covering(raster, *(_ends(values, found["height"]) for values in (points.x, points.y)))
+
+
+def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDArray[Any]]":
+    """Copy the ground points; their ids are their places."""
+    n = int(np.count_nonzero(is_ground))
+    columns = {axis: buffers.empty(n) for axis in "xyz"}
+    done = 0
+    for start, stop in chunks(is_ground.size):
+        rows = np.flatnonzero(is_ground[start:stop])
+        for values, ground in zip(points.xyz, columns.values(), strict=True):
+            ground[done : done + rows.size] = values[start:stop][rows]
+        done += rows.size
+    return {**columns, "point_id": None}
+
+
+def _ends(
+    values: "NDArray[np.float64]", height: "NDArray[np.float64]"
+) -> tuple[float, float]:
+    """Give the least and the greatest coordinate of points with a height, or of all if none has."""
+    low, high = np.inf, -np.inf
+    for start, stop in chunks(values.size):
+        there = np.isfinite(np.ma.filled(height[start:stop], np.nan))
+        low = float(values[start:stop].min(initial=low, where=there))
+        high = float(values[start:stop].max(initial=high, where=there))
+    return (low, high) if low <= high else (float(values.min()), float(values.max()))
 
 
 def _write_table(found: "dict[str, NDArray[Any]]", target: Path) -> None:

@@ -3,32 +3,26 @@
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
-from spatialq.export.lod_writers import (
-    WRITERS,
-    Cloud,
-    is_written_by_nodes,
-    require_target,
-    writer_of,
-)
+from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
 from spatialq.functions.declaration import COORDINATES, Parameter
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
 from spatialq.planner import devices
 from spatialq.runtime.temporary import temporary_folder
-from spatialq.workflows.cloud_files import crs_of, open_clouds
+from spatialq.workflows.cloud_files import are_las, crs_of, open_clouds
+from spatialq.workflows.lod_nodes import Seen, open_writers
+from spatialq.workflows.lod_points import as_las, with_first_points, write_points
 from spatialq.workflows.lod_table import TreeSummary, grouped, node_writer
 from spatialq.workflows.outputs import PICTURE, Outputs, input_files
 
@@ -36,12 +30,12 @@ if TYPE_CHECKING:
     from spatialq.execution.call import Execution
     from spatialq.functions.declaration import Device
     from spatialq.io.source import PointSource
+    from spatialq.udfs.build_lod.additive import Additive
 
 COMMAND = "lod"
 FUNCTION = "build_lod"
 TABLE = (".parquet",)
-ENDINGS = (*TABLE, *PICTURE)
-MOST_OF_8_BITS = 255
+ENDINGS = (*TABLE, *PICTURE, *POINT_WRITERS, *NODE_WRITERS)
 MEMORY = Parameter("memory", float, None, "GiB for points and nodes.", above=0)
 
 
@@ -68,7 +62,9 @@ def write_lod(
         By their endings: .parquet the table that `build_lod` gives, nodes of a level together,
         with the CRS (PROJJSON), the options, and what full red, green or blue is, 255 or 65535,
         as metadata `crs`, `build_lod` and `colour_range`; .png a picture of the cloud at three
-        levels of detail; tileset.json a tileset of 3D Tiles 1.1, with a folder of its contents.
+        levels of detail; .copc.laz the points themselves as COPC, each once, with all their fields,
+        in the coarsest node in which it represents a voxel; tileset.json a tileset of 3D Tiles 1.1,
+        with a folder of its contents beside it.
     crs : str, optional
         Of sources that do not name one: PROJJSON, WKT, or a code such as EPSG:25832.
     override_crs : bool
@@ -114,12 +110,8 @@ def write_lod(
 
     began = time.perf_counter()
     paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs)
-    streams = [path for path in targets.paths if is_written_by_nodes(path)]
     chosen = catalogue()[FUNCTION].choose(options)  # wrong options are rejected before the work
-    files = Outputs(COMMAND, [path for path in targets.paths if path not in streams])
-    clouds = open_clouds(paths, files, (*ENDINGS, *WRITERS))
-    for path in streams:
-        require_target(path)
+    clouds = open_clouds(paths, targets, ENDINGS)
     crs = crs_of(COMMAND, clouds, crs, override=override_crs)
     frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else f"{len(paths)} files", crs)
     announce(catalogue()[FUNCTION], chosen, [frame])
@@ -132,20 +124,21 @@ def write_lod(
         FUNCTION: json.dumps(own),
     }
     name = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-    seen = Seen(crs=known["crs"], metres=chosen.values()["unit"])
-    if points <= budget:
-        tree, used = _whole_tree(clouds, chosen, frame, device, progress)
-        _write_pictures(targets, tree, name)
-        seen.add_leaves(tree)
-        summary = _write_tables([tree], targets, known, seen)
+    points_to = targets.ending_in(*POINT_WRITERS)
+    nodes_to = targets.ending_in(*NODE_WRITERS)
+    seen = Seen(COMMAND, known["crs"], chosen.values()["unit"]) if nodes_to else None
+    build = _Build(clouds, chosen, frame, device, progress, targets, budget, seen)
+    if points_to and len(points_to) == len(targets.paths):
+        summary, used = _write_points(build, points_to, crs)
     else:
-        _require_no_picture(targets, points, budget, chosen)
-        with _tiles(clouds, chosen, frame, device, progress, targets, budget, seen) as (
-            tables,
-            execution,
-        ):
-            summary = _write_tables(tables, targets, known, seen)
-        used = execution.device
+        shared = _shared(build) if points_to else None
+        if points > budget:
+            _require_no_picture(targets, points, budget, chosen)
+        with build.tables() as (tables, device_used):
+            summary = _write_tables(tables, build, known, name, shared)
+            used = device_used()
+        if points_to:
+            _write_points(build, points_to, crs, shared)
     if summary.points and not summary.brightest:
         message = f"{COMMAND}: {name} has no colours: red, green and blue of all samples are 0"
         warnings.warn(message, FileWarning, stacklevel=2)
@@ -157,138 +150,178 @@ def write_lod(
     }
 
 
-def _whole_tree(
-    clouds: "Sequence[PointSource]",
-    options: Any,
-    frame: Frame,
-    device: str,
-    progress: Progress | None,
-) -> "tuple[dict[str, Any], Device]":
-    """Build the tree of clouds that fit into memory."""
-    from spatialq.database.transport.clouds import read_clouds
-    from spatialq.execution.call import call
-    from spatialq.functions.catalogue import catalogue
-
-    function = catalogue()[FUNCTION]
-    columns = read_clouds(function, clouds, progress)
-    return call(function, columns, options, device, road="files", frame=frame)
-
-
-@contextmanager
-def _tiles(
-    clouds: "Sequence[PointSource]",
-    options: Any,
-    frame: Frame,
-    device: str,
-    progress: Progress | None,
-    targets: Outputs,
-    budget: int,
-    seen: "Seen",
-) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
-    """Build a tree tile by tile, through files beside the first output."""
-    from spatialq.database.transport.clouds import batches_of_clouds
-    from spatialq.execution.call import planned
-    from spatialq.execution.frames import units_for
-    from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import Size
-    from spatialq.udfs.build_lod.external_partitioning import rows_of
-
-    function = catalogue()[FUNCTION]
-    points = sum(cloud.rows for cloud in clouds)
-    beside = _existing(targets.paths[0].resolve().parent) if targets.paths else None
-    with (
-        planned([function], Size(points), options, device, road="files") as execution,
-        temporary_folder(f".{COMMAND}-", beside) as folder,
-    ):
-        level = units_for(function, options, frame).level
-        batches = (
-            seen.add({**batch, "z": batch["z"] * level})
-            for batch in batches_of_clouds(function, clouds, progress)
-        )
-        yield grouped(rows_of(batches, folder, options, execution, budget)), execution
-
-
-def _existing(folder: Path) -> Path:
-    """Give a folder, or the nearest above it that is there."""
-    return next(each for each in (folder, *folder.parents) if each.is_dir())
-
-
-@dataclass
-class Seen:
-    """What writers of nodes are told before the first of them: gathered from all points.
+@dataclass(frozen=True)
+class _Build:
+    """How the tree of clouds is built: at once if they fit into memory, else tile by tile.
 
     Parameters
     ----------
-    crs : str, optional
-        PROJJSON.
-    metres : float, optional
-        In a unit of the cloud, where that was given.
+    clouds : sequence of PointSource
+    options : Parameters
+    frame : Frame or None
+        What is known of the coordinates; None to take all points as they are: stray ones, too, and
+        z in its own unit.
+    device : 'auto', 'cpu' or 'gpu'
+    progress : callable or None
+    targets : Outputs
+        Temporary files go beside the first.
+    budget : int
+        Points that fit into memory.
+    seen : Seen or None
+        Is told all points before the first node is given.
     """
 
-    crs: str | None
-    metres: float | None
-    points: int = 0
-    brightest: int = 0
-    low: Any = field(default_factory=lambda: np.full(3, np.inf))
-    high: Any = field(default_factory=lambda: np.full(3, -np.inf))
+    clouds: "Sequence[PointSource]"
+    options: Any
+    frame: Frame | None
+    device: str
+    progress: Progress | None
+    targets: Outputs
+    budget: int
+    seen: Seen | None
 
-    def add(self, batch: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take note of points, and give them back."""
-        from spatialq.udfs.build_lod.colours import colours
+    @property
+    def points(self) -> int:
+        """Records of all clouds."""
+        return sum(cloud.rows for cloud in self.clouds)
 
-        n = len(batch["x"])
-        self._add_points(batch)
-        if self.brightest <= MOST_OF_8_BITS:
-            channels = (batch[name] for name in ("red", "green", "blue", "intensity"))
-            self.brightest = max(self.brightest, int(colours(*channels, n)[:, :3].max(initial=0)))
-        return batch
+    @property
+    def level(self) -> float:
+        """Units of x and y in one unit of z."""
+        from spatialq.execution.frames import units_for
+        from spatialq.functions.catalogue import catalogue
 
-    def add_leaves(self, tree: Mapping[str, Any]) -> None:
-        """Take note of the points of a tree."""
-        offsets, samples = tree["samples"].offsets, tree["samples"].columns
-        for k in np.flatnonzero(tree["is_leaf"]):
-            span = slice(offsets[k], offsets[k + 1])
-            leaf = {name: column[span] for name, column in samples.items()}
-            self._add_points(leaf)
-            most = (int(leaf[name].max(initial=0)) for name in ("red", "green", "blue"))
-            self.brightest = max(self.brightest, *most)
+        if self.frame is None:
+            return 1.0
+        return units_for(catalogue()[FUNCTION], self.options, self.frame).level
 
-    def _add_points(self, points: Mapping[str, Any]) -> None:
-        self.points += len(points["x"])
-        for k, axis in enumerate("xyz"):
-            self.low[k] = min(self.low[k], points[axis].min(initial=inf))
-            self.high[k] = max(self.high[k], points[axis].max(initial=-inf))
+    @contextmanager
+    def tables(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Callable[[], Device]]]":
+        """Give the nodes, some at a time; and, when all were taken, the device."""
+        if self.points <= self.budget:
+            tree, used = self._whole()
+            if self.seen is not None:
+                self.seen.add_leaves(tree)
+            yield iter([tree]), lambda: used
+            return
+        with self._tiles() as (tables, execution):
+            yield tables, lambda: execution.device
 
-    def cloud(self) -> Cloud:
-        """Say it as writers want it."""
-        box = (*self.low.tolist(), *self.high.tolist())
-        return Cloud(COMMAND, self.points, box, self.crs, self.metres, self.brightest)
+    def _whole(self) -> "tuple[dict[str, Any], Device]":
+        """Build the tree of clouds that fit into memory."""
+        from spatialq.database.transport.clouds import read_clouds
+        from spatialq.execution.call import call, call_as_given
+        from spatialq.functions.catalogue import catalogue
+
+        function = catalogue()[FUNCTION]
+        columns = read_clouds(function, self.clouds, self.progress)
+        if self.frame is None:
+            return call_as_given(function, columns, self.options, self.device, road="files")
+        return call(function, columns, self.options, self.device, road="files", frame=self.frame)
+
+    @contextmanager
+    def _tiles(self) -> "Iterator[tuple[Iterator[Mapping[str, Any]], Execution]]":
+        """Build a tree tile by tile, through files beside the first output."""
+        from spatialq.database.transport.clouds import batches_of_clouds
+        from spatialq.execution.call import planned
+        from spatialq.functions.catalogue import catalogue
+        from spatialq.functions.declaration import Size
+        from spatialq.udfs.build_lod.external_partitioning import rows_of
+
+        function, options = catalogue()[FUNCTION], self.options
+        with (
+            planned([function], Size(self.points), options, self.device, road="files") as execution,
+            temporary_folder(f".{COMMAND}-", self.targets.beside) as folder,
+        ):
+            batches = self._batches(batches_of_clouds(function, self.clouds, self.progress))
+            yield grouped(rows_of(batches, folder, options, execution, self.budget)), execution
+
+    def _batches(self, read: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Give points with heights in the unit of x and y."""
+        level = self.level
+        for batch in read:
+            points = {**batch, "z": batch["z"] * level}
+            if self.seen is not None:
+                self.seen.add(points)
+            yield points
+
+
+def _shared(build: _Build) -> "Additive | None":
+    """Begin an additive octree of the nodes of a table, if their points are those of the files."""
+    from spatialq.udfs.build_lod.additive import Additive
+
+    if build.level == 1 and are_las(build.clouds):
+        return Additive(build.points)
+    return None
+
+
+def _write_points(
+    build: _Build, targets: Sequence[Path], crs: str | None, shared: "Additive | None" = None
+) -> "tuple[TreeSummary, Device | None]":
+    """Write the outputs that have the points themselves.
+
+    Parameters
+    ----------
+    build : _Build
+    targets : sequence of Path
+    crs : str or None
+    shared : Additive, optional
+        The octree of nodes that were made already; it is made again if points are missing, such as
+        stray ones.
+
+    Returns
+    -------
+    TreeSummary, device
+        Of the tree that was built here, if one was.
+    """
+    summary, used = TreeSummary(), None
+    with as_las(COMMAND, build.clouds, build.targets, build.progress) as clouds:
+        if shared is None or not shared.is_complete:
+            options = with_first_points(build.options)
+            plain = replace(build, clouds=clouds, options=options, frame=None, seen=None)
+            shared, summary, used = _additive(plain)
+        octree = shared.octree(build.options.grid_size)
+        del shared
+        write_points(targets, clouds, octree, crs, build.progress)
+    return summary, used
+
+
+def _additive(build: _Build) -> "tuple[Additive, TreeSummary, Device]":
+    """Build a tree for its octree alone."""
+    from spatialq.udfs.build_lod.additive import Additive
+
+    collected, summary = Additive(build.points), TreeSummary()
+    with build.tables() as (tables, device_used):
+        for nodes in tables:
+            summary.add(nodes)
+            collected.add(nodes)
+        return collected, summary, device_used()
 
 
 def _write_tables(
-    tables: Iterable[Mapping[str, Any]],
-    targets: Outputs,
+    tables: Iterator[Mapping[str, Any]],
+    build: _Build,
     known: Mapping[str, str | None],
-    seen: Seen,
+    name: str,
+    shared: "Additive | None",
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
-    summary = TreeSummary()
-    tables = iter(tables)
+    summary, targets = TreeSummary(), build.targets
     with ExitStack() as stack:
         writers = [
             stack.enter_context(node_writer(target, known, summary))
             for target in targets.ending_in(*TABLE)
         ]
-        first = next(tables)  # by then all points were seen
-        writers += [
-            stack.enter_context(writer_of(target)(target, seen.cloud()))
-            for target in targets.paths
-            if is_written_by_nodes(target)
-        ]
+        first = next(tables)  # all points were seen by then
+        if build.seen is not None:
+            writers += open_writers(targets.paths, build.seen.cloud(), stack)
         for nodes in chain([first], tables):
             summary.add(nodes)
+            if shared is not None:
+                shared.add(nodes)
             for write in writers:
                 write(nodes)
+            _write_pictures(targets, nodes, name)
     return summary
 
 

@@ -1,23 +1,31 @@
 """Paths that workflows get: inputs found, outputs checked before any work."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spatialq.errors import FileError
+from spatialq.io.formats import NAMES, Kind, find_reader
+from spatialq.io.source import COPC, LAS
+
 TABLE = (".parquet", ".csv", ".json", ".xlsx")
 VECTOR = (".gpkg", ".fgb")
 RASTER = (".tif", ".tiff")
 PICTURE = (".png",)
+SLASHES = ("/", os.sep)
 
 
-def input_files(command: str, source: Any) -> list[Path]:
-    """Find the files of an argument `source` that is a path, a pattern, or several of them.
+def input_files(command: str, source: Any, kind: Kind = "points") -> list[Path]:
+    """Find the files of an argument `source`: a path, a pattern, a folder, or several of them.
+
+    A folder stands for the files in it that are of the kind, in the order of their names.
 
     Raises
     ------
     FileError
-        If nothing matches a pattern.
+        If nothing matches a pattern, or a folder has no such file.
     ValueError
         If there is no path, or something else is given.
     """
@@ -27,7 +35,34 @@ def input_files(command: str, source: Any) -> list[Path]:
     if not sources:
         message = f"{command}: source must be at least one file or pattern, got none"
         raise ValueError(message)
-    return [path for each in sources for path in find_files(command, each)]
+    return [
+        path
+        for each in sources
+        for path in (
+            _files_in(command, Path(each), kind)
+            if str(each) and Path(each).is_dir()
+            else find_files(command, each)
+        )
+    ]
+
+
+def _files_in(command: str, folder: Path, kind: Kind) -> list[Path]:
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if not path.name.startswith(".")
+        and path.is_file()
+        and (reader := find_reader(path)) is not None
+        and reader.kind == kind
+    )
+    if not found:
+        raise FileError.of(command, folder, f"there is no {NAMES[kind]} in this folder")
+    return found
+
+
+def named(paths: Sequence[Path]) -> str:
+    """Name input files for people."""
+    return paths[0].name if len(paths) == 1 else f"{len(paths)} files"
 
 
 @dataclass(frozen=True)
@@ -36,26 +71,61 @@ class Outputs:
 
     command: str
     paths: Sequence[Path]
+    folders: Sequence[Path] = ()
+    """Each gets a file for each input."""
 
     @classmethod
-    def of(cls, command: str, outputs: Any) -> "Outputs":
+    def of(cls, command: str, outputs: Any, files: Sequence[str] | None = None) -> "Outputs":
         """Read an argument `outputs` that is a path or several.
+
+        Parameters
+        ----------
+        command : str
+        outputs : path or paths
+        files : sequence of str, optional
+            Endings of files, where folders may be written as well: a name that ends in a slash, or
+            that of a folder that is there and has none of the endings.
 
         Raises
         ------
         ValueError
             If something else is given.
         """
-        return cls(command, [Path(each) for each in _paths(command, "outputs", outputs)])
+        paths: list[Path] = []
+        found: list[Path] = []
+        for each in _paths(command, "outputs", outputs):
+            path = Path(each)
+            is_folder = files is not None and (
+                str(each).endswith(SLASHES) or (path.is_dir() and path.suffix.lower() not in files)
+            )
+            (found if is_folder else paths).append(path)
+        return cls(command, paths, found)
 
     @property
     def names(self) -> list[str]:
         """The paths as text."""
-        return list(map(str, self.paths))
+        return [*map(str, self.paths), *(f"{folder}/" for folder in self.folders)]
+
+    @property
+    def beside(self) -> Path | None:
+        """The folder in which the first output lies, where there is room for temporary files."""
+        if self.paths:
+            folder = self.paths[0].resolve().parent
+            return folder if folder.is_dir() else folder.parent
+        if self.folders:
+            first = self.folders[0].resolve()
+            return first if first.is_dir() else first.parent
+        return None
 
     def ending_in(self, *endings: str) -> list[Path]:
         """Select the paths that have one of the endings."""
-        return [path for path in self.paths if path.suffix.lower() in endings]
+        from spatialq.export.atomic import has_ending
+
+        return [path for path in self.paths if any(has_ending(path, each) for each in endings)]
+
+    def in_folder(self, folder: Path, sources: Sequence[Path]) -> list[Path]:
+        """Name the file of each input in a folder: as the input, or its stem with .laz."""
+        return [folder / _name_of_output(source) for source in sources]
 
     def check(self, sources: Sequence[Path], endings: Sequence[str]) -> None:
         """Reject outputs that cannot be written, before work is done for them.
@@ -63,20 +133,46 @@ class Outputs:
         Raises
         ------
         FileError
-            If one cannot be written, or is one of the sources.
+            If one cannot be written, or is one of the sources, or two inputs have one name in a
+            folder.
         ValueError
             If one has none of the endings or is a COPC file, or two are one file.
         """
-        from spatialq.export.atomic import require_outputs
+        from spatialq.export.atomic import has_ending, new_folder, require_outputs
 
-        for source in sources:
-            require_outputs(self.command, source, self.paths, endings)
         for path in self.paths:
-            if path.name.lower().endswith(".copc.laz"):
+            if has_ending(path, COPC) and COPC not in endings:
                 message = (
-                    f"{self.command}: output '{path}' must be no COPC file, which cannot be written"
+                    f"{self.command}: output '{path}' must be no COPC file, which cannot be "
+                    "written by other commands than lod"
                 )
                 raise ValueError(message)
+            if path.name.lower() in endings:  # one of several files in a folder of their own
+                new_folder(path.parent)
+        targets = list(self.paths)
+        for folder in self.folders:
+            new_folder(folder)
+            self._require_names(folder, sources)
+            targets += self.in_folder(folder, sources)
+        require_outputs(self.command, sources, targets, endings)
+
+    def _require_names(self, folder: Path, sources: Sequence[Path]) -> None:
+        there: dict[str, Path] = {}
+        for source, target in zip(sources, self.in_folder(folder, sources), strict=True):
+            if one := there.get(target.name):
+                reason = (
+                    f"'{one}' and '{source}' would both be '{target.name}' in it; rename one of "
+                    "them, or write one file"
+                )
+                raise FileError.of(self.command, f"{folder}/", reason)
+            there[target.name] = source
+
+
+def _name_of_output(source: Path) -> str:
+    name = source.name
+    if name.lower().endswith(COPC):
+        return f"{name[: -len(COPC)]}{source.suffix}"
+    return name if source.suffix.lower() in LAS else f"{source.stem}.laz"
 
 
 def _paths(command: str, name: str, given: Any) -> list[str | Path]:

@@ -10,17 +10,20 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
 from spatialq.io.crs import with_one_unit
-from spatialq.io.source import LAS, Progress
+from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.runtime.budget import limited, parse_size
 from spatialq.workflows.cloud_files import (
+    Points,
+    are_las,
+    checked_bounds,
     crs_of,
-    is_las,
+    las_outputs,
     open_clouds,
     read_columns,
-    without_noise,
     write_with_columns,
 )
 from spatialq.workflows.lengths import with_numbers
-from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs
+from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
 
 if TYPE_CHECKING:
@@ -36,13 +39,15 @@ AXES = ("x", "y", "z")
 
 @together()
 def write_planes(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     outputs: str | Path | Sequence[str | Path] = (),
     *,
     crs: str | None = None,
     override_crs: bool = False,
     up: str = "z",
+    bounds: Sequence[float] | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -52,13 +57,15 @@ def write_planes(
 
     Parameters
     ----------
-    source : path
-        A point cloud in a projected CRS, or one without a CRS.
+    source : path or paths
+        Point clouds in a projected CRS, or without a CRS; or patterns of them, or folders: together
+        one cloud.
     outputs : path or paths
         By their endings: .las, .laz the whole cloud with the extra dimensions `plane_id` (int32, 0
         where a point is of no plane) and `plane_distance` (float32, signed, NaN there); .parquet,
         .gpkg, .fgb, .csv, .json, .xlsx the table that `detect_planes` gives; .png a picture of the
-        planes.
+        planes. A folder that is there, or a text that ends in a slash: a .las or .laz file of the
+        same name for each source.
     crs : str, optional
         Of a source that does not name one: PROJJSON, WKT, or a code such as EPSG:25832.
         Points and boundaries have it.
@@ -66,7 +73,13 @@ def write_planes(
         Whether `crs` also takes the place of one that the source names.
     up : 'x', 'y' or 'z'
         The axis that points up, for `orientation` and the picture.
+    bounds : four of float, optional
+        xmin, ymin, xmax, ymax in the unit of x and y: only the points inside or on the border are
+        considered and written.
     device : 'auto', 'cpu' or 'gpu'
+    memory : str or float, optional
+        Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
+        Larger arrays are in files beside the first output.
     progress : callable, optional
         Called with file, rows so far and rows in all.
     **options
@@ -82,9 +95,9 @@ def write_planes(
     Raises
     ------
     FileError
-        If the source cannot be read, or an output not be written.
+        If a source cannot be read, or an output not be written.
     CrsError
-        If the CRS is not projected, or `crs` is not that of the source.
+        If the CRS is not projected, or `crs` is not that of the sources, or those differ.
     ValueError
         If an option or the ending of an output is wrong.
 
@@ -98,65 +111,107 @@ def write_planes(
     from spatialq.database.transport.arrow import structs
     from spatialq.execution.call import call_outputs
     from spatialq.execution.frames import units_for
-    from spatialq.export.las import write_with_fields
-    from spatialq.export.las_extra import lay_out
     from spatialq.functions.catalogue import catalogue
-    from spatialq.io.las.source import open_las
 
-    path, targets = Path(source), Outputs.of(COMMAND, outputs)
+    paths, targets = input_files(COMMAND, source), Outputs.of(COMMAND, outputs, ENDINGS)
     tick = progress or (lambda *_: None)
     if up not in AXES:
         message = f"{COMMAND}: up must be 'x', 'y' or 'z', got {up!r}"
         raise ValueError(message)
+    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
+    box = checked_bounds(COMMAND, bounds)
     detect, assign = catalogue()["detect_planes"], catalogue()["plane_points"]
-    (cloud,) = open_clouds([path], targets, ENDINGS)
-    if targets.ending_in(*LAS) and is_las(cloud):
-        lay_out(open_las(path).header, _fields(np.empty(0, np.int32), np.empty(0, np.float32)))
+    clouds = open_clouds(paths, targets, ENDINGS)
+    wanted = las_outputs(clouds, targets)
+    for _, group in wanted:
+        for cloud in group:
+            _require_room(cloud)
     # wrong options, and degrees, are rejected before the work is done
-    crs = crs_of(COMMAND, [cloud], crs, override=override_crs)
-    frame = Frame(f"'{path}'", crs)
+    crs = crs_of(COMMAND, clouds, crs, override=override_crs)
+    frame = Frame(f"'{paths[0]}'" if len(paths) == 1 else named(paths), crs)
     units_for(detect, detect.choose({}), frame)
-    chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, path, crs))
-    *xyz, classes, ids = read_columns(cloud, tick)
-    rows = without_noise(classes)
-    columns = dict(zip("xyz", (values[rows] for values in xyz), strict=True))
-    functions = [detect, assign] if targets.ending_in(*LAS, *PICTURE) else [detect]
-    results, used = call_outputs(
-        functions, {**columns, "point_id": ids[rows]}, chosen, device, road="files", frame=frame
-    )
-    found = results[detect.name]
-    if up != "z":
-        found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
-    table = pa.Table.from_struct_array(structs(detect, found))
-    planes: list[dict[str, Any]] = table.to_pylist()
-    of_point = np.zeros(classes.size, np.int64)
-    distance = np.full(classes.size, np.nan, np.float32)
-    if assign in functions:
-        points = results[assign.name]
-        of_point[rows], distance[rows] = points["plane_id"], points["distance"]
-    for target in targets.ending_in(*LAS):
-        fields = _fields(of_point.astype(np.int32), distance)
-        if is_las(cloud):
-            write_with_fields(path, target, fields, partial(tick, target), crs=crs)
-        else:
-            added = {field.name: field.values for field in fields}
-            write_with_columns(cloud, target, added, tick, crs=crs)
-    for target in targets.ending_in(*TABLE, *VECTOR):
-        _write_table(table, crs and with_one_unit(crs), target)
-    for target in targets.ending_in(*PICTURE):
-        from spatialq.export.planes_picture import write_planes_picture
-        from spatialq.io.crs import unit_name
-
-        title, unit = f"Planes of {path.name}", unit_name(crs)
-        write_planes_picture(target, xyz, of_point, planes, title, up, unit)
+    chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))
+    functions = [detect, assign] if wanted or targets.ending_in(*PICTURE) else [detect]
+    with limited(size, targets.beside):
+        points = read_columns(clouds, box, tick)
+        results, used = call_outputs(
+            functions, points.columns, chosen, device, road="files", frame=frame
+        )
+        found = results[detect.name]
+        if up != "z":
+            found["orientation"] = _orientation(found[f"n{up}"], chosen.orientation_tolerance)
+        table = pa.Table.from_struct_array(structs(detect, found))
+        planes: list[dict[str, Any]] = table.to_pylist()
+        if assign in functions:
+            of_points = results[assign.name]
+            _write_clouds(clouds, targets, points, of_points, tick, crs)
+            _write_pictures(targets, points, of_points, planes, named(paths), up, crs)
+        for target in targets.ending_in(*TABLE, *VECTOR):
+            _write_table(table, crs and with_one_unit(crs), target)
     return {
-        "points": classes.size,
-        "noise_points": classes.size - rows.size,
+        "points": points.count,
+        "noise_points": points.noise,
         "plane_points": sum(plane["point_count"] for plane in planes),
         "planes": planes,
         "device": used,
         "outputs": targets.names,
     }
+
+
+def _require_room(cloud: "PointSource") -> None:
+    """Reject a file whose records have no room for the fields, or others of their names."""
+    from spatialq.export.las_extra import lay_out
+    from spatialq.io.las.source import open_las
+
+    if are_las([cloud]):
+        nothing = np.empty(0, np.int32), np.empty(0, np.float32)
+        lay_out(open_las(cloud.path).header, _fields(*nothing))
+
+
+def _write_clouds(
+    clouds: "Sequence[PointSource]",
+    targets: Outputs,
+    points: Points,
+    of_points: "dict[str, NDArray[Any]]",
+    tick: Progress,
+    crs: str | None,
+) -> None:
+    """Write the points with their planes."""
+    from spatialq.export.las import write_with_fields
+
+    if not (wanted := las_outputs(clouds, targets)):
+        return
+    plane_id = points.by_position(of_points["plane_id"], np.int32, missing=0)
+    distance = points.by_position(of_points["distance"], np.float32, missing=np.nan)
+    for target, group in wanted:
+        rows = points.rows_of(group)
+        fields = _fields(plane_id[rows], distance[rows])
+        keep = None if points.keep is None else points.keep[rows]
+        if are_las(group):
+            paths = [cloud.path for cloud in group]
+            write_with_fields(paths, target, fields, keep, partial(tick, target), crs=crs)
+        else:
+            added = {field.name: field.values for field in fields}
+            write_with_columns(group, target, added, tick, crs=crs, keep=keep)
+
+
+def _write_pictures(
+    targets: Outputs,
+    points: Points,
+    of_points: "dict[str, NDArray[Any]]",
+    planes: list[dict[str, Any]],
+    name: str,
+    up: str,
+    crs: str | None,
+) -> None:
+    for target in targets.ending_in(*PICTURE):
+        from spatialq.export.planes_picture import write_planes_picture
+        from spatialq.io.crs import unit_name
+
+        title, unit = f"Planes of {name}", unit_name(crs)
+        write_planes_picture(
+            target, points.xyz, of_points["plane_id"], planes, title, up, unit
+        )
 
 
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":

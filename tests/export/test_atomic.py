@@ -2,7 +2,11 @@
 
 import os
 import resource
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -11,7 +15,13 @@ import pytest
 import spatialq
 from spatialq.database.table_files import write_table
 from spatialq.errors import FileError
-from spatialq.export.atomic import require_outputs, require_writable, together, whole
+from spatialq.export.atomic import (
+    new_folder,
+    require_outputs,
+    require_writable,
+    together,
+    whole,
+)
 from spatialq.workflows.ground import write_ground
 
 
@@ -21,7 +31,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path):
     link.symlink_to(Path("folder") / "a.csv")
     for text in ("first", "second"):  # a link to nothing, and to a file
         with whole(link) as partial:
-            assert partial.parent == target.parent
+            assert partial.parent.parent == target.parent  # one file system
             partial.write_text(text)
         assert link.is_symlink()
         assert target.read_text() == text
@@ -145,7 +155,7 @@ def test_one_file_named_twice_is_refused(tmp_path, kind):
     link(kind, other, one)
     sentence = "outputs must be different files, got '.*one.csv' and '.*other.csv', which are one"
     with pytest.raises(ValueError, match=f"a command: {sentence}"):
-        require_outputs("a command", tmp_path / "none.las", [one, other], (".csv",))
+        require_outputs("a command", [tmp_path / "none.las"], [one, other], (".csv",))
     with pytest.raises(ValueError, match=sentence), together(), whole(one), whole(other):
         pass  # however they come together
     assert not one.exists() or one.read_text() == "as it was"
@@ -164,3 +174,46 @@ def test_a_database_is_no_output(tmp_path, kind):
         require_writable(output)
     with duckdb.connect(str(database)) as con:
         assert con.sql("FROM a").fetchall() == [(42,)]
+
+
+def test_a_new_folder_appears_with_its_files_or_not_at_all(tmp_path):
+    new = tmp_path / "new"
+    for failure in (None, "folder"):
+        with suppress(FileError), together():
+            new_folder(new)
+            for name in ("a.csv", "b.csv"):
+                with whole(new / name) as partial:
+                    partial.write_text(name)
+            assert not new.exists()
+            if failure:
+                (partial.parent.parent / "new").write_text("a file")  # so that it cannot be made
+        if failure is None:
+            assert [each.read_text() for each in sorted(new.iterdir())] == ["a.csv", "b.csv"]
+            shutil.rmtree(new)
+        else:
+            assert new.read_text() == "a file"
+            assert list(tmp_path.iterdir()) == [new]
+
+
+def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path):
+    target = tmp_path / "a.csv"
+    code = (
+        "import os, sys; from pathlib import Path; from spatialq.export.atomic import whole\n"
+        "with whole(Path(sys.argv[1])) as partial:\n"
+        "    partial.write_text('half')\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, target], check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".spatialq-")
+    with whole(target) as partial:
+        partial.write_text("text")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(FileError, match=r"one\.csv': cannot be written: its links lead in a circle"):
+        require_writable(one)

@@ -27,14 +27,9 @@ def scene(tmp_path, *, noise=0, unit=None, gap=False):
     if gap:
         keep = ~((x > 5) & (x < 15) & (y > 5) & (y < 15))
         x, y, z, ground = x[keep], y[keep], z[keep], ground[keep]
-    x, y, z = (
-        np.append(each, np.full(noise, value)) for each, value in ((x, 10.0), (y, 30.0), (z, 90.0))
-    )
-    is_noise = np.arange(x.size) >= x.size - noise
-    ground = np.append(ground, np.zeros(noise, bool))
     path = tmp_path / "g.png"
     terrain = Raster(np.zeros((40, 40)), 0.0, 40.0, 1.0)
-    write_ground_picture(path, terrain, (x, y, z), ground, is_noise, "Ground", unit)
+    write_ground_picture(path, terrain, (x, y, z), ground, noise, "Ground", unit)
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB")).astype(int)
 
@@ -99,7 +94,7 @@ def test_few_points_and_no_ground(tmp_path, n, ground):
         Raster(z, 0.0, 1.0, 1.0),
         (line, line / 9, line),
         np.full(n, ground),
-        np.zeros(n, bool),
+        0,
         "",
     )
     with Image.open(path) as picture:
@@ -114,6 +109,6 @@ def test_it_cannot_be_written(tmp_path):
             Raster(np.zeros((1, 1)), 0.0, 1.0, 1.0),
             (nothing, nothing, nothing),
             nothing.astype(bool),
-            nothing.astype(bool),
+            0,
             "",
         )

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import cKDTree
-from spatialq.udfs.ground_surface import Options, cpu
+from spatialq.udfs.ground_surface import Options, cpu, triangles
 from spatialq.udfs.ground_surface.grid import cover
-from spatialq.udfs.ground_surface.triangles import arrange
 from spatialq.udfs.owm_ground import Options as SeedOptions
 from spatialq.udfs.owm_ground import cpu as owm_ground
 
@@ -39,9 +38,9 @@ def test_the_triangulation_is_as_brute_force_has_it(name):
     points, options = CASES[name]
     result = run(points, **options)
     assert places(result) == oracle.centres(points, options.get("resolution", 1.0))
-    triangles = oracle.delaunay(oracle.lowest_of_each_place(points))
+    expected_triangles = oracle.delaunay(oracle.lowest_of_each_place(points))
     for place, z in zip(places(result), result["z"].tolist(), strict=True):
-        expected = oracle.heights_in(triangles, place)
+        expected = oracle.heights_in(expected_triangles, place)
         assert bool(expected) == (not math.isnan(z)), place
         # rounding far from the origin moves a point by up to 1e-9, and a slope is up to 900
         assert not expected or min(abs(float(e) - z) for e in expected) < 1e-6, place
@@ -88,7 +87,9 @@ def test_threads_and_order_do_not_matter(name, method, monkeypatch):
     points, options = CASES[name]
     expected = run(points, **options, method=method)
     monkeypatch.setenv("SPATIALQ_THREADS", "3")
-    monkeypatch.setattr(cpu, "ROWS_PER_PART", 2)
+    monkeypatch.setattr(cpu, "COLUMNS_PER_STRIP", 2)
+    monkeypatch.setattr(cpu, "TRIANGLES_PER_STRIP", 3)
+    monkeypatch.setattr(triangles, "POINTS_PER_TILE", 4)
     again = run(sorted(points, key=lambda p: (p[3], -p[1])), **options, method=method)
     for column in "xyz":
         assert again[column].tobytes() == expected[column].tobytes()
@@ -116,8 +117,8 @@ def test_a_plane_stays_a_plane_and_the_hull_has_no_holes(points, resolution):
     assert np.abs(result["z"][known] - expected[known]).max(initial=0) < 1e-8
     # A centre that 0.7 puts beside an edge by less than rounding may be on either side of it.
     if len(points) < 12 and resolution != 0.7:
-        triangles = oracle.delaunay(oracle.lowest_of_each_place(points))
-        inside = [bool(oracle.heights_in(triangles, place)) for place in places(result)]
+        expected_triangles = oracle.delaunay(oracle.lowest_of_each_place(points))
+        inside = [bool(oracle.heights_in(expected_triangles, place)) for place in places(result)]
         assert known.tolist() == inside
 
 
@@ -174,7 +175,7 @@ def test_real_ground_thinned_is_as_numpy_thins_it(sample):
     _, (x, y, z, _) = sample
     size = 20.0
     grid = cover(x, y, Options(resolution=size))
-    kept = np.column_stack(arrange(x, y, z, grid, thin=True)[:2]) + np.array(grid.origin)
+    kept = np.column_stack(triangles.arrange(x, y, z, grid, thin=True)[:2]) + np.array(grid.origin)
     places = np.column_stack([x, y])
 
     def square_to_centre(places):

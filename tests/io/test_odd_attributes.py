@@ -50,5 +50,5 @@ def test_a_class_that_is_none_of_las_is_refused(cloud, value):
 
 def test_a_class_that_is_null_is_0(cloud):
     path = cloud("0,0,0,7", "1,0,0,", "1,1,0,2")
-    *_, classes, ids = read_columns(open_source("planes", path), None)
-    assert (classes.tolist(), ids.tolist()) == ([7, 0, 2], [0, 1, 2])
+    points = read_columns([open_source("planes", path)], None, None)
+    assert (points.classes.tolist(), points.point_id.tolist()) == ([7, 0, 2], [1, 2])

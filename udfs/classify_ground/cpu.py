@@ -102,6 +102,17 @@ class Threads:
     ) -> list[Any]:
         return self.pool.map(lambda part: loop(*arguments, *part), parts)
 
+    def cells(self, formula: Callable[..., Any], kind: Any, *grids: Any) -> Any:
+        """Apply a formula of NumPy to grids of one shape, some rows at a time."""
+        result = buffers.empty(grids[0].shape, kind)
+
+        def apply(*arguments: Any) -> None:
+            *parts, target, first, last = arguments
+            target[first:last] = formula(*(each[first:last] for each in parts))
+
+        self.rows(apply, *grids, result)
+        return result
+
     def pays(self, items: int) -> int:
         """Count the threads that are worth their start."""
         return max(1, min(self.pool.threads, items // ITEMS_PER_THREAD))
@@ -121,19 +132,25 @@ def _classify(
     progress.stage("lowest points", 0.15)
     lowest, known, level = _lowest(threads, cloud, grid)  # 2
     progress.stage("outliers", 0.18)
-    known &= ~_pits(threads, _fill(threads, lowest, known), grid)  # 3
+    pits = _pits(threads, _fill(threads, lowest, known), grid)  # 3
+    known = threads.cells(_without, np.bool_, known, pits)
     surface = _fill(threads, lowest, known)
     progress.stage("objects", 0.35)
     objects = _objects(threads, surface, grid, options)  # 4
     progress.stage("seeds", 0.5)
-    base = _base(threads, cloud, point_id, options, grid, surface, known & ~objects, level)  # 5
+    candidate = threads.cells(_without, np.bool_, known, objects)
+    base = _base(threads, cloud, point_id, options, grid, surface, candidate, level)  # 5
     progress.stage("objects above the seeds", 0.65)
-    objects &= _objects(threads, surface - base, grid, options)  # 6
+    over = threads.cells(np.subtract, np.float32, surface, base)
+    objects &= _objects(threads, over, grid, options)  # 6
     progress.stage("ground", 0.8)
-    above = surface - _fill(threads, lowest, known & ~objects)
-    planes = [np.empty_like(surface) for _ in range(3)]
+    bare = _fill(threads, lowest, threads.cells(_without, np.bool_, known, objects))
+    above = threads.cells(np.subtract, np.float32, surface, bare)
+    planes = [buffers.empty_like(surface) for _ in range(3)]
     threads.rows(terrain.fit_planes, surface, np.float32(1 / grid.cell), *planes)
-    ground = _grow(threads, surface, planes, ~objects, grid) & known  # 7
+    start = threads.cells(np.logical_not, np.bool_, objects)
+    ground = _grow(threads, surface, planes, start, grid)  # 7
+    ground &= known
     ground = _extend(threads, surface, planes, ground, known, above, grid)  # 8
     ground = _join_cliffs(threads, surface, ground, known, above, grid)  # 9
     progress.stage("terrain", 0.9)
@@ -157,7 +174,7 @@ def _lay_grid(
         sides.append((min(low for low, *_ in ends), max(high for _, high, _ in ends)))
 
     def count_occupied(west: float, south: float, side: float, shape: tuple[int, int]) -> int:
-        occupied = np.zeros(shape, np.bool_)
+        occupied = buffers.zeros(shape, np.bool_)
         threads.points(points.mark, *cloud[:2], west, south, side, occupied)
         return int(np.count_nonzero(occupied))
 
@@ -169,7 +186,7 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heigh
     n_points, n_cells = cloud[0].size, grid.shape[0] * grid.shape[1]
     # Each thread fills its own grid, unless merging the grids is more work than the points.
     copies = max(1, min(threads.pays(n_points), n_points // n_cells))
-    grids = [np.full(grid.shape, np.inf) for _ in range(copies)]
+    grids = [buffers.full(grid.shape, np.inf) for _ in range(copies)]
 
     def fill_grid(part: tuple[int, int], grid_of_part: "NDArray[np.float64]") -> None:
         points.lowest(*cloud, grid.west, grid.south, grid.cell, grid_of_part, *part)
@@ -178,10 +195,17 @@ def _lowest(threads: Threads, cloud: "Cloud", grid: CloudRaster) -> "tuple[Heigh
     z = grids[0]
     for other in grids[1:]:
         np.minimum(z, other, out=z)
-    known = np.isfinite(z)
-    level = float(np.median(z[known]))
-    z[~known] = level
-    return _on_grid(z, level), known, level
+    known = threads.cells(np.isfinite, np.bool_, z)
+    level = float(np.median(buffers.select(z, known), overwrite_input=True))
+    on_grid = threads.cells(
+        lambda heights, is_known: _on_grid(np.where(is_known, heights, level), level),
+        np.float32, z, known,
+    )  # fmt: skip
+    return on_grid, known, level
+
+
+def _without(flags: "Flags", others: "Flags") -> "Flags":
+    return flags & ~others
 
 
 def _on_grid(z: "NDArray[np.float64]", level: float) -> "Heights":
@@ -196,13 +220,14 @@ def _fill(threads: Threads, z: "Heights", known: "Flags") -> "Heights":
     while max(levels[-1][0].shape) > 1:
         rows, columns = levels[-1][0].shape
         shape = (rows + 1) // 2, (columns + 1) // 2
-        coarse = np.empty(shape, np.bool_), np.empty(shape, np.float32)
+        coarse = buffers.empty(shape, np.bool_), buffers.empty(shape, np.float32)
         threads.rows(fill.halve, *levels[-1], *coarse)
         levels.append((coarse[1], coarse[0]))
     top, is_known = levels.pop()
     filled = np.where(is_known, top, np.float32(0))
     for fine, is_known in reversed(levels):
-        coarse_filled, filled, other = filled, np.empty_like(fine), np.empty_like(fine)
+        coarse_filled = filled
+        filled, other = buffers.empty_like(fine), buffers.empty_like(fine)
         threads.rows(fill.double, coarse_filled, fine, is_known, filled)
         for _ in range(method.SWEEPS):
             threads.rows(fill.relax, filled, is_known, method.RELAXATION, other)
@@ -221,7 +246,7 @@ def _highest_around(threads: Threads, z: "Heights", radius: int) -> "Heights":
 
 
 def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> "Heights":
-    result = np.empty_like(z)
+    result: Heights = buffers.empty_like(z)
     threads.rows(discs.lowest, z, sign, method.half_widths(radius), result, most=BAND)
     return result
 
@@ -229,18 +254,22 @@ def _in_discs(threads: Threads, z: "Heights", sign: np.float32, radius: int) -> 
 def _open(threads: Threads, z: "Heights", radius: int, outside: int = 0) -> "Heights":
     """Open with a disc whose centre may lie up to `outside` cells outside the grid."""
     rows, columns = z.shape
-    frame = np.pad(z, outside, constant_values=np.inf)
+    frame = buffers.full((rows + 2 * outside, columns + 2 * outside), np.inf, z.dtype)
+    frame[outside : outside + rows, outside : outside + columns] = z
     opened = _highest_around(threads, _lowest_around(threads, frame, radius), radius)
     return opened[outside : outside + rows, outside : outside + columns]
 
 
 def _pits(threads: Threads, z: "Heights", grid: CloudRaster) -> "Flags":
-    return -_open(threads, -z, 1) - z > method.PIT_SLOPE * grid.step
+    closed = _open(threads, threads.cells(np.negative, np.float32, z), 1)
+    most = method.PIT_SLOPE * grid.step
+    pits: Flags = threads.cells(lambda low, here: -low - here > most, np.bool_, closed, z)
+    return pits
 
 
 def _objects(threads: Threads, z: "Heights", grid: CloudRaster, options: "Options") -> "Flags":
     """Flag the cells that openings with growing discs cut off."""
-    flags = np.zeros(z.shape, np.bool_)
+    flags: Flags = buffers.zeros(z.shape, np.bool_)
     for radius in range(1, floor(options.object_width / 2 / grid.cell) + 1):
         opened = _open(threads, z, radius, floor(method.OUTSIDE * radius))
         most = method.OBJECT_SLOPE * (np.float32(radius) * grid.step)
@@ -265,10 +294,11 @@ def _base(
     columns = np.minimum((seeds["x"] - grid.west) / grid.cell, grid.shape[1] - 1).astype(np.int64)
     rows = np.minimum((seeds["y"] - grid.south) / grid.cell, grid.shape[0] - 1).astype(np.int64)
     lowest = _on_grid(seeds["z"], level) == z[rows, columns]
-    known = np.zeros(grid.shape, np.bool_)
+    known = buffers.zeros(grid.shape, np.bool_)
     known[rows[lowest], columns[lowest]] = True
-    base = _fill(threads, z, known & candidate)
-    radius, along = round(method.BASE_RADIUS / grid.cell), np.empty_like(base)
+    known &= candidate
+    base = _fill(threads, z, known)
+    radius, along = round(method.BASE_RADIUS / grid.cell), buffers.empty_like(base)
     for _ in range(2):
         threads.rows(terrain.blur_rows, base, radius, along)
         threads.rows(terrain.blur_columns, along, radius, base)
@@ -279,7 +309,7 @@ def _grow(
     threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", grid: CloudRaster
 ) -> "Flags":
     for _ in range(method.GROWTHS):
-        before, ground = ground, np.empty_like(ground)
+        before, ground = ground, buffers.empty_like(ground)
         threads.rows(
             terrain.grow, z, *planes, before, grid.step, method.SMOOTH, method.SMOOTH_NEIGHBOURS,
             ground,
@@ -291,18 +321,23 @@ def _extend(
     threads: Threads, z: "Heights", planes: "list[Heights]", ground: "Flags", known: "Flags",
     above: "Heights", grid: CloudRaster,
 ) -> "Flags":  # fmt: skip
-    candidate = known & (above >= method.CREST_HEIGHT)
+    candidate = threads.cells(
+        lambda is_known, height: is_known & (height >= method.CREST_HEIGHT),
+        np.bool_, known, above,
+    )  # fmt: skip
     near = method.neighbours(grid.cell)
     added = ground
     for _ in range(method.CRESTS):
         # A cell near which no ground was added cannot change, which saves most of the work.
-        reached = _highest_around(threads, added.astype(np.float32), near.reach) > 0
-        before, ground = ground, np.empty_like(ground)
+        grown = threads.cells(np.positive, np.float32, added.view(np.uint8))
+        reached = _highest_around(threads, grown, near.reach)
+        may_grow = threads.cells(lambda may, by: may & (by > 0), np.bool_, candidate, reached)
+        before, ground = ground, buffers.empty_like(ground)
         threads.rows(
-            terrain.extend, z, *planes[:2], before, known, candidate & reached, *near,
+            terrain.extend, z, *planes[:2], before, known, may_grow, *near,
             method.CREST_CELLS, method.CREST_GROUND, method.CREST_KNOWN, ground,
         )  # fmt: skip
-        added = ground & ~before
+        added = threads.cells(_without, np.bool_, ground, before)
     return ground
 
 
@@ -314,7 +349,11 @@ def _join_cliffs(
     above: "Heights",
     grid: CloudRaster,
 ) -> "Flags":
-    candidate, joined = known & (above >= method.CLIFF_HEIGHT), np.empty_like(ground)
+    candidate = threads.cells(
+        lambda is_known, height: is_known & (height >= method.CLIFF_HEIGHT),
+        np.bool_, known, above,
+    )  # fmt: skip
+    joined: Flags = buffers.empty_like(ground)
     threads.rows(
         terrain.join_cliffs, z, ground, candidate, np.float32(method.CLIFF_REACH), grid.step,
         np.float32(sqrt(2) * grid.cell), method.CLIFF_SLOPE, method.CLIFF_DISTANCE,
@@ -332,12 +371,12 @@ def _densify(
     options: "Options",
 ) -> "tuple[Heights, Heights]":
     """Repeatedly take as ground the cells near the terrain; give terrain and slope."""
-    slope, scale = np.empty_like(z), np.float32(1 / (6 * grid.cell))
+    slope, scale = buffers.empty_like(z), np.float32(1 / (6 * grid.cell))
     most = np.float32(options.max_distance), np.float32(options.distance_per_slope)
     for left in reversed(range(method.DENSIFICATIONS + 1)):
         dtm = _fill(threads, z, ground)
         threads.rows(terrain.slopes, dtm, scale, slope)
-        before, ground = ground, np.empty_like(ground)
+        before, ground = ground, buffers.empty_like(ground)
         changed = left and threads.rows(
             terrain.near_terrain, z, known, dtm, slope, *most, before, ground,
         )  # fmt: skip

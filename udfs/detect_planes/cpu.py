@@ -142,12 +142,37 @@ class CpuCloud:
         """Make a cloud of some of the points."""
         return CpuCloud(self.threads, [read_only(values) for values in points], cube)
 
+    def empty(self, shape: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array."""
+        return buffers.empty(shape, kind)
+
+    def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array of one value."""
+        return buffers.full(shape, value, kind)
+
+    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
+        """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
+        here = buffers.empty(self.size, np.bool_)
+
+        def test(part: tuple[int, int]) -> None:
+            some = slice(*part)
+            here[some] = True
+            for values, low, high in zip(self.points, lows, highs, strict=True):
+                here[some] &= (values[some] >= low) & (values[some] < high)
+
+        self.threads.map(test, self.threads.spans(self.size, POINTS_PER_THREAD))
+        return here
+
+    def some(self, here: Any) -> "list[NDArray[np.float64]]":
+        """Give the coordinates of some of the points, see `octree.Cloud`."""
+        return [buffers.select(values, here) for values in self.points]
+
     def _copies(self, size: int, worth: int) -> int:
         """Count the threads that are worth a table of their own for so many items."""
         return max(1, min(self.threads.threads, size // worth))
 
     def _tables(self, size: int) -> "list[NDArray[np.int64]]":
-        return [np.zeros(size, np.int64) for _ in range(self.copies)]
+        return [buffers.zeros(size, np.int64) for _ in range(self.copies)]
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts, see `octree.Cloud`."""
@@ -233,13 +258,14 @@ class CpuCloud:
     def walk(self, grid: Any, s_level: int, deepest: int, s_ms: float) -> tuple[Any, ...]:
         """Find the coarsest planar cell around each of the finest cells, see `octree.Cloud`."""
         first, last = grid.levels[0], grid.levels[-1]
-        state, is_node = np.empty(grid.n_last, np.int32), np.zeros(grid.size, np.bool_)
+        state = buffers.empty(grid.n_last, np.int32)
+        is_node = buffers.zeros(grid.size, np.bool_)
         self.each(
             "walk", grid.n_last, grid.moments, grid.planar, grid.n_first, first, last, s_level,
             deepest, s_ms, state, is_node,
         )  # fmt: skip
         at, parts = np.flatnonzero(is_node), np.flatnonzero(state == OPEN)
-        numbers, ranks = np.empty(grid.size, np.int32), np.empty(grid.n_last, np.int32)
+        numbers, ranks = buffers.empty(grid.size, np.int32), buffers.empty(grid.n_last, np.int32)
         numbers[at], ranks[parts] = np.arange(at.size), np.arange(parts.size)
         inside = state >= 0
         state[inside] = numbers[state[inside]]
@@ -307,11 +333,10 @@ class CpuCloud:
             ),
             parts,
         )  # fmt: skip
-        at = np.concatenate([left[start:end] for (start, _), end in zip(parts, ends, strict=True)])
-        points = [values[at] for values in self.points]
-        for values in points:
-            values.flags.writeable = False
-        return CpuCloud(self.threads, points, self.cube)
+        found = [left[start:end] for (start, _), end in zip(parts, ends, strict=True)]
+        at = buffers.empty(sum(each.size for each in found), np.int64)
+        np.concatenate(found, out=at)
+        return self.of([buffers.take(values, at) for values in self.points], self.cube)
 
     def cover(self, near: Any, rasters: Any, planes: Any) -> Any:
         """Mark the pixels with points, and sum up the points of planes: see `assign.cover`."""

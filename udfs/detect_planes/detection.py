@@ -187,10 +187,5 @@ def _nothing(cloud: Any, nodes: dict[str, Any], *, label: bool) -> Detection:
         columns[name] = np.empty(0, kind)
     if not label:
         return Detection(columns, None, None, nodes)
-    xp = cloud.xp
-    return Detection(
-        columns,
-        xp.zeros(cloud.size, np.int64),
-        xp.full(cloud.size, np.nan),
-        nodes,
-    )
+    owner, distance = cloud.full(cloud.size, 0, np.int64), cloud.full(cloud.size, np.nan)
+    return Detection(columns, owner, distance, nodes)

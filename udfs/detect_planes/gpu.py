@@ -165,6 +165,25 @@ class GpuCloud:
         """Copy to main memory."""
         return self.device.download(array)
 
+    def empty(self, shape: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array."""
+        return self.xp.empty(shape, kind)
+
+    def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array of one value."""
+        return self.xp.full(shape, value, kind)
+
+    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
+        """Tell which points are in a box, upper borders excluded, see `octree.Cloud`."""
+        here = self.xp.ones(self.size, np.bool_)
+        for values, low, high in zip(self.points, lows, highs, strict=True):
+            here &= (values >= low) & (values < high)
+        return here
+
+    def some(self, here: Any) -> list[Any]:
+        """Give the coordinates of some of the points, see `octree.Cloud`."""
+        return [values[here] for values in self.points]
+
     def _zeros(self, *shape: int) -> Any:
         return self.xp.zeros(shape, np.int64)
 

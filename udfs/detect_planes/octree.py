@@ -9,6 +9,8 @@ from .cells import BITS, FINER, GRID, MOMENTS
 from .nodes import MIN_POINTS, SIDE_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from . import Options
 
 MAX_LEVEL = 13
@@ -111,6 +113,18 @@ class Cloud(Protocol):
 
     xp: Any
     size: int
+
+    def empty(self, shape: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array on the device."""
+
+    def full(self, shape: Any, value: Any, kind: Any = np.float64) -> Any:
+        """Allocate an array of one value on the device."""
+
+    def within(self, lows: "Sequence[float]", highs: "Sequence[float]") -> Any:
+        """Tell which points are in a box, upper borders excluded: bool[n] on the device."""
+
+    def some(self, here: Any) -> Any:
+        """Give x, y and z of the points for which bool[n] is true."""
 
     def moments(self, n_cells: int, level: int) -> Any:
         """Sum up the points of open cells in their parts at a level: int64[n_cells, MOMENTS]."""
@@ -339,13 +353,12 @@ class _Grid:
     """
 
     def __init__(self, cloud: Cloud, open_cells: Any, base: int, options: "Options") -> None:
-        xp = cloud.xp
         self.cloud, self.open_cells, self.base = cloud, open_cells, base
         depth = FINER if base else GRID
         self.levels = range(base + 1 if base else 0, base + depth + 1)
         sizes = [int(open_cells.size) << 3 * (level - base) for level in self.levels]
         self.n_first, self.n_last, self.size = sizes[0], sizes[-1], sum(sizes)
-        self.moments = xp.empty((self.size, MOMENTS))
+        self.moments = cloud.empty((self.size, MOMENTS))
         last, start = self.levels[-1], self.size - self.n_last
         table = cloud.moments(self.n_last, last)
         cloud.each("centre_moments", self.n_last, table, 1 << (BITS - last), self.moments[start:])
@@ -353,7 +366,7 @@ class _Grid:
             side = 1 << (BITS - level - 1)
             cloud.each("halve", size, self.moments, start, start - size, side)
             start -= size
-        self.values, self.planar = xp.empty((self.size, 3)), xp.empty(self.size, np.uint8)
+        self.values, self.planar = cloud.empty((self.size, 3)), cloud.empty(self.size, np.uint8)
         cloud.each("spectra", self.size, self.moments, self.values)
         cloud.each(
             "judge", self.size, self.moments, self.values, self.n_first, options.max_thickness,
@@ -362,15 +375,15 @@ class _Grid:
 
     def nodes(self, limits: "_Limits") -> tuple[Any, Any]:
         """Describe the nodes without their outliers; give the open cells of the last level, too."""
-        xp, cloud = self.cloud.xp, self.cloud
+        cloud = self.cloud
         s_level = MAX_LEVEL + 1 if limits.s_level is None else limits.s_level
         at, state, inner, ranks = cloud.walk(self, s_level, limits.deepest, limits.s_ms)
         where = at, self.n_first, self.levels[0], self.base, self.open_cells, self.moments
         n = int(at.size)
-        planes, corners = xp.empty((n, 5)), xp.empty((n, 4), np.int64)
+        planes, corners = cloud.empty((n, 5)), cloud.empty((n, 4), np.int64)
         cloud.each("place", n, *where, planes, corners)
         outliers = cloud.sift(self.levels[-1], state, ranks, planes, corners)
-        rows = xp.empty((n, sum(WIDTHS)))
+        rows = cloud.empty((n, sum(WIDTHS)))
         cloud.each("describe", n, *where, self.planar, outliers, rows)
         return rows, inner
 

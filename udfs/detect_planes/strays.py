@@ -20,6 +20,10 @@ NARROW = 8
 """Stray points are left out if the others fit into as many cells of the first grid along each axis:
 the octree then needs two levels less."""
 
+BESIDE = np.array([-1, 2])
+"""Borders of a box from its first and last cells, and a cell more on each side: nothing is cut off
+at the border of a cell."""
+
 
 def without_strays(cloud: Any, cube: Cube) -> tuple[Any, Cube, Any]:
     """Leave out stray points.
@@ -31,14 +35,12 @@ def without_strays(cloud: Any, cube: Cube) -> tuple[Any, Cube, Any]:
     inside : bool[n] or None
         Which points are in the new cloud, on the device of the cloud; None for all.
     """
-    xp, inside = cloud.xp, None
+    inside = None
     while (box := _crowd(cloud)) is not None:
         cell = cube.side / (1 << GRID)
-        here = xp.ones(cloud.size, np.bool_)
-        for values, low, (first, last) in zip(cloud.points, cube.low, box.tolist(), strict=True):
-            # a cell more on each side: nothing is cut off at the border of a cell
-            here &= (values >= low + (first - 1) * cell) & (values < low + (last + 2) * cell)
-        points = [values[here] for values in cloud.points]
+        lows, highs = np.array(cube.low) + (box + BESIDE).T * cell
+        here = cloud.within(lows.tolist(), highs.tolist())
+        points = cloud.some(here)
         ends = [(float(values.min()), float(values.max())) for values in points]
         cube = Cube.around(*zip(*ends, strict=True))
         if inside is None:

@@ -1,10 +1,15 @@
-"""Points sorted into square buckets for nearest-neighbour searches; NumPy, for all kernels."""
+"""Points sorted into square buckets for nearest-neighbour searches; for all kernels."""
 
 from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spatialq.runtime import buffers
+from spatialq.runtime.threads import steps
+
+from . import cells
 
 Floats = NDArray[np.float64]
 
@@ -29,16 +34,18 @@ class Buckets:
 def sort_into_buckets(x: Floats, y: Floats, z: Floats) -> Buckets:
     """Sort one or more points into about half as many buckets."""
     x0, y0 = float(x.min()), float(y.min())
-    x, y = x - x0, y - y0
-    width, depth = float(x.max()), float(y.max())
+    width, depth = float(x.max()) - x0, float(y.max()) - y0
     wanted = max(1, x.size // POINTS_PER_BUCKET)
     # points on a line have no area: use the same number of buckets along the line
     side = max(sqrt(width * depth / wanted), max(width, depth) / wanted) or 1.0
     columns, rows = max(1, ceil(width / side)), max(1, ceil(depth / side))
-    column = np.minimum(np.floor(x / side), columns - 1).astype(np.int64)
-    row = np.minimum(np.floor(y / side), rows - 1).astype(np.int64)
-    bucket = row * columns + column
-    order = np.argsort(bucket, kind="stable")
-    counts = np.bincount(bucket, minlength=columns * rows)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return Buckets(x[order], y[order], z[order], (x0, y0), starts, side, columns, rows)
+    where = x0, y0, side, columns, rows
+    starts = buffers.empty(columns * rows + 2, np.int64)
+    starts.fill(0)
+    for start, stop in steps(0, x.size):
+        cells.count_in_buckets(x, y, start, stop, *where, starts)
+    np.cumsum(starts, out=starts)
+    to_x, to_y, to_z = (buffers.empty(x.size) for _ in range(3))
+    for start, stop in steps(0, x.size):
+        cells.move_to_buckets(x, y, z, start, stop, *where, starts, to_x, to_y, to_z)
+    return Buckets(to_x, to_y, to_z, (x0, y0), starts[:-1], side, columns, rows)

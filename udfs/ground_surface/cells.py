@@ -11,6 +11,9 @@ import numpy as np
 
 from spatialq.runtime.compile_cache import njit
 
+MARGIN = 2
+"""Columns beyond its corners that a triangle may be tested for: one on purpose, one by rounding."""
+
 
 @njit(cache=True, nogil=True, inline="always")
 def side(ax: float, ay: float, bx: float, by: float, px: float, py: float) -> float:
@@ -33,13 +36,15 @@ def height(a: float, b: float, c: float, to_a: float, to_b: float, to_c: float) 
 
 @njit(cache=True, nogil=True)
 def nearest_to_centres(
-    x: Any, y: Any, z: Any, centre_x: Any, centre_y: Any, resolution: float, nearest: Any
-) -> None:
+    x: Any, y: Any, z: Any, start: int, stop: int,
+    centre_x: Any, centre_y: Any, resolution: float, nearest: Any,
+) -> None:  # fmt: skip
     """Point nearest to the centre of each cell; of equally near ones the lowest, then by x, y.
 
-    x and y are relative to the lower left corner of the grid; `nearest` must be filled with -1.
+    x and y are relative to the lower left corner of the grid; `nearest` must be filled with -1
+    before the first call, and has then the nearest of the points up to `stop`.
     """
-    for p in range(x.size):
+    for p in range(start, stop):
         column = min(max(floor(x[p] / resolution), 0), centre_x.size - 1)
         row = min(max(floor(y[p] / resolution), 0), centre_y.size - 1)
         q = nearest[row, column]
@@ -53,59 +58,132 @@ def nearest_to_centres(
 
 
 @njit(cache=True, nogil=True)
-def span_rows(
-    y: Any, triangles: Any, y0: float, resolution: float, n_rows: int,
-    start: int, stop: int, first_row: Any, last_row: Any,
-) -> None:  # fmt: skip
-    """Rows that the triangles [start, stop) may cover, with up to one more on either side."""
+def list_crossing(
+    x: Any, triangles: Any, start: int, stop: int, x0: float, resolution: float, column: int,
+    found: Any,
+) -> int:  # fmt: skip
+    """List those of the triangles [start, stop) that may cover a column; returns how many.
+
+    `found` gets their numbers and their last columns; where it has no rows, they are only counted.
+    """
+    n, wanted = 0, len(found) > 0
     for t in range(start, stop):
-        a, b, c = y[triangles[t, 0]], y[triangles[t, 1]], y[triangles[t, 2]]
-        low, high = a if a < b else b, b if a < b else a
-        low, high = c if c < low else low, c if c > high else high
-        bottom, top = floor((low - y0) / resolution), ceil((high - y0) / resolution)
-        first_row[t] = bottom if bottom > 0 else 0
-        last_row[t] = top if top < n_rows - 1 else n_rows - 1
+        east = x[triangles[t, 0]]
+        for corner in (triangles[t, 1], triangles[t, 2]):
+            east = x[corner] if x[corner] > east else east
+        last = ceil((east - x0) / resolution) + MARGIN
+        if last >= column:
+            if wanted:
+                found[n, 0], found[n, 1] = t, last
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True)
 def rasterise(
-    x: Any, y: Any, z: Any, triangles: Any, first_row: Any, last_row: Any,
+    x: Any, y: Any, z: Any, triangles: Any, crossing: Any, first: int, behind: int,
     centre_x: Any, centre_y: Any, resolution: float, start: int, stop: int, grid: Any,
 ) -> None:  # fmt: skip
-    """Heights of the cells in the rows [start, stop) whose centre is in a triangle or on its edge.
+    """Heights of the cells in a strip of columns whose centre is in a triangle or on its edge.
 
-    A centre on an edge belongs to the first triangle. `grid` must be filled with NaN.
+    A centre on an edge belongs to the first triangle.
+
+    Parameters
+    ----------
+    x, y, z : float64[n]
+    triangles : int32[m, 3]
+    crossing : int64[k, 2]
+        Triangles before `first` that may cover columns of the strip, in their order, and others;
+        with the last column that each may cover.
+    first, behind : int
+        The other triangles to take are [first, behind).
+    centre_x, centre_y : float64[columns], float64[rows]
+    resolution : float
+    start, stop : int
+        Columns of the strip.
+    grid : float64[rows, columns]
+        In: NaN in the strip.
     """
-    x0, n_columns = centre_x[0], centre_x.size
-    for t in range(first_row.size):
-        if last_row[t] < start or first_row[t] >= stop:
+    for t, last in crossing:
+        if last >= start:
+            fill_triangle(x, y, z, triangles[t], centre_x, centre_y, resolution, start, stop, grid)
+    for t in range(first, behind):
+        fill_triangle(x, y, z, triangles[t], centre_x, centre_y, resolution, start, stop, grid)
+
+
+@njit(cache=True, nogil=True)
+def fill_triangle(
+    x: Any, y: Any, z: Any, corners: Any, centre_x: Any, centre_y: Any, resolution: float,
+    start: int, stop: int, grid: Any,
+) -> None:  # fmt: skip
+    """Heights of the cells of a triangle that have none and are in the columns [start, stop)."""
+    x0, y0, n_rows = centre_x[0], centre_y[0], centre_y.size
+    i, j, k = corners[0], corners[1], corners[2]
+    ax, ay, bx, by, cx, cy = x[i], y[i], x[j], y[j], x[k], y[k]
+    low, high = ay if ay < by else by, by if ay < by else ay
+    low, high = cy if cy < low else low, cy if cy > high else high
+    bottom, top = floor((low - y0) / resolution), ceil((high - y0) / resolution)
+    for row in range(max(0, bottom), min(n_rows - 1, top) + 1):
+        py = centre_y[row]
+        # A row crosses two or three edges and is in the triangle between the crossings. These
+        # only limit the cells that are tested; the signs of the sides decide.
+        low, high = np.inf, -np.inf
+        for ux, uy, vx, vy in ((ax, ay, bx, by), (bx, by, cx, cy), (cx, cy, ax, ay)):
+            if (uy <= py) != (vy <= py) or uy == py or vy == py:
+                at = ux + (py - uy) / (vy - uy) * (vx - ux) if uy != vy else ux
+                end = vx if uy == vy else at
+                low = min(low, at, end)
+                high = max(high, at, end)
+        if low > high:
             continue
-        i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-        ax, ay, bx, by, cx, cy = x[i], y[i], x[j], y[j], x[k], y[k]
-        for row in range(max(start, first_row[t]), min(stop, last_row[t] + 1)):
-            py = centre_y[row]
-            # A row crosses two or three edges and is in the triangle between the crossings. These
-            # only limit the cells that are tested; the signs of the sides decide.
-            low, high = np.inf, -np.inf
-            for ux, uy, vx, vy in ((ax, ay, bx, by), (bx, by, cx, cy), (cx, cy, ax, ay)):
-                if (uy <= py) != (vy <= py) or uy == py or vy == py:
-                    at = ux + (py - uy) / (vy - uy) * (vx - ux) if uy != vy else ux
-                    end = vx if uy == vy else at
-                    low = min(low, at, end)
-                    high = max(high, at, end)
-            if low > high:
+        first = max(start, floor((low - x0) / resolution) - 1)
+        last = min(stop - 1, ceil((high - x0) / resolution) + 1)
+        for column in range(first, last + 1):
+            px = centre_x[column]
+            to_a = side(bx, by, cx, cy, px, py)
+            to_b = side(cx, cy, ax, ay, px, py)
+            to_c = side(ax, ay, bx, by, px, py)
+            if to_a < 0 or to_b < 0 or to_c < 0 or to_a + to_b + to_c == 0:
                 continue
-            first = max(0, floor((low - x0) / resolution) - 1)
-            last = min(n_columns - 1, ceil((high - x0) / resolution) + 1)
-            for column in range(first, last + 1):
-                px = centre_x[column]
-                to_a = side(bx, by, cx, cy, px, py)
-                to_b = side(cx, cy, ax, ay, px, py)
-                to_c = side(ax, ay, bx, by, px, py)
-                if to_a < 0 or to_b < 0 or to_c < 0 or to_a + to_b + to_c == 0:
-                    continue
-                if np.isnan(grid[row, column]):
-                    grid[row, column] = height(z[i], z[j], z[k], to_a, to_b, to_c)
+            if np.isnan(grid[row, column]):
+                grid[row, column] = height(z[i], z[j], z[k], to_a, to_b, to_c)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def bucket_of(
+    px: float, py: float, x0: float, y0: float, side: float, columns: int, rows: int
+) -> int:
+    """Find the bucket of a place; those on the upper border are in the last ones."""
+    column = min(floor((px - x0) / side), columns - 1)
+    return int(min(floor((py - y0) / side), rows - 1) * columns + column)
+
+
+@njit(cache=True, nogil=True)
+def count_in_buckets(
+    x: Any, y: Any, start: int, stop: int,
+    x0: float, y0: float, side: float, columns: int, rows: int, counts: Any,
+) -> None:  # fmt: skip
+    """Add the number of the points [start, stop) in each bucket to the second entry behind it."""
+    for p in range(start, stop):
+        counts[bucket_of(x[p], y[p], x0, y0, side, columns, rows) + 2] += 1
+
+
+@njit(cache=True, nogil=True)
+def move_to_buckets(
+    x: Any, y: Any, z: Any, start: int, stop: int,
+    x0: float, y0: float, side: float, columns: int, rows: int,
+    starts: Any, to_x: Any, to_y: Any, to_z: Any,
+) -> None:  # fmt: skip
+    """Put the points [start, stop) into their buckets, relative to x0 and y0.
+
+    The entry of `starts` behind a bucket says where its next point goes, which in the end is where
+    the next bucket starts.
+    """
+    for p in range(start, stop):
+        bucket = bucket_of(x[p], y[p], x0, y0, side, columns, rows) + 1
+        at = starts[bucket]
+        to_x[at], to_y[at], to_z[at] = x[p] - x0, y[p] - y0, z[p]
+        starts[bucket] += 1
 
 
 @njit(cache=True, nogil=True)

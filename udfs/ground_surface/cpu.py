@@ -1,12 +1,14 @@
 """`ground_surface` on the CPU: seeds, triangles, then the cells row by row."""
 
+from bisect import bisect_left
+from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite
-from spatialq.runtime import progress
-from spatialq.runtime.threads import Workers, spans, workers
+from spatialq.runtime import buffers, progress
+from spatialq.runtime.threads import Workers, workers
 
 from ..owm_ground import cpu as owm_ground
 from . import cells
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
     from . import Options
 
-ROWS_PER_PART = 64  # small parts, since triangles are not distributed evenly
+COLUMNS_PER_STRIP = 64
+TRIANGLES_PER_STRIP = 1 << 17  # about: small strips, since triangles are not distributed evenly
 CELLS_PER_PART = 1 << 15  # whose nearest points are searched for at once
 
 
@@ -68,16 +71,19 @@ def run(
         x, y, z = seeds["x"], seeds["y"], seeds["z"]
     progress.stage("triangles" if options.method == "tin" else "hull", 0.7)
     x, y, z = arrange(x, y, z, grid, thin=options.thin)
-    heights = np.full((grid.rows, grid.columns), np.nan)
+    triangles = triangulate(x, y) if options.method == "tin" else hull(x, y)
+    progress.stage("cells", 0.95)
+    heights = buffers.empty((grid.rows, grid.columns))
+    heights.fill(np.nan)
     with workers() as pool:
         if options.method == "tin":
-            _rasterise(pool, (x, y, z), triangulate(x, y), grid, heights)
+            _rasterise(pool, (x, y, z), triangles, grid, heights)
             if options.extrapolate:
                 _weigh(pool, (x, y, z), grid, np.isnan(heights), 1, heights)
         else:
             wanted = np.ones(heights.shape, np.bool_)
             if not options.extrapolate:
-                _rasterise(pool, (x, y, z), hull(x, y), grid, heights)
+                _rasterise(pool, (x, y, z), triangles, grid, heights)
                 wanted = ~np.isnan(heights)
             _weigh(pool, (x, y, z), grid, wanted, options.neighbours, heights)
     return grid.table(heights, np)
@@ -90,23 +96,42 @@ def _rasterise(
     grid: SurfaceRaster,
     heights: "NDArray[np.float64]",
 ) -> None:
-    x, y, z = points
+    """Fill the cells in strips of columns; the first corner of a triangle is its west end."""
+    x, n = points[0], len(triangles)
+    if n == 0:
+        return
     centre_x, centre_y = grid.centres_from()
-    first, last = (np.empty(len(triangles), np.int32) for _ in range(2))
-    size = grid.resolution
+    west = centre_x[0], grid.resolution
+
+    def first_column(triangle: int) -> int:
+        column = floor((x[triangles[triangle, 0]] - west[0]) / west[1]) - cells.MARGIN
+        return max(0, int(column))
+
+    wide = max(pool.threads, grid.columns // COLUMNS_PER_STRIP)
+    even = [k * grid.columns // wide for k in range(wide)]
+    dense = [first_column(t) for t in range(0, n, TRIANGLES_PER_STRIP)]
+    edges = [*sorted({*even, *dense}), grid.columns]
+    # those that begin in each strip, and those of the strips before it that reach into it
+    firsts = [bisect_left(range(n), column, key=first_column) for column in edges[:-1]]
+    starts, stops, behind = edges[:-1], edges[1:], [*firsts[1:], n]
+
+    def crossing(first: int, behind: int, column: int) -> "NDArray[np.int64]":
+        found = np.empty((0, 2), np.int64)
+        n = cells.list_crossing(x, triangles, first, behind, *west, column, found)
+        found = np.empty((n, 2), np.int64)
+        cells.list_crossing(x, triangles, first, behind, *west, column, found)
+        return found
+
+    each = pool.map(crossing, firsts, behind, stops)
+    ends = np.cumsum([0, *map(len, each)])
+    together = np.concatenate(each)
     pool.map(
-        lambda part: cells.span_rows(
-            y, triangles, centre_y[0], size, grid.rows, *part, first, last
+        lambda k: cells.rasterise(
+            *points, triangles, together[: ends[k]], firsts[k], behind[k],
+            centre_x, centre_y, grid.resolution, starts[k], stops[k], heights,
         ),
-        pool.spans(len(triangles)),
-    )
-    parts = max(pool.threads, grid.rows // ROWS_PER_PART)
-    pool.map(
-        lambda part: cells.rasterise(
-            x, y, z, triangles, first, last, centre_x, centre_y, size, *part, heights
-        ),
-        spans(grid.rows, parts),
-    )
+        range(len(starts)),
+    )  # fmt: skip
 
 
 def _weigh(

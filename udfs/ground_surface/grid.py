@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spatialq.runtime import buffers
+from spatialq.runtime.threads import steps
+
 if TYPE_CHECKING:
     from . import Options
 
@@ -46,10 +49,25 @@ class SurfaceRaster:
         """Lower left corner: kernels use coordinates relative to it, so that no digits are lost."""
         return self.first_column * self.resolution, self.first_row * self.resolution
 
+    @property
+    def step(self) -> float:
+        """The spacing of double precision at the far corner: a power of two.
+
+        Relative coordinates are multiples of it, so that their differences have no rounding error.
+        """
+        return float(np.spacing(self.resolution * max(self.columns, self.rows)))
+
+    def relative(self, values: Floats, start: float) -> Floats:
+        """Coordinates relative to that of the origin, rounded to multiples of `step`."""
+        result: Floats = buffers.empty(values.size)
+        for part in (slice(*span) for span in steps(0, values.size)):
+            result[part] = np.rint((values[part] - start) / self.step) * self.step
+        return result
+
     def centres_from(self, corner: tuple[float, float] = (0.0, 0.0)) -> tuple[Floats, Floats]:
         """Centres of columns and rows relative to a corner, which is relative to the origin."""
-        x0, y0 = (start + offset for start, offset in zip(self.origin, corner, strict=True))
-        return self.x - x0, self.y - y0
+        x0, y0 = self.origin
+        return self.relative(self.x, x0) - corner[0], self.relative(self.y, y0) - corner[1]
 
     def table(self, heights: Any, xp: Any) -> dict[str, Any]:
         """List the cells as columns x, y, z with the northernmost row first.

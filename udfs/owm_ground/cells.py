@@ -212,16 +212,20 @@ def slide(
 
 
 @njit(cache=True, nogil=True)
-def count_hits(winners: Any, rows: Any, columns: Any, needed: int, hits: Any) -> Any:
-    """Count the windows that each cell's point wins; return points that win `needed` of them."""
-    seeds = np.empty(winners.size // needed, np.int64)
+def count_hits(
+    winners: Any, rows: Any, columns: Any, needed: int, hits: Any, seeds: Any
+) -> int:  # fmt: skip
+    """Count the windows that each cell's point wins; list points that win `needed` of them.
+
+    Returns how many `seeds` there are.
+    """
     n = 0
     for i in range(winners.size):
         hits[rows[i], columns[i]] += 1
         if hits[rows[i], columns[i]] == needed:
             seeds[n] = winners[i]
             n += 1
-    return seeds[:n].copy()
+    return n
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.data.points import all_finite, not_finite, read_only
-from spatialq.runtime import progress
+from spatialq.runtime import budget, buffers, progress
 from spatialq.runtime.threads import CHUNK, Workers, n_threads, steps, workers
 
 from . import cells
@@ -21,6 +21,7 @@ CELL = np.dtype([("z", "f8"), ("n", "i4"), ("p", "i4")], align=True)
 BIG_CELL = np.dtype([("z", "f8"), ("n", "i8"), ("p", "i8")], align=True)  # from 2^31 points on
 
 MAX_TABLES = 1 << 30  # bytes that the tables of all threads but the first may take
+TABLES_SHARE = 8  # and they may take this part of the budget of memory
 POINTS_PER_THREAD = 100_000  # with fewer, another thread costs more than it saves
 
 
@@ -96,17 +97,19 @@ def run(
         windows = _windows(pool, (code, ids), table, columns, rows)
 
     def cells_of(points: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
-        return _columns(y[points], rows), _columns(x[points], columns)
+        return _columns(buffers.take(y, points), rows), _columns(buffers.take(x, points), columns)
 
     min_points = options.min_points or default_min_points(x.size, box, options.window_size)
     needed = 1 if options.overlap == 0 else 2
-    hits = np.zeros(shape, np.int32)
-    winners = windows["p"][windows["n"] >= min_points]
+    hits = buffers.zeros(shape, np.int32)
+    winners = _winners(windows, min_points)
     progress.stage("seeds", 1.0)
-    seeds = cells.count_hits(winners, *cells_of(winners), needed, hits)
+    seeds = buffers.empty(winners.size // needed, np.int64)
+    seeds = seeds[: cells.count_hits(winners, *cells_of(winners), needed, hits, seeds)]
     filled = _fill_gaps((z, code, ids), table, columns, rows, *cells_of(seeds))
     if given is None:
-        seeds, filled = np.sort(seeds), np.sort(filled)
+        seeds.sort()
+        filled.sort()
     return result_of(cloud, seeds, hits[cells_of(seeds)], filled, hits[cells_of(filled)])
 
 
@@ -132,7 +135,7 @@ def _table(
     x, _, _, code, point_id = cloud
     record = CELL if x.size < 2**31 else BIG_CELL
     copies = _copies(pool.threads, (rows.n_slots, columns.n_slots))
-    tables = [np.zeros(rows.n_slots * columns.n_slots, record) for _ in range(copies)]
+    tables = [buffers.zeros(rows.n_slots * columns.n_slots, record) for _ in range(copies)]
     lookup = (*columns.lookup, *rows.lookup)
 
     def fill(part: tuple[int, int], table: "NDArray[Any]") -> int:
@@ -147,7 +150,8 @@ def _table(
             cells.merge(code, point_id, first, other, *part)
 
         pool.map(merge, pool.spans(first.size))
-    return first.reshape(rows.n_slots, columns.n_slots)
+    table: NDArray[Any] = first.reshape(rows.n_slots, columns.n_slots)
+    return table
 
 
 def _windows(
@@ -160,7 +164,7 @@ def _windows(
     """Find the lowest point and the count of each window: along the rows, then the columns."""
 
     def slide(source: Any, order: Any, axis: SlotAxis, n_rows: int) -> Any:
-        result: NDArray[Any] = np.empty((axis.window_start.size, n_rows), source.dtype)
+        result: NDArray[Any] = buffers.empty((axis.window_start.size, n_rows), source.dtype)
         runs = (axis.window_start, axis.window_stop)
         pool.map(
             lambda part: cells.slide(*ties, source, *order, *runs, *part, result),
@@ -174,6 +178,13 @@ def _windows(
     return windows
 
 
+def _winners(windows: "NDArray[Any]", min_points: int) -> "NDArray[Any]":
+    """Give the lowest points of the windows that have enough points."""
+    enough = np.greater_equal(windows["n"], min_points, out=buffers.empty(windows.shape, np.bool_))
+    winners: NDArray[Any] = buffers.select(windows["p"], enough)
+    return winners
+
+
 def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
     """Tell which places of an axis have points."""
     used = np.zeros(axis.n_slots, np.bool_)
@@ -184,7 +195,7 @@ def _used(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.bool_]":
 
 
 def _columns(values: "NDArray[np.float64]", axis: SlotAxis) -> "NDArray[np.int32]":
-    found = np.empty(values.size, np.int32)
+    found: NDArray[np.int32] = buffers.empty(values.size, np.int32)
     cells.locate(values, *axis.lookup, found)
     return found
 
@@ -215,13 +226,14 @@ def _fill_gaps(
 def _copies(threads: int, shape: tuple[int, int]) -> int:
     """Count the tables: one per thread, unless that takes too much memory."""
     size = shape[0] * shape[1] * CELL.itemsize
-    return max(1, min(threads, MAX_TABLES // size if size else threads))
+    most = min(MAX_TABLES, budget.current() // TABLES_SHARE)
+    return max(1, min(threads, most // size if size else threads))
 
 
 def _octree_codes(
     pool: Workers, arrays: "list[NDArray[Any]]", root: tuple[float, float, float]
 ) -> "NDArray[np.int64]":
-    codes = np.empty(arrays[0].size, np.int64)
+    codes: NDArray[np.int64] = buffers.empty(arrays[0].size, np.int64)
     pool.map(
         lambda part: cells.octree_codes(*arrays[:3], *root, *part, codes), pool.spans(codes.size)
     )

@@ -23,8 +23,8 @@ def lod(
             "--output",
             "-o",
             help="File to write; may be given several times: .parquet for the nodes of the tree "
-            "with their samples, .png for a picture of three levels, tiles/tileset.json for a folder "
-            "of 3D Tiles 1.1.",
+            "with their samples, .png for a picture of three levels, tiles/tileset.json for 3D "
+            "Tiles 1.1.",
         ),
     ] = None,
     options: dict[str, Any],

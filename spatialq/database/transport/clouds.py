@@ -14,6 +14,7 @@ from spatialq.io.clouds import find_clouds
 from spatialq.io.files import warn_about
 from spatialq.io.formats import open_source
 from spatialq.io.source import PointSource, Progress, numbers_of
+from spatialq.runtime import buffers
 
 
 def find(function: Function, points: str) -> list[PointSource]:
@@ -67,14 +68,14 @@ def read_clouds(
     An attribute is masked where a file has none of that name, and None where all files lack it.
     """
     n = sum(cloud.rows for cloud in clouds)
-    columns: dict[str, Any] = {name: np.empty(n) for name in function.inputs.columns}
-    columns["point_id"] = np.empty(n, np.int64)
+    columns: dict[str, Any] = {name: buffers.empty(n) for name in function.inputs.columns}
+    columns["point_id"] = buffers.empty(n, np.int64)
     there = [_columns_in(function, cloud) for cloud in clouds]
     for name, kind in attributes_of(function).items():
         has = [name in names for names in there]
-        columns[name] = np.empty(n, NUMPY_TYPES[kind]) if any(has) else None
+        columns[name] = buffers.empty(n, NUMPY_TYPES[kind]) if any(has) else None
         if any(has) and not all(has):
-            columns[name] = np.ma.MaskedArray(columns[name], np.zeros(n, np.bool_))
+            columns[name] = np.ma.MaskedArray(columns[name], buffers.zeros(n, np.bool_))
     first = done = 0
     for cloud, names in zip(clouds, there, strict=True):
         part = slice(done, done + cloud.rows)

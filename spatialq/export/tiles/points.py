@@ -5,7 +5,7 @@ extent. Colours are linear in glTF, those of clouds are sRGB.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spatialq.errors import FileError
-from spatialq.export.atomic import WRITER, require_writable_with_folder, whole_with_folder
-from spatialq.export.lod_writers import Cloud, NodeWriter
+from spatialq.export.atomic import WRITER, whole_with_parts
+from spatialq.export.lod_cloud import Cloud
 from spatialq.io.crs import compact
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import workers
@@ -296,22 +296,10 @@ def _sort(steps: Any, codes: Any, order: Any, other: Any, counts: Any) -> None:
             counts[key] += 1
 
 
-def require_target(path: Path) -> None:
-    """Reject a tileset that cannot be written.
-
-    Raises
-    ------
-    FileError
-        If its folder cannot be written to, or another file is there.
-    """
-    require_writable_with_folder(path)
-    replaced_by(path)
-
-
 @contextmanager
 def write_nodes(
     target: Path, cloud: Cloud, options: TileOptions | None = None
-) -> Iterator[NodeWriter]:
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Write a tileset, some nodes at a time and in any order.
 
     Parameters
@@ -341,7 +329,7 @@ def write_nodes(
     options = options or TileOptions()
     place = place_of(cloud.function, cloud.crs, cloud.box, cloud.metres)
     style = Style(place, options, tones(cloud.brightest, options.colour_bits))
-    with whole_with_folder(target, replaced_by(target)) as (file, folder, name):
+    with whole_with_parts(target, replaced_by(target)) as (file, folder, name):
         tree = Tree(folder, name, place, options.implicit)
         cubes: list[tuple[Vector, float]] = []
 

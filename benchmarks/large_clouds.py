@@ -1,0 +1,171 @@
+"""Folders of LAZ tiles larger than memory, through kernels under a budget; JSON, one line a run.
+
+    python benchmarks/large_clouds.py make FOLDER --points N [--tile-points N]
+    python benchmarks/large_clouds.py run FOLDER --memory 2GB [--temp FOLDER] [function ...]
+
+`make` writes a survey of 8 points per square metre as tiles: the terrain of the demo, mirrored
+again and again, with houses and trees. `run` reads all tiles and runs each function in a process of
+its own: `seconds` of reading and of the kernel, `points_per_second`, and `peak_bytes`, the peak of
+the resident memory of the process. `lod` is the command of that name.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import laspy
+import numpy as np
+
+from spatialq.demo import terrain
+from spatialq.runtime import budget
+
+DENSITY = 8.0
+SCALE = 0.001
+BLOCK = 50.0  # side of the squares of which each has a house and some trees
+TREES = 6
+FUNCTIONS = ["owm_ground", "classify_ground", "detect_planes", "plane_points", "lod"]
+
+
+def mirrored(values):
+    """Positions in the tile of the demo, which is mirrored beyond its borders."""
+    return terrain.SIZE - np.abs(values % (2 * terrain.SIZE) - terrain.SIZE)
+
+
+def heights(x, y, seed):
+    """Terrain, with houses of which each has a gable roof, and crowns of trees."""
+    rng = np.random.default_rng(seed)
+    u, v = x - terrain.ORIGIN[0], y - terrain.ORIGIN[1]
+    at = [terrain.ORIGIN[k] + mirrored(each) for k, each in enumerate((u, v))]
+    z = terrain.ground(*at) + 0.02 * rng.standard_normal(x.size)
+    column, row = np.floor(u / BLOCK), np.floor(v / BLOCK)
+    across, along = u - column * BLOCK, v - row * BLOCK  # in the block
+    # sizes from the number of the block, so that they do not depend on the tile
+    chance = np.modf(np.abs(np.sin(column * 12.9898 + row * 78.233)) * 43758.5453)[0]
+    half = 4 + 3 * chance
+    in_house = (np.abs(across - 25) < half) & (np.abs(along - 25) < 1.5 * half)
+    roof = 4 + 2 * chance + 0.7 * (half - np.abs(across - 25))
+    middle = terrain.ground(
+        *(
+            terrain.ORIGIN[k] + mirrored((each + 0.5) * BLOCK)
+            for k, each in enumerate((column, row))
+        )
+    )
+    for k in range(TREES):
+        turn = 2 * np.pi * (chance + k / TREES)
+        far = np.hypot(across - 25 - 18 * np.cos(turn), along - 25 - 18 * np.sin(turn))
+        seen = (far < 2.5) & (rng.random(x.size) < 0.7)
+        z += np.where(seen, 2 + 6 * rng.random(x.size), 0)
+    return np.where(in_house, middle + roof + 0.02 * rng.standard_normal(x.size), z)
+
+
+def write_tile(path, west, south, width, depth, n, seed):
+    """Write a tile of n points, in the order of flight lines along x."""
+    rng = np.random.default_rng([seed, 1])
+    x, y = west + width * rng.random(n), south + depth * np.sort(rng.random(n))
+    header = laspy.LasHeader(version="1.4", point_format=6)
+    header.scales, header.offsets = np.full(3, SCALE), np.array([west, south, 0.0])
+    with laspy.open(path, "w", header=header) as file:
+        for first in range(0, n, 1 << 20):
+            part = slice(first, first + (1 << 20))
+            some = x[part], y[part], heights(x[part], y[part], [seed, first])
+            record = laspy.ScaleAwarePointRecord.zeros(some[0].size, header=header)
+            record.x, record.y, record.z = some
+            record["return_number"] = record["number_of_returns"] = np.ones(len(record), np.uint8)
+            file.write_points(record)
+
+
+def make(folder, n, tile_points):
+    """Write the tiles of a survey as wide as it is deep."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = max(1, round(n / tile_points))
+    rows = max(1, int(np.sqrt(count)))
+    columns = -(-count // rows)
+    side = np.sqrt(n / DENSITY)
+    width, depth, k = side / columns, side / rows, 0
+    with ProcessPoolExecutor() as pool:
+        tiles = []
+        for row in range(rows):
+            for column in range(columns):
+                size = n * (k + 1) // (rows * columns) - n * k // (rows * columns)
+                corner = terrain.ORIGIN[0] + column * width, terrain.ORIGIN[1] + row * depth
+                path = folder / f"tile_{row:03}_{column:03}.laz"
+                tiles.append(pool.submit(write_tile, path, *corner, width, depth, size, k))
+                k += 1
+        for tile in tiles:
+            tile.result()
+
+
+def run_kernel(name, folder, memory, temp):
+    """Run a function on all tiles in this process, and print the line."""
+    from spatialq.database.transport.clouds import find, read_clouds
+    from spatialq.execution.call import call
+    from spatialq.functions.catalogue import catalogue
+    from spatialq.planner import log
+
+    function = catalogue()[name]
+    with budget.limited(budget.parse_size(memory), temp):
+        started = time.perf_counter()
+        columns = read_clouds(function, find(function, str(folder / "*.laz")))
+        read = time.perf_counter()
+        n = columns["x"].size
+        found, _ = call(function, columns, function.choose({}), "cpu", road="files")
+        ended = time.perf_counter()
+    report(
+        function=name, points=n, rows=len(next(iter(found.values()))), memory=memory,
+        read_seconds=read - started, kernel_seconds=ended - read, reason=log.entries()[-1].reason,
+        points_per_second=n / (ended - started),
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
+    )  # fmt: skip
+
+
+def run_lod(folder, memory, temp):
+    """Run the command `lod` in a process of its own, and print the line."""
+    with tempfile.TemporaryDirectory(dir=temp) as out:
+        files = sorted(str(path) for path in folder.glob("*.laz"))
+        started = time.perf_counter()
+        size = str(budget.parse_size(memory) / budget.GIB)
+        command = ["-m", "spatialq", "lod", *files, f"{out}/lod.parquet", "--memory", size]
+        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - started
+    report(
+        function="lod", memory=memory, seconds=seconds,
+        peak_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10,
+    )  # fmt: skip
+
+
+def report(**line):
+    print(json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in line.items()}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition(";")[0])
+    parser.add_argument("task", choices=["make", "run", "one"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("functions", nargs="*", default=FUNCTIONS)
+    parser.add_argument("--points", type=int, default=10_000_000)
+    parser.add_argument("--tile-points", type=int, default=4_000_000)
+    parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--temp", type=Path)
+    given = parser.parse_intermixed_args()
+    if given.task == "make":
+        make(given.folder, given.points, given.tile_points)
+        return
+    for name in given.functions:
+        if given.task == "run":
+            options = ["--memory", given.memory, *(["--temp", given.temp] if given.temp else [])]
+            own = [sys.executable, __file__, "one", given.folder, name, *options]
+            subprocess.run([str(each) for each in own], check=False)
+        elif name == "lod":
+            run_lod(given.folder, given.memory, given.temp)
+        else:
+            run_kernel(name, given.folder, given.memory, given.temp)
+
+
+if __name__ == "__main__":
+    main()

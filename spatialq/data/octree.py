@@ -1,0 +1,49 @@
+"""An octree that has each point of a cloud once, as viewers of COPC and Potree take it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Octree:
+    """Nodes breadth first, those of a level by their names; a point belongs to one of them.
+
+    A point of a node stands for those below it: a viewer draws a node together with all above it.
+
+    Parameters
+    ----------
+    low : (float, float, float)
+        Minimum x, y and z of the root cell, a cube.
+    size : float
+        Its side, in the unit of x.
+    spacing : float
+        Side of a voxel of the root, of which a node has a point at most; half of it one level down.
+    names : list of str
+        'r', and the number of the child at each level: 4 x + 2 y + z. The parent of each is there.
+    first : int64[nodes + 1]
+        The points of node k are the slots ``first[k] : first[k + 1]``. A node of which all points
+        represent voxels of nodes above has none.
+    slot : uint32[n] or int64[n]
+        The slot of each point, in the order of the nodes, ascending within a node.
+    """
+
+    low: tuple[float, float, float]
+    size: float
+    spacing: float
+    names: list[str]
+    first: Any
+    slot: Any
+
+    def key(self, node: int) -> tuple[int, int, int, int]:
+        """Give the level of a node, and the x, y and z of its cell in the grid of that level."""
+        digits = [int(digit) for digit in self.names[node][1:]]
+        cell = [0, 0, 0]
+        for digit in digits:
+            cell = [
+                2 * each + (digit >> bit & 1) for each, bit in zip(cell, (2, 1, 0), strict=True)
+            ]
+        return (len(digits), cell[0], cell[1], cell[2])
+
+    def points(self, node: int) -> int:
+        """Count the points of a node."""
+        return int(self.first[node + 1] - self.first[node])

@@ -1,0 +1,253 @@
+"""Clouds as COPC: LAZ whose chunks are the nodes of an octree.
+
+Layout: COPC specification 1.0, ASPRS LAS specification 1.4 R15.
+"""
+
+import struct
+from os import SEEK_END
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from spatialq.data.octree import Octree
+from spatialq.export.additive_points import AdditivePoints
+from spatialq.export.las import LEFT_OUT, parts
+from spatialq.export.las_file import (
+    COMPRESSED,
+    LASZIP,
+    WAVEFORMS,
+    WKT_BIT,
+    Tally,
+    crs_record,
+    las_file,
+    record,
+)
+from spatialq.io.crs import same
+from spatialq.io.las.columns import EXTRA_BYTES
+from spatialq.io.las.crs import PROJECTION, WKT_RECORD
+from spatialq.io.las.header import HEADER_SIZES, INTERNAL_WAVEFORMS
+from spatialq.io.source import Progress
+from spatialq.runtime.progress import check
+
+INFO, HIERARCHY = ("copc", 1), ("copc", 1000)
+INFO_SIZE = 160
+ENTRY = struct.Struct("<4iQii")
+GROUP = 1 << 20
+"""Points that are compressed in one call."""
+PAGE_NODES = 1000
+"""Nodes of a page of the hierarchy; where there are more below a node, its page has a few levels
+and links to pages of their own."""
+PAGE_LEVELS = 4
+LINK = -1
+EXTENDED_HEADER = 60
+
+
+def write_copc(
+    target: Path,
+    points: AdditivePoints,
+    crs: str | None = None,
+    tick: Progress | None = None,
+) -> None:
+    """Write a cloud.
+
+    Every field of every point is kept, as are the variable length records of the sources, but for
+    those about storage. The header is that of the first source, with version 1.4.
+
+    Parameters
+    ----------
+    target : Path
+    points : AdditivePoints
+    crs : str, optional
+        PROJJSON. Where it is not that of the first source in WKT, it takes the place of its
+        records.
+    tick : callable, optional
+        Called with the target, points so far and points in all.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+
+    Warns
+    -----
+    CrsWarning
+        If WKT1 cannot describe the CRS.
+    """
+    import lazrs
+
+    octree, n_extra = points.octree, points.n_extra
+    public, (records, extended) = _public_header(points), _records(target, points, crs)
+    if any(each[2:18].startswith(PROJECTION.encode()) for each in records):
+        public[6] |= WKT_BIT
+    vlr = lazrs.LazVlr.new_for_compression(
+        points.point_format, n_extra, use_variable_size_chunks=True
+    )
+    records.insert(0, record(INFO, bytes(INFO_SIZE)))  # a placeholder, which must be the first
+    records.insert(1, record(LASZIP, bytes(vlr.record_data())))
+    with las_file(target) as file:
+        file.write(public)
+        file.writelines(records)
+        offset = file.tell()
+        tally, times = _write_points(file, vlr, points, target, tick)
+        file.flush()
+        sizes = _chunk_sizes(Path(file.name), vlr, offset)
+        end = file.seek(0, SEEK_END)
+        hierarchy, root = _hierarchy(octree, sizes, offset + 8, end + EXTENDED_HEADER)
+        identity = HIERARCHY[0].encode(), HIERARCHY[1]
+        file.write(struct.pack("<2x16sHQ32x", *identity, len(hierarchy)) + hierarchy)
+        file.writelines(extended)
+        struct.pack_into("<HII", public, 94, len(public), offset, len(records))
+        struct.pack_into("<QQI", public, 227, 0, end, 1 + len(extended))
+        tally.pack_into(public, points.point_format)
+        file.seek(0)
+        file.write(public)
+        page = end + EXTENDED_HEADER, root
+        info = _info(public, octree, page, times)
+        file.write(record(INFO, info))
+
+
+def _public_header(points: AdditivePoints) -> bytearray:
+    public = bytearray(points.source.header.raw.ljust(HEADER_SIZES[4], b"\0"))
+    del public[HEADER_SIZES[4] :]
+    public[24:26] = 1, 4
+    public[6] &= ~INTERNAL_WAVEFORMS & 0xFF
+    form = points.point_format | COMPRESSED
+    struct.pack_into("<BH", public, 104, form, points.records.shape[1])
+    return public
+
+
+def _records(
+    target: Path, points: AdditivePoints, crs: str | None
+) -> tuple[list[bytes], list[bytes]]:
+    """Give the variable length records of the sources, and the extended ones."""
+    source = points.source
+    has_wkt = source.header.find(PROJECTION, WKT_RECORD) is not None
+    keeps_crs = crs is None or (has_wkt and same(crs, source.crs))
+    left_out = {*LEFT_OUT, WAVEFORMS} | ({EXTRA_BYTES} if source.described else set())
+    kept = [
+        (path, vlr)
+        for path, vlr in source.vlrs
+        if (vlr.user_id, vlr.record_id) not in left_out and (keeps_crs or vlr.user_id != PROJECTION)
+    ]
+    records = [b"".join(parts(path, vlr)) for path, vlr in kept if not vlr.extended]
+    if source.described:
+        records.append(record(EXTRA_BYTES, source.described))
+    if not keeps_crs and crs is not None:
+        records.insert(0, crs_record(target, crs))
+    return records, [b"".join(parts(path, vlr)) for path, vlr in kept if vlr.extended]
+
+
+def _write_points(
+    file: BinaryIO, vlr: Any, points: AdditivePoints, target: Path, tick: Progress | None
+) -> tuple[Tally, tuple[float, float]]:
+    """Compress the nodes, a chunk each; give counts and extent, and the range of GPS times."""
+    import lazrs
+
+    tally, low, high = Tally(), np.inf, -np.inf
+    ends = points.octree.first
+    compressor = lazrs.ParLasZipCompressor(file, vlr)
+    for first, stop in points.groups(GROUP):
+        check()
+        records = points.of_nodes(first, stop)
+        if not records.size:
+            continue
+        tally.add(records, points.point_format)
+        times = records["gps_time"]
+        low, high = min(low, float(times.min())), max(high, float(times.max()))
+        own = zip(ends[first:stop].tolist(), ends[first + 1 : stop + 1].tolist(), strict=True)
+        chunks = [points.records[begin:end].reshape(-1) for begin, end in own if end > begin]
+        compressor.compress_chunks(chunks)
+        if tick is not None:
+            n = len(points.records)
+            tick(target, n + tally.rows, 2 * n)
+    compressor.done()
+    return tally, (low, high)
+
+
+def _chunk_sizes(path: Path, vlr: Any, offset: int) -> list[int]:
+    """Read the bytes of each chunk from the chunk table."""
+    import lazrs
+
+    with path.open("rb") as file:
+        file.seek(offset)
+        (table,) = struct.unpack("<Q", file.read(8))
+        file.seek(table)
+        return [int(size) for _, size in lazrs.read_chunk_table_only(file, vlr)]
+
+
+def _info(
+    public: bytearray, octree: Octree, page: tuple[int, int], times: tuple[float, float]
+) -> bytes:
+    """Encode the info record; the cube begins at the minimum of the header."""
+    step = max(map(abs, struct.unpack_from("<3d", public, 131)))
+    low = struct.unpack_from("<6d", public, 179)[1::2]
+    half = max(octree.size, step) / 2  # points in one place have a cube, too
+    centre = [each + half for each in low]
+    packed = struct.pack("<5d2Q2d", *centre, half, octree.spacing, *page, *times)
+    return packed.ljust(INFO_SIZE, b"\0")
+
+
+def _hierarchy(octree: Octree, sizes: list[int], first_chunk: int, begin: int) -> tuple[bytes, int]:
+    """Encode the pages of the hierarchy.
+
+    Parameters
+    ----------
+    octree : Octree
+    sizes : list of int
+        Bytes of the chunks, of which each node with points has one.
+    first_chunk, begin : int
+        Where in the file the first chunk begins, and the first page.
+
+    Returns
+    -------
+    bytes
+        The pages, the root's first.
+    int
+        Bytes of the root's page.
+    """
+    pages = _pages(octree)
+    offsets = np.cumsum([begin, *(ENTRY.size * len(nodes) for nodes in pages.values())]).tolist()
+    places = dict(zip(pages, offsets, strict=False))
+    chunks = np.zeros(len(octree.names), np.int64)
+    chunks[np.diff(octree.first) > 0] = sizes
+    starts = first_chunk + np.cumsum(chunks) - chunks
+    encoded = bytearray()
+    for top, nodes in pages.items():
+        for node in nodes:
+            key = octree.key(node)
+            if node != top and node in pages:
+                size = ENTRY.size * len(pages[node])
+                encoded += ENTRY.pack(*key, places[node], size, LINK)
+            elif count := octree.points(node):
+                encoded += ENTRY.pack(*key, int(starts[node]), int(chunks[node]), count)
+            else:
+                encoded += ENTRY.pack(*key, 0, 0, 0)
+    return bytes(encoded), ENTRY.size * len(pages[0])
+
+
+def _pages(octree: Octree) -> dict[int, list[int]]:
+    """List the nodes of each page by its uppermost node; a node of another page is a link."""
+    number = {name: k for k, name in enumerate(octree.names)}
+    children: list[list[int]] = [[] for _ in octree.names]
+    below = [1] * len(octree.names)
+    for k in range(len(octree.names) - 1, 0, -1):
+        parent = number[octree.names[k][:-1]]
+        children[parent].append(k)
+        below[parent] += below[k]
+    pages: dict[int, list[int]] = {}
+    tops = [0]
+    while tops:
+        top = tops.pop()
+        level, nodes, links = [top], [top], []
+        depth = 0
+        while level:
+            level = sorted(child for node in level for child in children[node])
+            nodes += level
+            depth += 1
+            if depth == PAGE_LEVELS and below[top] > PAGE_NODES:
+                links = [node for node in level if children[node]]
+                break
+        pages[top] = nodes
+        tops += reversed(links)
+    return pages

@@ -1,0 +1,181 @@
+"""Memory in files, for arrays beyond the budget; of what is resident of it, there is a limit.
+
+A file has no name any more as soon as it is open, so that none is left however the process ends. It
+is mapped into memory and shared, so that its pages are in main memory while they are used. A thread
+takes pages out of the process, all at once, when it has more than its budget: they stay in the
+system's cache of files, or are written to disk, and come back when they are used next.
+"""
+
+import mmap
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, Thread
+
+import numpy as np
+
+from spatialq.runtime import budget, memory
+
+IS_POSSIBLE = (
+    hasattr(os, "posix_fallocate") and hasattr(mmap, "MADV_DONTNEED") and memory.STATM.exists()
+)
+"""Whether this system has what it takes, as Linux has: elsewhere all arrays are in memory."""
+INTERVAL = 0.005
+"""Seconds between two looks at the resident memory."""
+SHARE = 0.85
+"""Part of the budget at which pages are taken out: more are used until the next look."""
+LEAST = 32 << 20
+"""Bytes of files that may be resident, however much the process has otherwise."""
+
+
+@dataclass
+class Note:
+    """What went to files in a block of `noting`."""
+
+    bytes: int = 0
+    folder: Path = Path()
+    budget: int = 0
+
+    def __str__(self) -> str:
+        """Say it for the log; empty where all arrays were in memory."""
+        if self.bytes == 0:
+            return ""
+        return (
+            f"arrays of {self.bytes / 1e9:.3g} GB in files under '{self.folder}', as the memory "
+            f"budget is {self.budget / 1e9:.3g} GB"
+        )
+
+
+_note: ContextVar[Note | None] = ContextVar("spatialq_file_memory", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[Note]:
+    """Note what goes to files within the block, in all threads of its work."""
+    note = Note()
+    token = _note.set(note)
+    try:
+        yield note
+    finally:
+        _note.reset(token)
+
+
+class FileMemory:
+    """The bytes of a file without a name, all zero at first.
+
+    Parameters
+    ----------
+    size : int
+
+    Attributes
+    ----------
+    address, size : int
+
+    Raises
+    ------
+    MemoryError
+        If the file cannot be made, for one because the disk is full: it has its whole size from the
+        beginning.
+    """
+
+    def __init__(self, size: int) -> None:
+        folder, self.budget = budget.folder(), budget.current()
+        try:
+            with tempfile.TemporaryFile(prefix="spatialq_", dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+                self._memory = mmap.mmap(file.fileno(), size)
+        except (OSError, OverflowError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            message = (
+                f"{size / 1e9:.3g} GB for an array are beyond the memory budget of "
+                f"{self.budget / 1e9:.3g} GB, and a file for it cannot be made in '{folder}': "
+                f"{reason}"
+            )
+            raise MemoryError(message) from None
+        self.size = size
+        self.address = np.frombuffer(self._memory, np.uint8).ctypes.data
+        _watcher.watch(self)
+        if (note := _note.get()) is not None:
+            note.bytes, note.folder, note.budget = note.bytes + size, folder, self.budget
+
+    def leave(self) -> None:
+        """Take the pages out of the process."""
+        with suppress(ValueError):  # it was freed in another thread, at this moment
+            # of `mmap`, which has the GIL meanwhile: other memory may be at these addresses soon
+            self._memory.madvise(mmap.MADV_DONTNEED)
+
+    def free(self) -> None:
+        """Give everything back; wherever the last view of an array was dropped."""
+        _watcher.live.pop(id(self), None)
+        self._memory.close()
+
+
+class _Watcher:
+    """The thread that takes pages out of the process, as long as there are any files.
+
+    Attributes
+    ----------
+    live : dict
+        The files by their `id`; a dictionary since any thread may drop one at any moment.
+    """
+
+    def __init__(self) -> None:
+        self.live: dict[int, FileMemory] = {}
+        self._lock = Lock()  # for who begins and ends the thread: never while a file is freed
+        self._thread: Thread | None = None
+        self._others = 0
+
+    def watch(self, files: FileMemory) -> None:
+        if not self.live:
+            self._others = memory.resident().of_files
+        self.live[id(files)] = files
+        with self._lock:
+            if self._thread is None:
+                thread = Thread(target=self._run, name="spatialq files", daemon=True)
+                with suppress(RuntimeError):  # the process is ending
+                    thread.start()
+                    self._thread = thread
+
+    def resident(self) -> int:
+        """Estimate the resident bytes of all files: those of libraries were there before."""
+        return max(memory.resident().of_files - self._others, 0) if self.live else 0
+
+    def look(self) -> None:
+        """Take pages out if there are too many."""
+        files = list(self.live.values())
+        if not files:
+            return
+        resident = memory.resident()
+        mapped = max(resident.of_files - self._others, 0)
+        allowed = SHARE * min(each.budget for each in files) - (resident.bytes - mapped)
+        if mapped > max(allowed, LEAST):
+            for each in files:
+                each.leave()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(INTERVAL)
+            self.look()
+            with self._lock:
+                if not self.live:
+                    self._thread = None
+                    return
+
+    def forked(self) -> None:
+        """Begin again in a fork, where the thread does not live on."""
+        self._lock, self._thread = Lock(), None
+
+
+_watcher = _Watcher()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watcher.forked)
+
+
+def resident() -> int:
+    """Estimate the bytes of all such files that are resident."""
+    return _watcher.resident()

@@ -1,0 +1,229 @@
+"""Arrays in files: same values, limited resident memory, nothing left on the disk."""
+
+import gc
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from spatialq.runtime import budget, buffers, file_memory, memory
+from spatialq.runtime.threads import workers
+
+pytestmark = pytest.mark.skipif(
+    not file_memory.IS_POSSIBLE, reason="arrays are in files on Linux only"
+)
+MIB = 1 << 20
+
+
+@pytest.fixture
+def no_room(tmp_path):
+    """Have no budget: all arrays are in files."""
+    gc.collect()
+    buffers.trim()
+    with budget.limited(1, tmp_path), file_memory.noting() as note:
+        yield note
+    gc.collect()
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_array_is_like_numpys(no_room):
+    for shape, dtype in [(3_000_000, "f8"), ((1000, 3, 1001), "u2"), (np.int64(1 << 22), "?")]:
+        array, like = buffers.empty(shape, dtype), np.empty(shape, dtype)
+        assert (array.shape, array.dtype, array.strides) == (like.shape, like.dtype, like.strides)
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert not array.any()
+        array[...] = 1
+        assert array.sum() == array.size
+    assert no_room.bytes == sum([24_000_000, 6_006_000, 4 * MIB])
+
+
+def test_small_arrays_are_in_memory(no_room):
+    buffers.empty(buffers.IN_FILES - 1, np.uint8)
+    assert no_room.bytes == 0
+    buffers.empty(buffers.IN_FILES, np.uint8)
+    assert no_room.bytes == buffers.IN_FILES
+
+
+def test_arrays_are_in_memory_while_there_is_room(tmp_path):
+    with budget.limited(1 << 40, tmp_path), file_memory.noting() as note:
+        buffers.empty(8 * MIB)
+    assert note.bytes == 0
+
+
+def test_unused_buffers_make_room(tmp_path):
+    gc.collect()
+    buffers.trim()
+    with budget.limited(1 << 40, tmp_path):
+        buffers.empty(64 * MIB, np.uint8)[:] = 1
+    had = buffers._pool.others + buffers.usage().in_use
+    with budget.limited(int((had + 80 * MIB) / buffers.IN_MEMORY), tmp_path):
+        assert buffers.usage().unused == 64 * MIB
+        array = buffers.empty(70 * MIB, np.uint8)
+        assert buffers.usage().unused == 0
+        del array
+
+
+@pytest.mark.parametrize("size", [1, 1 << 40])
+def test_zeros_and_others(size, tmp_path):
+    gc.collect()
+    buffers.trim()
+    with budget.limited(size, tmp_path):
+        for _ in range(2):  # the second may have the memory of the first
+            array = buffers.zeros((MIB, 2), np.float32)
+            assert array.shape == (MIB, 2)
+            assert not array.any()
+            array += 1
+            assert buffers.empty_like(array).shape == array.shape
+            ones = buffers.full((MIB, 2), 1, np.float32)
+            assert np.array_equal(ones, array)
+            del array, ones
+
+
+def test_a_file_goes_with_the_last_view(no_room):
+    array = buffers.empty(8 * MIB)
+    part = array[5:10]
+    array[:] = 3
+    assert len(file_memory._watcher.live) == 1
+    del array
+    assert len(file_memory._watcher.live) == 1
+    assert (part == 3).all()
+    del part
+    assert not file_memory._watcher.live
+    wait_for(lambda: file_memory._watcher._thread is None)
+    assert not any("spatialq_" in str(each) for each in open_files())
+
+
+def open_files():
+    for each in Path("/proc/self/fd").iterdir():
+        if each.is_symlink():
+            yield str(each.readlink())
+
+
+def test_the_file_has_no_name(no_room, tmp_path):
+    array = buffers.empty(MIB)
+    assert list(tmp_path.iterdir()) == []
+    assert any(str(tmp_path) in each for each in open_files())
+    del array
+
+
+def test_resident_memory_stays_under_the_budget(tmp_path):
+    gc.collect()
+    buffers.trim()
+    most = memory.resident().bytes + 128 * MIB
+    arrays, peak = [], 0
+    with budget.limited(most, tmp_path):
+        for k in range(4):
+            arrays.append(buffers.empty(16 * MIB))  # 128 MiB each
+            for first in range(0, arrays[-1].size, MIB):
+                arrays[-1][first : first + MIB] = k
+                peak = max(peak, memory.resident().bytes)
+        for k, array in enumerate(arrays):
+            assert all((array[i : i + MIB] == k).all() for i in range(0, array.size, MIB))
+            peak = max(peak, memory.resident().bytes)
+    assert peak < most + 32 * MIB
+
+
+def test_many_threads_make_and_drop_arrays(no_room):
+    def work(seed):
+        draw, arrays = np.random.default_rng(seed), []
+        for _ in range(30):
+            value = int(draw.integers(1, 100))
+            arrays.append((value, buffers.full(int(draw.integers(1, 3)) * MIB, value, np.int64)))
+            if len(arrays) > 3:
+                value, array = arrays.pop(int(draw.integers(4)))
+                assert (array == value).all()
+
+    with workers(4) as pool:
+        pool.map(work, range(8))
+    gc.collect()
+    assert not file_memory._watcher.live
+    assert no_room.bytes > 8 * 30 * 8 * MIB - 1  # noted from all threads
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    gone = tmp_path / "gone"
+    with (
+        budget.limited(1000, gone),
+        pytest.raises(
+            MemoryError, match=r"^0\.0839 GB for an array are beyond the memory"
+        ) as error,
+    ):
+        buffers.empty(10 * MIB)
+    assert str(error.value).endswith(f"cannot be made in '{gone}': No such file or directory")
+
+
+def run(script, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_a_full_disk_is_an_error(tmp_path):
+    script = """
+import resource, sys
+from pathlib import Path
+from spatialq.runtime import budget, buffers, file_memory
+resource.setrlimit(resource.RLIMIT_FSIZE, (20 << 20, 20 << 20))
+with budget.limited(1, Path(sys.argv[1])):
+    held = buffers.full(16 << 20, 7, 'u1')
+    try:
+        buffers.empty(32 << 20, 'u1')
+    except MemoryError as error:
+        print(error)
+    assert (held == 7).all() and len(file_memory._watcher.live) == 1
+"""
+    process = run(script, tmp_path)
+    said, wrong = process.communicate(timeout=60)
+    assert wrong == ""
+    assert f"a file for it cannot be made in '{tmp_path}': File too large" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_process_leaves_no_file(tmp_path):
+    script = """
+import sys, time
+from pathlib import Path
+from spatialq.runtime import budget, buffers
+with budget.limited(1, Path(sys.argv[1])):
+    held = [buffers.full(8 << 20, k, 'u1') for k in range(8)]
+    print('ready', flush=True)
+    time.sleep(60)
+"""
+    process = run(script, tmp_path)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pages_are_taken_out_while_other_threads_use_them(no_room):
+    array = buffers.zeros(4 * MIB, np.int64)
+    is_done = []
+
+    def leave():
+        while not is_done:
+            for each in list(file_memory._watcher.live.values()):
+                each.leave()
+
+    thread = Thread(target=leave)
+    thread.start()
+    try:
+        for k in range(1, 20):
+            array += 1
+            assert (array == k).all()
+    finally:
+        is_done.append(True)
+        thread.join()
