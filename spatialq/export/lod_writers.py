@@ -13,21 +13,25 @@ from spatialq.io.source import COPC, Progress
 if TYPE_CHECKING:
     from spatialq.export.additive_points import AdditivePoints
     from spatialq.export.lod_cloud import Cloud
+    from spatialq.export.tiles.options import TileOptions
 
 PointWriter = Callable[[Path, "AdditivePoints", str | None, Progress | None], None]
 """Writes points in the order of an octree, with a CRS (PROJJSON), and tells how far it is."""
 
 
-NodeWriter = Callable[[Path, "Cloud"], AbstractContextManager[Callable[[Mapping[str, Any]], None]]]
+NodeWriter = Callable[
+    [Path, "Cloud", "TileOptions | None"],
+    AbstractContextManager[Callable[[Mapping[str, Any]], None]],
+]
 """Gives what writes nodes, arrays by column name, some at a time and in any order."""
 
 
 def _write_tiles(
-    target: Path, cloud: "Cloud"
+    target: Path, cloud: "Cloud", options: "TileOptions | None"
 ) -> AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
     from spatialq.export.tiles.points import write_nodes
 
-    return write_nodes(target, cloud)
+    return write_nodes(target, cloud, options)
 
 
 def _write_copc(
@@ -41,5 +45,6 @@ def _write_copc(
 POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc}
 """By the ending of a name, or the whole name of a file in a folder of its own."""
 
-NODE_WRITERS: Mapping[str, NodeWriter] = {"tileset.json": _write_tiles}
+TILESET = "tileset.json"
+NODE_WRITERS: Mapping[str, NodeWriter] = {TILESET: _write_tiles}
 """Of the same kind of names."""

@@ -15,6 +15,7 @@ from spatialq.data.frame import Frame
 from spatialq.errors import FileWarning
 from spatialq.export.atomic import together
 from spatialq.export.lod_writers import NODE_WRITERS, POINT_WRITERS
+from spatialq.export.tiles.options import TileOptions
 from spatialq.functions.declaration import COORDINATES, Parameter
 from spatialq.io.crs import with_one_unit
 from spatialq.io.source import Progress
@@ -49,6 +50,7 @@ def write_lod(
     device: str = "auto",
     memory: float | None = None,
     progress: Progress | None = None,
+    tiles: TileOptions | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Build the level-of-detail tree of a cloud, however large, and write it.
@@ -76,6 +78,8 @@ def write_lod(
         same rows in another order, children before their parent; a picture is rejected.
     progress : callable, optional
         Called with file, rows so far and rows in all.
+    tiles : TileOptions, optional
+        How 3D Tiles are written, see `write_tiles`.
     **options
         Options of `build_lod`.
 
@@ -135,7 +139,7 @@ def write_lod(
         if points > budget:
             _require_no_picture(targets, points, budget, chosen)
         with build.tables() as (tables, device_used):
-            summary = _write_tables(tables, build, known, name, shared)
+            summary = _write_tables(tables, build, known, name, shared, tiles)
             used = device_used()
         if points_to:
             _write_points(build, points_to, crs, shared)
@@ -304,6 +308,7 @@ def _write_tables(
     known: Mapping[str, str | None],
     name: str,
     shared: "Additive | None",
+    tiles: TileOptions | None,
 ) -> TreeSummary:
     """Write the nodes of a tree, some at a time, and say what there is in it."""
     summary, targets = TreeSummary(), build.targets
@@ -314,7 +319,7 @@ def _write_tables(
         ]
         first = next(tables)  # all points were seen by then
         if build.seen is not None:
-            writers += open_writers(targets.paths, build.seen.cloud(), stack)
+            writers += open_writers(targets.paths, build.seen.cloud(), stack, tiles)
         for nodes in chain([first], tables):
             summary.add(nodes)
             if shared is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from spatialq.export.atomic import has_ending
 from spatialq.export.lod_cloud import Cloud
 from spatialq.export.lod_writers import NODE_WRITERS
+from spatialq.export.tiles.options import TileOptions
 
 COLOURS = ("red", "green", "blue")
 MOST_OF_8_BITS = 255
@@ -71,11 +72,11 @@ class Seen:
 
 
 def open_writers(
-    targets: Sequence[Path], cloud: Cloud, stack: ExitStack
+    targets: Sequence[Path], cloud: Cloud, stack: ExitStack, options: TileOptions | None
 ) -> list[Callable[[Mapping[str, Any]], None]]:
-    """Open the files; each is whole when the stack is closed without an error."""
+    """Open the files, each whole when the stack is closed without an error."""
     return [
-        stack.enter_context(write(target, cloud))
+        stack.enter_context(write(target, cloud, options))
         for target in targets
         for end, write in NODE_WRITERS.items()
         if has_ending(target, end)

@@ -10,7 +10,8 @@ import pytest
 
 import spatialq
 from spatialq.errors import CrsError, CrsWarning, FileError
-from spatialq.export.tiles.points import TileOptions, tones, values_of
+from spatialq.export.tiles.options import TileOptions
+from spatialq.export.tiles.points import tones, values_of
 from spatialq.workflows import lod
 
 from ..conftest import made_once
@@ -66,10 +67,10 @@ def tiles(source, folder, **options):
 
 @pytest.mark.parametrize("implicit", [False, True])
 @pytest.mark.parametrize("compress", [False, True])
-def test_leaves_are_the_points_of_the_file(tmp_path, monkeypatch, implicit, compress):
-    monkeypatch.setattr(TileOptions, "__init__", chosen(implicit=implicit, compress=compress))
+def test_leaves_are_the_points_of_the_file(tmp_path, implicit, compress):
     source = write_scene(tmp_path / "a.laz", crs=None)
-    row, target = tiles(source, tmp_path / "tiles")
+    options = TileOptions(implicit=implicit, compress=compress)
+    row, target = tiles(source, tmp_path / "tiles", tiles=options)
     found = check(target)
     assert found.faults == []
     assert (found.tiles, found.samples) == (row["nodes"], row["points"] + row["voxels"])
@@ -83,17 +84,6 @@ def test_leaves_are_the_points_of_the_file(tmp_path, monkeypatch, implicit, comp
         wanted = np.sort(np.asarray(cloud[name]))
         assert np.array_equal(np.sort(found.values(f"_{name.upper()}")), wanted)
     assert found.files == {path for path in target.parent.rglob("*") if path.is_file()}
-
-
-def chosen(**fixed):
-    """Give options other than the defaults."""
-
-    def init(self):
-        for name, value in {**vars(TileOptions), **fixed}.items():
-            if name in TileOptions.__dataclass_fields__:
-                object.__setattr__(self, name, value)
-
-    return init
 
 
 @pytest.mark.parametrize("most", [255, 65535])

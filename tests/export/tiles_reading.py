@@ -126,7 +126,7 @@ class Glb:
         """Give positions with z up, as a renderer of tiles turns them."""
         (node,) = self.json["nodes"]
         steps = self.accessor(primitive["attributes"]["POSITION"]).astype(float)
-        x, up, south = (steps * node["scale"] + node["translation"]).T
+        x, up, south = (steps * node.get("scale", 1.0) + node.get("translation", 0.0)).T
         return np.stack([x, -south, up], axis=1)
 
     def attributes(self, primitive):

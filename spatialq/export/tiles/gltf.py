@@ -85,6 +85,28 @@ class Glb:
         self._require(QUANTISATION)
         return accessor
 
+    def exact_positions(self, positions: "NDArray[np.float64]") -> int:
+        """Add positions as float32.
+
+        Parameters
+        ----------
+        positions : float64[n, 3]
+            Metres along x, y and z of the frame, z upwards.
+
+        Returns
+        -------
+        int
+            Number of the accessor.
+        """
+        turned = np.stack([positions[:, 0], positions[:, 2], -positions[:, 1]], axis=1)
+        single = turned.astype(np.float32)
+        accessor = self.attribute(single)
+        self._accessors[accessor] |= {
+            "min": single.min(axis=0).tolist(),
+            "max": single.max(axis=0).tolist(),
+        }
+        return accessor
+
     def attribute(self, values: "NDArray[Any]", *, normalized: bool = False) -> int:
         """Add values of vertices, each filled up to a multiple of 4 bytes.
 
@@ -116,10 +138,14 @@ class Glb:
         self._views.append(self._put(values))
         return len(self._views) - 1
 
-    def material(self, **fields: Any) -> int:
+    def unlit_material(self) -> int:
         """Add a material that is drawn as it is, without light; give its number."""
         self._used.add(UNLIT)
-        self._materials.append({**fields, "extensions": {UNLIT: {}}})
+        return self.material(extensions={UNLIT: {}})
+
+    def material(self, **fields: Any) -> int:
+        """Add a material; `fields` are those of glTF."""
+        self._materials.append(fields)
         return len(self._materials) - 1
 
     def primitive(self, mode: int, attributes: dict[str, int], **fields: Any) -> None:

@@ -44,6 +44,11 @@ class Place:
     transform: tuple[float, ...]
     crs: str | None = None
 
+    @property
+    def lies_in(self) -> str:
+        """Say for people what the transform leads to."""
+        return "EPSG:4978" if self.crs else "crs in metres"
+
     def local(self, xyz: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """Give positions of the map in the frame."""
         return (xyz - self.origin) * self.metres

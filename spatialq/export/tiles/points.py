@@ -20,8 +20,10 @@ from spatialq.io.crs import compact
 from spatialq.runtime.compile_cache import njit
 from spatialq.runtime.threads import workers
 
+from .colours import linear
 from .gltf import POINTS, Glb
 from .metadata import NO_DATA, add_point_values
+from .options import TileOptions
 from .place import Place, place_of
 from .tileset import Tile, Tree, cell_of, replaced_by, to_json
 
@@ -39,8 +41,6 @@ KEPT = ("uint8", "int8", "uint16", "int16")
 """Types of attributes that stay; all others become float32."""
 WHOLE = 2**24
 """Up to which float32 has all whole numbers."""
-ERROR_FACTOR = 16.0
-"""Viewers refine where the error is more than 16 pixels: so voxels are as wide as a pixel."""
 PRECISION = 1e-3
 """Metres of a step of quantised positions at least."""
 MOST_STEPS = 65535
@@ -48,52 +48,8 @@ CELLS = 256
 """Along the side of a node whose voxels have positions of 8 bits."""
 CENTRED = 1e-3
 """Part of a voxel that its position may be off its middle and still count as there."""
-SRGB_LINEAR, SRGB_SLOPE, SRGB_OFFSET, SRGB_POWER = 0.04045, 12.92, 0.055, 2.4
 SORTED_BITS = 12
 """Of a position that the order of points depends on, for each axis."""
-
-
-@dataclass(frozen=True)
-class TileOptions:
-    """How tiles are written.
-
-    Attributes
-    ----------
-    compress : bool
-        Whether with EXT_meshopt_compression.
-    implicit : bool
-        Whether the tree is implied by subtrees instead of written tile by tile.
-    colour_bits : int
-        8 or 16. In 8 bits the dark tones of a photograph are lost, since colours are linear.
-    error_factor : float
-        Geometric error of a tile, in widths of its voxels.
-    """
-
-    compress: bool = True
-    implicit: bool = False
-    colour_bits: int = 16
-    error_factor: float = ERROR_FACTOR
-
-    def check(self, function: str) -> None:
-        """Reject values that make no sense.
-
-        Raises
-        ------
-        ValueError
-            With the option, its value and what would be right.
-        """
-        if self.colour_bits not in (8, 16):
-            message = f"{function}: colour_bits must be 8 or 16, got {self.colour_bits!r}"
-            raise ValueError(message)
-        factor = self.error_factor
-        is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
-        if not (is_number and 0 < factor < math.inf):
-            message = f"{function}: error_factor must be a number > 0 and finite, got {factor!r}"
-            raise ValueError(message)
-        for name in ("compress", "implicit"):
-            if not isinstance(getattr(self, name), bool):
-                message = f"{function}: {name} must be true or false, got {getattr(self, name)!r}"
-                raise ValueError(message)
 
 
 @dataclass(frozen=True)
@@ -145,14 +101,7 @@ def tones(brightest: int, bits: int) -> "NDArray[np.uint8 | np.uint16] | None":
     if not brightest:
         return None
     full = 255 if brightest <= 255 else 65535
-    share = np.arange(full + 1) / full
-    linear = np.where(
-        share <= SRGB_LINEAR,
-        share / SRGB_SLOPE,
-        ((share + SRGB_OFFSET) / (1 + SRGB_OFFSET)) ** SRGB_POWER,
-    )
-    steps: Vector = np.rint(linear * (2**bits - 1))
-    return steps.astype(np.uint8) if bits == 8 else steps.astype(np.uint16)
+    return linear(np.arange(full + 1) / full, bits)
 
 
 def values_of(target: Path, samples: Mapping[str, Any]) -> "dict[str, NDArray[Any]]":
@@ -233,7 +182,7 @@ def point_tile(
     if values:
         attributes |= add_point_values(glb, {name: each[order] for name, each in values.items()})
         extensions = {"extensions": {"EXT_structural_metadata": {"propertyAttributes": [0]}}}
-    glb.primitive(POINTS, attributes, material=glb.material(), **extensions)
+    glb.primitive(POINTS, attributes, material=glb.unlit_material(), **extensions)
     half = node.spacing * style.place.metres / 2
     drawn = low + width * steps.min(axis=0) - half, low + width * steps.max(axis=0) + half
     error = node.spacing * style.place.metres * style.options.error_factor
@@ -361,7 +310,7 @@ def _extras(cloud: Cloud, place: Place) -> dict[str, Any]:
     return {
         "points": cloud.points,
         "crs": compact(cloud.crs),
-        "lies_in": "EPSG:4978" if place.crs else "crs in metres",
+        "lies_in": place.lies_in,
     }
 
 
