@@ -172,12 +172,12 @@ def test_a_model_stands_where_its_map_conversion_says(tmp_path, world):
             "WHERE ifc_class NOT IN ('IfcOpeningElement', 'IfcSpace')"
         ).fetchall()
     x, y, z = np.array(vertices).reshape(-1, 3).T
-    turn = math.radians(world.angle)
-    east = world.eastings + x * math.cos(turn) - y * math.sin(turn)
-    north = world.northings + x * math.sin(turn) + y * math.cos(turn)
+    turn = math.radians(world.house.angle)
+    east = world.house.eastings + x * math.cos(turn) - y * math.sin(turn)
+    north = world.house.northings + x * math.sin(turn) + y * math.cos(turn)
     to_degrees = pyproj.Transformer.from_crs("EPSG:25832", "EPSG:4326", always_xy=True)
     to_earth = pyproj.Transformer.from_crs("EPSG:4979", "EPSG:4978", always_xy=True)
-    up = world.height + z
+    up = world.house.height + z
     expected = np.stack(to_earth.transform(*to_degrees.transform(east, north), up), axis=1)
     corners = [part[0].reshape(-1, 3) for part in triangles(content(target)).values()]
     matrix = np.array(json.loads(target.read_text())["root"]["transform"]).reshape(4, 4)
