@@ -118,9 +118,11 @@ def run(
     grid_size: int = 128,
     full_precision: bool = False,
     seed: int = 0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -139,9 +141,11 @@ def run(
     object_width: float = 60.0,
     max_distance: float = 0.4,
     distance_per_slope: float = 0.85,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -166,9 +170,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -193,9 +199,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -220,9 +228,11 @@ def run(
     split: bool = False,
     outline: Literal["concave", "convex"] = "concave",
     orientation_tolerance: float = 5.0,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -245,9 +255,11 @@ def run(
     neighbours: int = 10,
     extrapolate: bool = False,
     thin: bool = False,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -264,9 +276,11 @@ def run(
     min_points: int | None = None,
     cell_size: float = 20.0,
     ties: Literal["lowest_id", "octree"] = "lowest_id",
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -295,9 +309,11 @@ def run(
     max_angle: float = 5.0,
     max_offset: float = 0.05,
     min_overlap: float = 0.2,
+    bounds: Sequence[float] | None = None,
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -320,6 +336,7 @@ def run(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -342,6 +359,7 @@ def run(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -355,6 +373,7 @@ def run(
     *,
     elements: Any = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
@@ -371,6 +390,7 @@ def run_elements(
     true_north: float | None = None,
     tolerance: float = 0.001,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -383,6 +403,7 @@ def run_elements(
     max_distance: float | None = None,
     k: int | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -397,6 +418,7 @@ def run_elements(
     broad_phase: Literal["auto", "rtree", "grid"] = "auto",
     relations: bool = False,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -407,6 +429,7 @@ def run_elements(
     b: Any = None,
     *,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...
@@ -432,6 +455,7 @@ def run_grid(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -456,6 +480,7 @@ def run_grid(
     unit: float | None = None,
     crs: str | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
 ) -> dict[str, Any]: ...
 
@@ -469,6 +494,7 @@ def run_grid(
     x0: float = 0.0,
     y0: float = 0.0,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Callable[[float, str], object] | None = None,
     **options: Any,
 ) -> dict[str, dict[str, Any]]: ...

@@ -41,6 +41,10 @@ class CrsWarning(UserWarning):
     """
 
 
+class StrayPointsWarning(UserWarning):
+    """A few points that are far from all others were left out."""
+
+
 class ScriptError(SpatialqError, ValueError):
     """A QL4BIM script is wrong: the message shows the place.
 

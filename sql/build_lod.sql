@@ -14,11 +14,16 @@
 -- full_precision: Whether a voxel lies where one of its points lies, instead of in the middle of
 --     its cell.
 -- seed: Seed of 'random'. (>= 0 and < 2**32)
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: node level parent xmin ymin zmin size spacing is_leaf points count samples
 -- example: SELECT node, count FROM build_lod(points) WHERE NOT is_leaf
 -- example: COPY (FROM build_lod('forest.laz', strategy := 'average')) TO 'nodes.parquet'
@@ -29,9 +34,11 @@ CREATE OR REPLACE MACRO build_lod(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_build_lod_sql(
@@ -42,9 +49,11 @@ FROM query(
             grid_size: grid_size,
             full_precision: full_precision,
             seed: seed,
+            bounds: bounds,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );
@@ -76,9 +85,11 @@ CREATE OR REPLACE MACRO build_lod_list(
     grid_size := 128,
     full_precision := false,
     seed := 0,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS spatialq_build_lod_aggregate(
     to_json({
         strategy: strategy,
@@ -86,9 +97,11 @@ CREATE OR REPLACE MACRO build_lod_list(
         grid_size: grid_size,
         full_precision: full_precision,
         seed: seed,
+        bounds: bounds,
         unit: unit,
         crs: crs,
-        device: device
+        device: device,
+        memory: memory
     })::VARCHAR,
     0::UTINYINT,
     spatialq_whole('build_lod_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),

@@ -7,7 +7,7 @@
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
---     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
+--     the cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
 -- object_width: Width of the widest objects; wider ones, such as halls, are taken for terrain.
@@ -15,11 +15,16 @@
 -- max_distance: Maximum distance of a ground point from level terrain, up or down. (metres; >= 0)
 -- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
 --     100 % slope. (metres; >= 0)
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: point_id height is_ground
 -- example: FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2
 CREATE OR REPLACE MACRO classify_ground(
@@ -31,9 +36,11 @@ CREATE OR REPLACE MACRO classify_ground(
     object_width := 60.0,
     max_distance := 0.4,
     distance_per_slope := 0.85,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_classify_ground_sql(
@@ -46,9 +53,11 @@ FROM query(
             object_width: object_width,
             max_distance: max_distance,
             distance_per_slope: distance_per_slope,
+            bounds: bounds,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );
@@ -72,9 +81,11 @@ CREATE OR REPLACE MACRO classify_ground_list(
     object_width := 60.0,
     max_distance := 0.4,
     distance_per_slope := 0.85,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS spatialq_classify_ground_aggregate(
     to_json({
         window_size: window_size,
@@ -84,9 +95,11 @@ CREATE OR REPLACE MACRO classify_ground_list(
         object_width: object_width,
         max_distance: max_distance,
         distance_per_slope: distance_per_slope,
+        bounds: bounds,
         unit: unit,
         crs: crs,
-        device: device
+        device: device,
+        memory: memory
     })::VARCHAR,
     0::UTINYINT,
     spatialq_whole('classify_ground_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),

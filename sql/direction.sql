@@ -13,6 +13,8 @@
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM above('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO above(
@@ -22,7 +24,8 @@ CREATE OR REPLACE MACRO above(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -35,7 +38,8 @@ FROM query(
             strict: strict,
             true_north: coalesce(spatialq_number('above: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;
@@ -53,6 +57,8 @@ FROM query(
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM below('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO below(
@@ -62,7 +68,8 @@ CREATE OR REPLACE MACRO below(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -75,7 +82,8 @@ FROM query(
             strict: strict,
             true_north: coalesce(spatialq_number('below: true_north must be a number, got ', true_north), 0),
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;
@@ -93,6 +101,8 @@ FROM query(
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM north_of('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO north_of(
@@ -102,7 +112,8 @@ CREATE OR REPLACE MACRO north_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -115,7 +126,8 @@ FROM query(
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;
@@ -133,6 +145,8 @@ FROM query(
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM south_of('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO south_of(
@@ -142,7 +156,8 @@ CREATE OR REPLACE MACRO south_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -155,7 +170,8 @@ FROM query(
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;
@@ -173,6 +189,8 @@ FROM query(
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM east_of('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO east_of(
@@ -182,7 +200,8 @@ CREATE OR REPLACE MACRO east_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -195,7 +214,8 @@ FROM query(
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;
@@ -213,6 +233,8 @@ FROM query(
 -- tolerance: What reaches less far beyond, or has a narrower part in common seen along the
 --     direction, does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b flags
 -- example: FROM west_of('slabs', 'walls', model := 'halfspace', strict := true)
 CREATE OR REPLACE MACRO west_of(
@@ -222,7 +244,8 @@ CREATE OR REPLACE MACRO west_of(
     strict := false,
     true_north := NULL,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_direction_sql(
@@ -235,7 +258,8 @@ FROM query(
             strict: strict,
             true_north: true_north,
             tolerance: tolerance,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p;

@@ -8,6 +8,8 @@
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b distance ax ay az bx by bz flags: GlobalIds; metres; the nearest points of the two
 -- example: FROM distance('ducts', 'beams', max_distance := 0.5) ORDER BY distance
 CREATE OR REPLACE MACRO distance(
@@ -16,7 +18,8 @@ CREATE OR REPLACE MACRO distance(
     max_distance := NULL,
     exclude_related := false,
     relations := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.*
 FROM query(
@@ -27,7 +30,8 @@ FROM query(
         to_json({
             max_distance: max_distance,
             k: NULL,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -48,6 +52,8 @@ ON r.a = p.a AND r.b = p.b;
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of distance
 -- example: FROM closer_than('ducts', 'beams', 0.05)
 CREATE OR REPLACE MACRO closer_than(
@@ -56,7 +62,8 @@ CREATE OR REPLACE MACRO closer_than(
     d,
     exclude_related := false,
     relations := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.*
 FROM query(
@@ -67,7 +74,8 @@ FROM query(
         to_json({
             max_distance: spatialq_length('closer_than: d must be >= 0 metres, got ', d),
             k: NULL,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -85,13 +93,16 @@ ON r.a = p.a AND r.b = p.b;
 -- b: Another one, or the same; every pair is given in both orders.
 -- d: The distance. (metres)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b
 -- example: SELECT count(*) FROM farther_than('exits', 'desks', 30.0)
 CREATE OR REPLACE MACRO farther_than(
     a,
     b,
     d,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(spatialq_name('farther_than: a must be the name of a table, got ', a)) AS x
@@ -104,7 +115,8 @@ ANTI JOIN query(
         to_json({
             max_distance: spatialq_length('farther_than: d must be >= 0 metres, got ', d),
             k: NULL,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -116,13 +128,16 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
 -- b: Another one; a itself, or NULL, stands for the nearest others.
 -- k: How many. (>= 1)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of distance
 -- example: FROM nearest('desks', 'exits')
 CREATE OR REPLACE MACRO nearest(
     a,
     b,
     k := 1,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.*
 FROM query(
@@ -136,7 +151,8 @@ FROM query(
             spatialq_whole('nearest: k must be >= 1, got ', k, 1, 2147483647),
             spatialq_refuse('nearest: k must be >= 1, got ', 'NULL')
         ) + 1,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -156,6 +172,8 @@ QUALIFY row_number() OVER (PARTITION BY p.a ORDER BY p.distance, p.b) <= coalesc
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: point_id global_id distance: metres
 -- example: SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)
 CREATE OR REPLACE MACRO point_elements(
@@ -164,7 +182,8 @@ CREATE OR REPLACE MACRO point_elements(
     max_distance,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 WITH spatialq_points AS NOT MATERIALIZED (
     SELECT
@@ -211,7 +230,8 @@ FROM query(
         to_json({
             max_distance: spatialq_length('point_elements: max_distance must be >= 0 metres, got ', max_distance),
             k: NULL,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS n;

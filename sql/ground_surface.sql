@@ -9,7 +9,7 @@
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
---     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
+--     the cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
 -- ties: Which of several points with the same z is the lowest: the one with the lowest point_id, or
@@ -23,11 +23,16 @@
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
 -- thin: Whether each cell keeps only the ground point nearest to its centre.
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: x y z
 -- example: FROM ground_surface('points', resolution := 0.5) WHERE z IS NOT NULL
 CREATE OR REPLACE MACRO ground_surface(
@@ -43,9 +48,11 @@ CREATE OR REPLACE MACRO ground_surface(
     neighbours := 10,
     extrapolate := false,
     thin := false,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_ground_surface_sql(
@@ -62,9 +69,11 @@ FROM query(
             neighbours: neighbours,
             extrapolate: extrapolate,
             thin: thin,
+            bounds: bounds,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );
@@ -92,9 +101,11 @@ CREATE OR REPLACE MACRO ground_surface_list(
     neighbours := 10,
     extrapolate := false,
     thin := false,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS spatialq_ground_surface_aggregate(
     to_json({
         window_size: window_size,
@@ -108,9 +119,11 @@ CREATE OR REPLACE MACRO ground_surface_list(
         neighbours: neighbours,
         extrapolate: extrapolate,
         thin: thin,
+        bounds: bounds,
         unit: unit,
         crs: crs,
-        device: device
+        device: device,
+        memory: memory
     })::VARCHAR,
     0::UTINYINT,
     spatialq_whole('ground_surface_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),

@@ -13,6 +13,8 @@
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by
 --     or equals; metres; a point in the common interior; what is odd, such as 'a_open'
 -- example: FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY depth DESC
@@ -24,7 +26,8 @@ CREATE OR REPLACE MACRO intersects_with(
     broad_phase := 'auto',
     exclude_related := false,
     relations := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* EXCLUDE (distance)
 FROM query(
@@ -37,7 +40,8 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             relations: false,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -63,6 +67,8 @@ ON r.a = p.a AND r.b = p.b;
 -- exclude_related: Whether to leave out the pairs of related_elements.
 -- relations: Name of the table of relations; by default relations for elements, else <a>_relations.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b relation depth distance x y z flags: the relation of a to b, touch included, and the
 --     distance of the surfaces
 -- example: SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation
@@ -74,7 +80,8 @@ CREATE OR REPLACE MACRO spatial_relations(
     broad_phase := 'auto',
     exclude_related := false,
     relations := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.*
 FROM query(
@@ -87,7 +94,8 @@ FROM query(
             method: method,
             broad_phase: broad_phase,
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -106,13 +114,16 @@ ON r.a = p.a AND r.b = p.b;
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM touches('walls', 'slabs')
 CREATE OR REPLACE MACRO touches(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -124,7 +135,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -137,13 +149,16 @@ WHERE p.relation = 'touch';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM overlaps_with('ducts', 'beams')
 CREATE OR REPLACE MACRO overlaps_with(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -155,7 +170,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -168,13 +184,16 @@ WHERE p.relation = 'overlap';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM contains_element('spaces', 'furniture')
 CREATE OR REPLACE MACRO contains_element(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -186,7 +205,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -198,13 +218,16 @@ WHERE p.relation = 'contains';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM inside('furniture', 'spaces')
 CREATE OR REPLACE MACRO inside(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -216,7 +239,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -228,13 +252,16 @@ WHERE p.relation = 'inside';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM covers('spaces', 'furniture')
 CREATE OR REPLACE MACRO covers(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -246,7 +273,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -258,13 +286,16 @@ WHERE p.relation = 'covers';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM covered_by('furniture', 'spaces')
 CREATE OR REPLACE MACRO covered_by(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -276,7 +307,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -288,13 +320,16 @@ WHERE p.relation = 'covered_by';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: the columns of spatial_relations
 -- example: FROM equals('old', 'new')
 CREATE OR REPLACE MACRO equals(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT p.* FROM query(
     spatialq_intersects_with_sql(
@@ -306,7 +341,8 @@ SELECT p.* FROM query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p
@@ -318,13 +354,16 @@ WHERE p.relation = 'equals';
 -- tolerance: Surfaces that are nearer to each other than this touch; a thinner common part is
 --     ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: a b
 -- example: SELECT count(*) FROM disjoint('ducts', 'beams')
 CREATE OR REPLACE MACRO disjoint(
     a,
     b,
     tolerance := 0.001,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT x.global_id AS a, y.global_id AS b
 FROM spatial_elements(spatialq_name('disjoint: a must be the name of a table, got ', a)) AS x
@@ -339,7 +378,8 @@ ANTI JOIN query(
             method: 'exact',
             broad_phase: 'auto',
             relations: true,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS p

@@ -35,11 +35,16 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: plane_id rank global_id nearest overlap coverage angle deviation, then the columns of
 --     detect_planes; deviation is in metres, positive outside the element
 -- example: FROM plane_elements('points', 'elements') WHERE abs(deviation) > 0.02
@@ -62,9 +67,11 @@ CREATE OR REPLACE MACRO plane_elements(
     split := true,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 SELECT
     m.plane_id,
@@ -94,9 +101,11 @@ FROM query(
             max_angle: max_angle,
             max_offset: max_offset,
             min_overlap: min_overlap,
+            bounds: bounds,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 ) AS m

@@ -28,11 +28,16 @@
 --     one convex polygon around all of them. ('concave' or 'convex')
 -- orientation_tolerance: Angle by which a horizontal or vertical plane may be off. (degrees; >= 0
 --     and <= 45)
+-- bounds: xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+--     border are considered; NULL takes all. ([xmin, ymin, xmax, ymax], finite numbers with the
+--     minima first, or NULL)
 -- unit: Metres in one unit of x, y and z, such as 0.3048 for feet; NULL takes that of the CRS, and
 --     1 where none is known. (metres; > 0 or NULL)
 -- crs: Coordinate reference system of the points, such as 'EPSG:25832'; NULL takes what is known of
 --     the table or file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: point_id plane_id distance
 -- example: SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id
 CREATE OR REPLACE MACRO plane_points(
@@ -50,9 +55,11 @@ CREATE OR REPLACE MACRO plane_points(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_plane_points_sql(
@@ -71,9 +78,11 @@ FROM query(
             split: split,
             outline: outline,
             orientation_tolerance: orientation_tolerance,
+            bounds: bounds,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );
@@ -103,9 +112,11 @@ CREATE OR REPLACE MACRO plane_points_list(
     split := false,
     outline := 'concave',
     orientation_tolerance := 5.0,
+    bounds := NULL,
     unit := NULL,
     crs := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS spatialq_plane_points_aggregate(
     to_json({
         kernel: kernel,
@@ -121,9 +132,11 @@ CREATE OR REPLACE MACRO plane_points_list(
         split: split,
         outline: outline,
         orientation_tolerance: orientation_tolerance,
+        bounds: bounds,
         unit: unit,
         crs: crs,
-        device: device
+        device: device,
+        memory: memory
     })::VARCHAR,
     0::UTINYINT,
     spatialq_whole('plane_points_list: point_id must be whole numbers of 64 bits, got ', point_id, -9223372036854775808, 9223372036854775807),

@@ -32,6 +32,8 @@
 -- resolution: Of a file that is reprojected: side of its cells then, in the unit of to_crs; NULL
 --     keeps the size that cells have in the middle of the file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: example_id x y method scale feature mean variance skewness kurtosis min q1 median q3 max
 --     patches
 -- example: FROM pops_features('dem.tif', scales := [300, 400, 500]) WHERE feature = 'pca1'
@@ -53,7 +55,8 @@ CREATE OR REPLACE MACRO pops_features(
     band := 1,
     to_crs := NULL,
     resolution := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_pops_features_sql(
@@ -74,7 +77,8 @@ FROM query(
             quantiles: quantiles,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );

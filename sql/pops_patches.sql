@@ -31,6 +31,8 @@
 -- resolution: Of a file that is reprojected: side of its cells then, in the unit of to_crs; NULL
 --     keeps the size that cells have in the middle of the file.
 -- device: 'auto', 'cpu' or 'gpu'.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: example_id method scale px py feature value
 -- example: FROM pops_patches('dem.tif', methods := ['pca']) WHERE feature = 'pca2'
 CREATE OR REPLACE MACRO pops_patches(
@@ -50,7 +52,8 @@ CREATE OR REPLACE MACRO pops_patches(
     band := 1,
     to_crs := NULL,
     resolution := NULL,
-    device := 'auto'
+    device := 'auto',
+    memory := NULL
 ) AS TABLE
 FROM query(
     spatialq_pops_patches_sql(
@@ -71,7 +74,8 @@ FROM query(
             quantiles: quantiles,
             unit: unit,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })
     )
 );

@@ -18,7 +18,7 @@
 -- overlap: Share of a window that the next one covers; the step between windows is rounded to 0.01
 --     units. (>= 0 and < 1)
 -- min_points: Points that a window must hold to count; NULL takes half of what the mean density of
---     the cloud's bounding box promises for a window. (points; >= 1 or NULL)
+--     the cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or NULL)
 -- cell_size: Side of the cells that get their lowest point where no window gave one; 0 switches
 --     that off. (metres; >= 0 and <= 1e+09)
 -- distance_per_slope: How much that distance grows with the slope of the terrain: by this much at
@@ -27,6 +27,8 @@
 -- extrapolate: Whether cells outside the convex hull of the ground points get a height as well:
 --     with 'tin' that of the nearest point, with 'idw' as inside.
 -- override_crs: Whether crs also takes the place of one that the file names.
+-- memory: Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes
+--     SPATIALQ_MEMORY, or half of what is free.
 -- gives: points ground_points noise_points device outputs
 -- example: FROM write_ground('tile.laz', ['ground.laz', 'terrain.tif'])
 CREATE OR REPLACE MACRO write_ground(
@@ -46,7 +48,8 @@ CREATE OR REPLACE MACRO write_ground(
     distance_per_slope := 0.85,
     neighbours := 10,
     extrapolate := false,
-    override_crs := false
+    override_crs := false,
+    memory := NULL
 ) AS TABLE
 SELECT unnest(
     spatialq_write_ground_udf(
@@ -67,7 +70,8 @@ SELECT unnest(
             ground_only: ground_only,
             override_crs: override_crs,
             crs: crs,
-            device: device
+            device: device,
+            memory: memory
         })::VARCHAR
     ),
     recursive := true

@@ -81,7 +81,7 @@ def test_sql_straight_over_a_file(tmp_path):
         (["sql", "SELECT 1", "-o", "no/x.csv"], 1, "error: output: 'no/x.csv': there is no folder"),
         (["sql", " ; -- nothing"], 1, "error: sql: the query is empty"),
         (["sql", "SELECT 1", "--limit", "-1"], 2, "error: Invalid value for '--limit'"),
-        (["ground", "*.laz", "-o", "x.laz"], 1, "error: ground: '*.laz': there is no such file"),
+        (["ground", "*.laz", "-o", "x.laz"], 1, "error: ground: '*.laz': no file matches"),
         (["ground", "house.ifc", "-o", "x.laz"], 1, "error: ground: 'house.ifc': is no point"),
         (["info", b"\xff.las"], 1, r"error: info: '\udcff.las': its name is not UTF-8; rename it"),
         (["ground", "none.laz"], 2, "error: Missing option '--output' / '-o'"),

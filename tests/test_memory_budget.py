@@ -8,9 +8,10 @@ from spatialq.runtime import budget, buffers, file_memory
 
 from .kernels import arguments_of, arrays_in, assert_same, cases_of, run
 
-pytestmark = pytest.mark.skipif(
-    not file_memory.IS_POSSIBLE, reason="arrays are in files on Linux only"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not file_memory.IS_POSSIBLE, reason="arrays are in files on Linux only"),
+]
 WITH_POINTS = [
     (name, case)
     for name, each in catalogue().items()
@@ -25,6 +26,7 @@ def test_every_case_is_the_same_in_files(function, case, tmp_path, monkeypatch):
     expected = arrays_in(run(function, "cpu", arguments, **options))
     monkeypatch.setattr(buffers, "IN_FILES", 64)
     monkeypatch.setattr(buffers, "CHUNK", 7)
+    monkeypatch.setattr(buffers, "TAKEN", 5)
     with budget.limited(1, tmp_path), file_memory.noting() as note:
         found = run(function, "cpu", arguments, **options)
     assert_same(found, expected)

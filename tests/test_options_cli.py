@@ -10,7 +10,7 @@ import typer
 from spatialq.cli import main as cli
 from spatialq.cli.options import DerivedOption, sources_of
 from spatialq.functions.catalogue import catalogue
-from spatialq.functions.declaration import COORDINATES, Parameter
+from spatialq.functions.declaration import BOUNDS, COORDINATES, Parameter
 
 WORKFLOWS = {
     "ground": "spatialq.workflows.ground.write_ground",
@@ -72,7 +72,7 @@ def parameters_of(name):
         each
         for function in functions
         for each in catalogue()[function].parameters
-        if each.name not in (*COORDINATES, *NO_OPTIONS.get(function, ()))
+        if each.name not in (BOUNDS, *COORDINATES, *NO_OPTIONS.get(function, ()))
     ]
 
 

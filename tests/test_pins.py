@@ -94,13 +94,13 @@ def test_every_function_of_points_gives_the_same(con, name):
 
 LOWEST, HIGHEST = "(SELECT min(z) FROM pts)", "(SELECT max(z) FROM pts)"
 CHANGES = {
-    "insert": ["INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 1)"],
-    "update": [f"UPDATE pts SET z = z - 100 {ONE}"],
-    "update and checkpoint": [f"UPDATE pts SET z = z - 100 {ONE}", "CHECKPOINT"],
+    "insert": ["INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 598)"],
+    "update": [f"UPDATE pts SET z = z - 1 {ONE}"],
+    "update and checkpoint": [f"UPDATE pts SET z = z - 1 {ONE}", "CHECKPOINT"],
     "delete": [f"DELETE FROM pts {ONE}"],
     "delete and insert": [
         f"DELETE FROM pts {ONE}",
-        "INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 1)",
+        "INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 598)",
         "CHECKPOINT",
     ],
     "swap the z of two points": [
@@ -117,10 +117,10 @@ CHANGES = {
                    "ALTER TABLE pts RENAME o TO z"],
     "rename": ["ALTER TABLE pts RENAME TO o",
                "CREATE VIEW pts AS SELECT * REPLACE (-z AS z) FROM o"],
-    "own uncommitted update": ["BEGIN", f"UPDATE pts SET z = z - 100 {ONE}"],
+    "own uncommitted update": ["BEGIN", f"UPDATE pts SET z = z - 1 {ONE}"],
     "own uncommitted delete and insert": [
         "BEGIN", f"DELETE FROM pts {ONE}",
-        "INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 1)",
+        "INSERT INTO pts (point_id, x, y, z) VALUES (-1, 500001, 5300001, 598)",
     ],
     "temporary table": ["CREATE TEMP TABLE pts AS SELECT * REPLACE (-z AS z) FROM memory.pts"],
     "another schema": ["CREATE SCHEMA s",
@@ -177,7 +177,7 @@ def test_transactions_of_others(con):
     before = con.execute(CALL).fetchall()
     spatialq.pin(con, "pts")
     other = con.cursor()
-    other.execute(f"BEGIN; UPDATE pts SET z = z - 100 {ONE}")
+    other.execute(f"BEGIN; UPDATE pts SET z = z - 1 {ONE}")
     assert con.execute(CALL).fetchall() == before
     assert state(con) == [(1, 0)]
     assert other.execute(CALL).fetchall() != before
@@ -275,7 +275,7 @@ def test_the_kernel_runs_once_and_no_row_is_collected(con, monkeypatch):
     con.execute(CALL)
     assert len(log.entries()) == 1
     assert not any(collected)
-    con.execute(f"UPDATE pts SET z = z - 100 {ONE}")
+    con.execute(f"UPDATE pts SET z = z - 1 {ONE}")
     con.execute(CALL)
     assert len(log.entries()) == 2
     assert sum(collected) == N
@@ -340,7 +340,7 @@ def test_chosen_columns(con):
 
 def test_pinning_again_takes_what_is_there_now(con):
     spatialq.pin(con, "pts")
-    con.execute(f"UPDATE pts SET z = z - 100 {ONE}")
+    con.execute(f"UPDATE pts SET z = z - 1 {ONE}")
     spatialq.pin(con, "pts")
     assert con.execute(CALL).fetchall() == without(con, CALL)
     assert state(con) == [(1, 0)]

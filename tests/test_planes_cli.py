@@ -171,7 +171,7 @@ def test_a_field_of_another_type_is_refused_before_the_work(tmp_path, monkeypatc
     cloud.add_extra_dim(laspy.ExtraBytesParams("plane_id", "uint16"))
     cloud.write(source)
     monkeypatch.setattr(
-        "spatialq.workflows.planes.read_columns", lambda *_: pytest.fail("it went on")
+        "spatialq.workflows.planes.read_points", lambda *_: pytest.fail("it went on")
     )
     with pytest.raises(spatialq.FileError, match="has extra bytes 'plane_id' of another type"):
         spatialq.write_planes(source, tmp_path / "p.las")
@@ -237,7 +237,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path, outputs, opt
         ),
         (["a.las", "--phi-num", "x"], 2, "error: Invalid value for '--phi-num'"),
         (["a.las", "--limit", "-1"], 2, "error: Invalid value for '--limit'"),
-        ([], 2, "error: Missing argument 'file'"),
+        ([], 2, "error: Missing argument 'files'"),
     ],
 )
 def test_errors_are_one_line(tmp_path, arguments, code, message):

@@ -479,7 +479,7 @@ def test_the_gpu_is_not_started_to_ask_for_its_memory(monkeypatch):
             return 5
 
     monkeypatch.setattr(cuda, "is_started", lambda: False)
-    assert memory.gpu_free(100) == 100
+    assert cuda.free_bytes(100) == 100
     monkeypatch.setattr(cuda, "is_started", lambda: True)
     monkeypatch.setattr(cuda, "device", Started)
-    assert memory.gpu_free(100) == 5
+    assert cuda.free_bytes(100) == 5

@@ -47,6 +47,20 @@ Output = Annotated[
         ".gpkg, .fgb; of a grid .tif, .png; of GlobalIds .ifc, .ifczip.",
     ),
 ]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="XMIN,YMIN,XMAX,YMAX",
+        help="Read only the points in this box, in the unit of x and y; its border is included.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Main memory to use, such as 2GB or 512MB; a number alone is in GiB. By default half "
+        "of what is free. Larger arrays are in files beside the first output."
+    ),
+]
 SEPARATOR = ","
 LISTS = {
     bool: "truth values such as true,false",
@@ -68,12 +82,12 @@ class ParametersOf:
     def options(self, command: str) -> "list[DerivedOption]":
         """Make the options of a command."""
         from spatialq.functions.catalogue import catalogue
-        from spatialq.functions.declaration import COORDINATES  # they follow from the file
+        from spatialq.functions.declaration import BOUNDS, COORDINATES  # they follow from the file
 
         return [
             DerivedOption(command, self.function, each, of_file=self.of_file)
             for each in catalogue()[self.function].parameters
-            if each.name not in (*self.exclude, *COORDINATES)
+            if each.name not in (*self.exclude, BOUNDS, *COORDINATES)
             and (not self.only or each.name in self.only)
         ]
 
@@ -250,3 +264,23 @@ class CommandGroup(TyperGroup):
 def names(text: str) -> tuple[str, ...]:
     """Read names with commas between them."""
     return tuple(name.strip() for name in text.split(SEPARATOR))
+
+
+def bounds_of(command: str, given: str | None) -> tuple[float, ...] | None:
+    """Read four numbers with commas between them.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers.
+    """
+    if given is None:
+        return None
+    try:
+        return tuple(map(float, given.split(SEPARATOR)))
+    except ValueError:
+        message = (
+            f"{command}: --bounds must be four numbers xmin,ymin,xmax,ymax such as "
+            f"0,0,100,50, got {given!r}"
+        )
+        raise ValueError(message) from None

@@ -4,14 +4,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from spatialq.data.frame import Frame
+from spatialq.execution.bounds import within
 from spatialq.execution.frames import fit
+from spatialq.execution.strays import leave_out
 from spatialq.execution.validation import require_unique
 from spatialq.functions.catalogue import Function
 from spatialq.functions.declaration import Device, GridInput, Size
@@ -19,7 +21,7 @@ from spatialq.planner import log, process
 from spatialq.planner.plan import Plan, plan_call
 from spatialq.planner.rates import Road
 from spatialq.planner.statistics import size_of
-from spatialq.runtime import file_memory
+from spatialq.runtime import budget, file_memory
 from spatialq.runtime.progress import (
     INTERVAL,
     Listener,
@@ -34,6 +36,25 @@ Result = TypeVar("Result")
 POINT_ID = "point_id"
 GRACE = 0.8
 """Seconds in which work should end that was told to stop."""
+
+
+def within_memory(caller: str, memory: Any) -> AbstractContextManager[None]:
+    """Limit the main memory that calls within a block may take.
+
+    Parameters
+    ----------
+    caller : str
+        What the error begins with.
+    memory : str, number or None
+        As `spatialq.runtime.budget.parse_size` takes it; None leaves it as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is no size.
+    """
+    size = None if memory is None else budget.parse_size(memory, f"{caller}: memory")
+    return budget.limited(size)
 
 
 def call(
@@ -92,7 +113,7 @@ def call_outputs(
     functions : sequence of Function
         All of one folder, such as `detect_planes` and `plane_points`.
     arguments, options, requested, road, frame
-        As for `call`.
+        As for `call`. Points outside of `options.bounds` do not reach the kernel.
     progress : Listener, optional
         Of a task of its own: called in this thread.
 
@@ -109,11 +130,18 @@ def call_outputs(
         If the coordinates cannot be used, see `frames.fit`.
     ValueError
         If ids occur twice by which the result names points.
+
+    Warns
+    -----
+    StrayPointsWarning
+        If points are left out, see `strays.leave_out`.
     """
+    arguments = within(arguments, options)
     fitted = fit(functions[0], arguments, options, frame)
-    arguments, options = fitted.arguments, fitted.options
     if any(POINT_ID in each.output.columns for each in functions):
         require_unique(functions[0].name, arguments.get(POINT_ID))
+    crowd = leave_out(functions, fitted)
+    arguments, options = crowd.arguments, fitted.options
     size = size_of(functions[0].inputs, arguments)
 
     def purpose() -> str:
@@ -131,7 +159,9 @@ def call_outputs(
                 execution.fall_back(full)
                 found = _run(functions, execution.device, arguments, options)
         task.report(1, 1)
-    results = {each.name: fitted.results(each, found[each.name]) for each in functions}
+    results = {
+        each.name: fitted.results(each, crowd.results(each, found[each.name])) for each in functions
+    }
     return results, execution.device
 
 

@@ -47,7 +47,9 @@ class Fitted:
     arguments: dict[str, Any]
     options: Any
     level: float = 1.0
-    """Units of x and y in one unit of z."""
+    """Units of x and y in one unit of the z that was given, if z was converted."""
+    upright: float = 1.0
+    """Units of x and y in one unit of the z that the kernel gets."""
 
     def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
         """Give heights in the result back in the unit of z."""
@@ -90,9 +92,8 @@ def fit(
     if units.note and not (frame is not None and frame.is_announced):
         _warn(units.note)
     level = units.level if function.declaration.is_spatial else 1.0
-    return Fitted(
-        _with_heights(arguments, level), _with_lengths(function, options, units.across), level
-    )
+    lengths = _with_lengths(function, options, units.across)
+    return Fitted(_with_heights(arguments, level), lengths, level, units.level / level)
 
 
 def announce(function: Function, options: Any, frames: Iterable[Frame]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from spatialq.data.columns import Text
 from spatialq.data.grid import Grid, heights, require_values
-from spatialq.execution.call import call_outputs
+from spatialq.execution.call import call_outputs, within_memory
 from spatialq.execution.validation import (
     as_floats,
     as_ids,
@@ -39,6 +39,7 @@ def run(
     *,
     elements: Any = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Listener | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -61,6 +62,9 @@ def run(
         `element` in the result is a position, -1 for none.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    memory : str or number, optional
+        Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
+        or half of what is free.
     progress : callable, optional
         Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
         before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
@@ -84,30 +88,35 @@ def run(
     ValueError
         If there is no such function, an option is wrong, or a value is masked that must be there.
 
+    Warns
+    -----
+    StrayPointsWarning
+        If a few points are far from all others and are left out: `spatialq.data.strays`.
+
     Examples
     --------
     >>> seeds = spatialq.run("owm_ground", x, y, z, window_size=5.0)  # doctest: +SKIP
     """
     functions = _functions("run", function)
     first, inputs = functions[0], functions[0].inputs
-    found: dict[str, dict[str, Any]]
-    if isinstance(inputs, ElementsInput):
-        message = f"run: {first.name} is a function of elements: use spatialq.run_elements"
-        raise ValueError(message)
-    if isinstance(inputs, GridInput):
-        if point_id is not None or elements is not None:
-            message = f"run: {first.name} is a function of grids, it takes x, y and z alone"
+    with within_memory(first.name, memory):
+        if isinstance(inputs, ElementsInput):
+            message = f"run: {first.name} is a function of elements: use spatialq.run_elements"
             raise ValueError(message)
-        found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, progress, options)
-    else:
-        given = _elements(first, elements)
-        columns = {"x": x, "y": y, "z": z, "point_id": point_id}
-        columns |= {name: options.pop(name, None) for name in _attributes(first)}
-        if any(on_gpu(values) for values in columns.values()):
-            with cuda.device().use():
-                found = _run_points(functions, columns, given, "gpu", progress, options)
+        if isinstance(inputs, GridInput):
+            if point_id is not None or elements is not None:
+                message = f"run: {first.name} is a function of grids, it takes x, y and z alone"
+                raise ValueError(message)
+            found = _run_cells(functions, {"x": x, "y": y, "z": z}, device, progress, options)
         else:
-            found = _run_points(functions, columns, given, device, progress, options)
+            given = _elements(first, elements)
+            columns = {"x": x, "y": y, "z": z, "point_id": point_id}
+            columns |= {name: options.pop(name, None) for name in _attributes(first)}
+            if any(on_gpu(values) for values in columns.values()):
+                with cuda.device().use():
+                    found = _run_points(functions, columns, given, "gpu", progress, options)
+            else:
+                found = _run_points(functions, columns, given, device, progress, options)
     return found[first.name] if isinstance(function, str) else found
 
 
@@ -120,6 +129,7 @@ def run_grid(
     x0: float = 0.0,
     y0: float = 0.0,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Listener | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -140,6 +150,9 @@ def run_grid(
         Centre of the south-western cell.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    memory : str or number, optional
+        Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
+        or half of what is free.
     progress : callable, optional
         Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
         before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
@@ -170,6 +183,7 @@ def run_grid(
     if not isinstance(functions[0].inputs, GridInput):
         message = f"run_grid: {name} is no function of grids: use spatialq.run or run_elements"
         raise ValueError(message)
+    limited = within_memory(name, memory)
     dy = dx if dy is None else dy
     for argument, value in {"x0": x0, "y0": y0, "dx": dx, "dy": dy}.items():
         must = "> 0" if argument.startswith("d") else "finite"
@@ -179,10 +193,11 @@ def run_grid(
     frame = x0, y0, dx, dy
     if on_gpu(z):
         gpu = cuda.device()
-        with gpu.use():
+        with gpu.use(), limited:
             found = _run_heights(functions, gpu.view(z), frame, "gpu", progress, options)
     else:
-        found = _run_heights(functions, np.asanyarray(z), frame, device, progress, options)
+        with limited:
+            found = _run_heights(functions, np.asanyarray(z), frame, device, progress, options)
     return found[name] if isinstance(function, str) else found
 
 
@@ -192,6 +207,7 @@ def run_elements(
     b: Any = None,
     *,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Listener | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -207,6 +223,9 @@ def run_elements(
         library that has `__cuda_array_interface__` or DLPack, which stay there.
     device : 'auto', 'cpu' or 'gpu'
         Arrays of the GPU are worked on there.
+    memory : str or number, optional
+        Main memory that the call may take, such as '2GB', or in GiB; by default `SPATIALQ_MEMORY`,
+        or half of what is free.
     progress : callable, optional
         Called with the fraction of the kernel's work that is done, from 0 to 1 and never less than
         before, and with what it does now, such as ``progress(0.25, "seeds")``: in this thread, ten
@@ -244,7 +263,8 @@ def run_elements(
     if any(there) and not all(there):
         message = f"{name}: a and b must be in one memory"
         raise ValueError(message)
-    with cuda.device().use() if any(there) else nullcontext():
+    limited = within_memory(name, memory)
+    with cuda.device().use() if any(there) else nullcontext(), limited:
         device = "gpu" if any(there) else device
         found, _ = call_outputs(functions, sets, chosen, device, progress)
     return found[name] if isinstance(function, str) else found

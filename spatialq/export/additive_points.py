@@ -73,7 +73,11 @@ class AdditivePoints:
 
 
 def gather(
-    target: Path, source: Joined, octree: Octree, tick: Progress | None = None
+    target: Path,
+    source: Joined,
+    octree: Octree,
+    inside: "NDArray[np.bool_] | None" = None,
+    tick: Progress | None = None,
 ) -> AdditivePoints:
     """Read the records of all points into the order of an octree.
 
@@ -85,8 +89,10 @@ def gather(
     target : Path
         What is written, for errors.
     source : Joined
-        Its points have the numbers 0, 1, 2 ...
+        Its points, or those inside, have the numbers 0, 1, 2 ...
     octree : Octree
+    inside : bool[n], optional
+        Which points of the source are copied; by default all.
     tick : callable, optional
         Called with the target, points so far and points in all.
 
@@ -101,24 +107,27 @@ def gather(
         If waveforms are left out.
     """
     given = source.header.point_format
-    if not source.rows:
-        raise FileError.of(WRITER, target, "must have a point, the source has none")
+    if not len(octree.slot):
+        raise FileError.of(WRITER, target, "must have a point, there is none")
     if given in WITH_WAVEFORMS:
         message = f"{WRITER}: '{target}': waveforms are left out: point formats 6 to 8 have none"
         warnings.warn(message, FileWarning, stacklevel=2)
     point_format = 8 if given in WITH_NIR else 7 if given in COLOURED else 6
     n_extra = source.header.record_length - RECORD_SIZES[given]
     dtype = _fields(point_format, n_extra)
-    records = buffers.empty((source.rows, dtype.itemsize), np.uint8)
-    done = 0
+    n = len(octree.slot)
+    records = buffers.empty((n, dtype.itemsize), np.uint8)
+    read = done = 0
     for part in source.records():
         check()
         same = part if given == point_format else _promoted(part, given, dtype)
         raw = same.view(np.uint8).reshape(same.size, -1)
-        scatter(raw, octree.slot[done : done + same.size], records)
-        done += same.size
+        if inside is not None:
+            raw = raw[inside[read : read + same.size]]
+        scatter(raw, octree.slot[done : done + len(raw)], records)
+        read, done = read + same.size, done + len(raw)
         if tick is not None:
-            tick(target, done, 2 * source.rows)  # the other half of the work is to write them
+            tick(target, done, 2 * n)  # the other half of the work is to write them
     return AdditivePoints(source, octree, point_format, records)
 
 

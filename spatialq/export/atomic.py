@@ -242,6 +242,19 @@ def together() -> Iterator[None]:
         group.appear()
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let files that are written in the block, such as temporary ones, appear at once.
+
+    They are no part of the block of `together` around it.
+    """
+    token = _group.set(None)
+    try:
+        yield
+    finally:
+        _group.reset(token)
+
+
 class _Group:
     """Files that appear together; the stack removes what is left of them."""
 

@@ -209,8 +209,8 @@ def _check_classes(
     if cloud.header.point_format <= 5 and highest > 31:
         message = (
             f"write_classified: class {highest} does not fit point format "
-            f"{cloud.header.point_format} of '{cloud.header.path}', which has classes 0 to 31; convert "
-            "it to point format 6 or above first"
+            f"{cloud.header.point_format} of '{cloud.header.path}', which has classes 0 to 31; "
+            "convert it to point format 6 or above first"
         )
         raise ValueError(message)
 

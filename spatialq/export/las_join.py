@@ -34,9 +34,9 @@ STANDARD_TIME = 1
 STORAGE = ("laszip encoded", "copc", "LAStools")
 """Whose records are about the storage of the points of one file."""
 MIN_MAX, MIN_MAX_BITS = slice(64, 112), 0b110
-"""Of an extra bytes entry: the least and the greatest value in the file, and whether it has them."""
+"""Of an extra bytes entry: the least and greatest value in the file, and whether it has them."""
 ULPS = 4
-"""Rounding errors of the offsets of two files, relative to which their difference is whole steps."""
+"""Rounding errors of offsets, up to which the difference of two is whole steps."""
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 
 
@@ -115,7 +115,8 @@ def join(clouds: Sequence[LasSource], target: Path) -> Joined:
     header = first.header
     if not others:
         return Joined(header, [(first.path, vlr) for vlr in header.vlrs], [Part(first)], None)
-    scales = tuple(min(each.header.scales[k] for each in clouds) for k in range(3))
+    x, y, z = (min(each.header.scales[k] for each in clouds) for k in range(3))
+    scales = x, y, z
     public = bytearray(header.raw)
     struct.pack_into("<3d", public, 131, *scales)
     header = replace(header, scales=scales, raw=bytes(public))
@@ -127,7 +128,9 @@ def join(clouds: Sequence[LasSource], target: Path) -> Joined:
 def _require_alike(target: Path, first: LasSource, other: LasSource) -> None:
     one, two = first.header, other.header
     if one.point_format != two.point_format:
-        _refuse(target, first, other, f"have point formats {one.point_format} and {two.point_format}")
+        _refuse(
+            target, first, other, f"have point formats {one.point_format} and {two.point_format}"
+        )
     if one.point_format in WITH_WAVEFORMS:
         _refuse(target, first, other, "have waveforms, to which each file has places of its own")
     kinds = [
@@ -136,7 +139,11 @@ def _require_alike(target: Path, first: LasSource, other: LasSource) -> None:
     ]
     if kinds[0] != kinds[1]:
         names = [", ".join(kind[0] for kind in each) or "none" for each in kinds]
-        what = f"({names[0]}) and ({names[1]})" if names[0] != names[1] else f"of other types ({names[0]})"
+        what = (
+            f"({names[0]}) and ({names[1]})"
+            if names[0] != names[1]
+            else f"of other types ({names[0]})"
+        )
         _refuse(target, first, other, f"have different extra bytes, {what}")
     if (one.raw[6] ^ two.raw[6]) & STANDARD_TIME:
         _refuse(target, first, other, "have GPS times of two kinds")

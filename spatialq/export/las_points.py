@@ -97,7 +97,7 @@ def write_points(
     has_wkt = crs is not None or points.point_format > 5
     is_laz = path.suffix.lower() == LAZ
     rest = _Batches(batches)
-    with las_file(path) as file, tempfile.TemporaryFile(dir=path.resolve().parent) as beside:
+    with las_file(path) as file, tempfile.TemporaryFile(dir=Path(file.name).parent) as beside:
 
         def write(parts: "Iterator[Records]", layout: Layout) -> int:
             public = _public_header(points, layout)

@@ -42,7 +42,15 @@ def _write_copc(
     write_copc(target, points, crs, tick)
 
 
-POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc}
+def _write_potree(
+    target: Path, points: "AdditivePoints", crs: str | None, tick: Progress | None
+) -> None:
+    from spatialq.export.potree import write_potree
+
+    write_potree(target, points, crs, tick)
+
+
+POINT_WRITERS: Mapping[str, PointWriter] = {COPC: _write_copc, "metadata.json": _write_potree}
 """By the ending of a name, or the whole name of a file in a folder of its own."""
 
 TILESET = "tileset.json"

@@ -16,6 +16,10 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args, get_origin, get_t
 Device = Literal["cpu", "gpu"]
 COORDINATES = ("unit", "crs")
 """The parameters of `CoordinateParameters`."""
+BOUNDS = "bounds"
+"""The parameter of `PointParameters`."""
+BOX = "[xmin, ymin, xmax, ymax], finite numbers with the minima first, or NULL"
+"""What it must be."""
 LENGTH = "length"
 """Stands in a parameter's unit for `Parameters.LENGTH_UNIT` of the class that it is in."""
 
@@ -228,10 +232,33 @@ class CoordinateParameters(Parameters):
         return 1.0 if self.unit is None else self.unit
 
 
+@dataclass(frozen=True, kw_only=True)
+class PointParameters(CoordinateParameters):
+    """What functions of points may be told about them; the last parameters of a function."""
+
+    bounds: tuple[float, ...] | None = parameter(
+        None,
+        "xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the "
+        "border are considered; NULL takes all.",
+        must_be=BOX,
+    )
+
+    def check(self) -> None:
+        """Reject bounds that are no box."""
+        super().check()
+        if self.bounds is None:
+            return
+        if len(self.bounds) == 4 and all(map(isfinite, self.bounds)):
+            xmin, ymin, xmax, ymax = self.bounds
+            if xmin <= xmax and ymin <= ymax:
+                return
+        self.reject(BOUNDS, BOX)
+
+
 def parameters_of(declared: type[Any]) -> tuple[Parameter, ...]:
     """List the parameters that a class declares, those of its bases first.
 
-    Those of `CoordinateParameters` come last.
+    Those of `PointParameters` and `CoordinateParameters` come last.
     """
     return _read_fields(declared)  # type: ignore[arg-type]  # a class is hashable
 
@@ -254,7 +281,8 @@ def _read_fields(declared: type[Any]) -> tuple[Parameter, ...]:
             Parameter(each.name, kind, each.default, choices=choices, is_list=is_list,
                       is_optional=is_optional, **known)
         )  # fmt: skip
-    return tuple(sorted(found, key=lambda each: each.name in COORDINATES))
+    last = (BOUNDS, *COORDINATES)
+    return tuple(sorted(found, key=lambda each: last.index(each.name) if each.name in last else -1))
 
 
 def _number(value: float) -> str:
@@ -413,6 +441,9 @@ class Output:
     """Columns that are given back in the unit of z, where that is not the one of x and y."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """What the kernel gives in a column of integers where there is no value."""
+    of_strays: Mapping[str, Any] = field(default_factory=dict)
+    """For an output with one row per point, in the order of the input, by `point_id`: what its
+    other columns have for stray points. Other outputs have no rows of them."""
     windows: Callable[[Any, Any], Any] = lambda *_: None
     """For a function of grids: of a grid and parameters, the `spatialq.data.grid.Windows` that a
     band of a large file must hold whole."""

@@ -19,8 +19,8 @@ from spatialq.functions.catalogue import Function, catalogue, folders
 from spatialq.functions.declaration import GridInput, PointsInput
 from spatialq.functions.macros import (
     AGGREGATE,
+    CALL,
     CRS,
-    DEVICE,
     NUMBER,
     POINTS,
     TABLE_OR_FILE,
@@ -110,7 +110,7 @@ def _of_table(function: Function, attributes: Mapping[str, str]) -> Macro:
         (
             replace(CLOUD, doc=doc) if attributes else POINTS,
             *arguments_of(function.parameters),
-            DEVICE,
+            *CALL,
         ),
         f"FROM query(\n    spatialq_{function.name}_sql(\n"
         f"        {checked('text', function.name, 'points', TABLE_OR_FILE)},\n"
@@ -142,7 +142,7 @@ def _of_groups(function: Function, attributes: Mapping[str, str]) -> Macro:
         f"{function.name}_list",
         f"{function.name} as an aggregate, to run tile by tile with GROUP BY: a list of structs, "
         f"the rows of {function.name}. All parameters are those of {function.name}.",
-        (*arguments, *map(_undocumented, (*arguments_of(function.parameters), DEVICE))),
+        (*arguments, *map(_undocumented, (*arguments_of(function.parameters), *CALL))),
         f"spatialq_{function.name}{AGGREGATE}(\n    to_json({indent(struct(function.parameters))})"
         f"::VARCHAR,\n    0::UTINYINT,\n    {casts}\n)",
         (_group_by(function),),
@@ -193,7 +193,7 @@ def _of_grid(function: Function) -> Macro:
     return Macro(
         function.name,
         function.output.summary,
-        (GRID, *arguments_of(function.parameters), *OF_FILES, DEVICE),
+        (GRID, *arguments_of(function.parameters), *OF_FILES, *CALL),
         f"FROM query(\n    spatialq_{function.name}_sql(\n"
         f"        {checked('text', function.name, 'grid', TABLE_OR_FILE)},\n"
         f"        {checked('number', function.name, 'nodata', NUMBER)},\n"

@@ -45,7 +45,7 @@ def describe(function: str) -> str:
             caller, arguments = "run", ["x", "y", "z", "elements=..."]
         case PointsInput(attributes=attributes):
             caller, arguments = "run", ["x", "y", "z", *(f"{name}=None" for name in attributes)]
-    call = ", ".join([f'"{function}"', *arguments, *given, 'device="auto"'])
+    call = ", ".join([f'"{function}"', *arguments, *given, 'device="auto"', "memory=None"])
     indent = " " * len(f"spatialq.{caller}(")
     lines = textwrap.wrap(f"spatialq.{caller}({call})", 88, subsequent_indent=indent)
     lines += ["", *textwrap.wrap(found.output.summary, 88), "", "Parameters", "----------"]

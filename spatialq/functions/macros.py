@@ -53,6 +53,15 @@ POINTS = Argument(
     rows="Points",
 )
 DEVICE = Argument("device", "'auto', 'cpu' or 'gpu'.", "'auto'", choices=("auto", "cpu", "gpu"))
+MEMORY = Argument(
+    "memory",
+    "Main memory that the call may take, such as '2GB', or a number of GiB; NULL takes "
+    "SPATIALQ_MEMORY, or half of what is free.",
+    "NULL",
+    "text or number",
+)
+CALL = (DEVICE, MEMORY)
+"""What every function with a kernel has as its last arguments."""
 
 
 def arguments_of(parameters: Iterable[Parameter], *names: str) -> tuple[Argument, ...]:
@@ -79,7 +88,7 @@ def _range(each: Parameter) -> str:
 
 
 def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **fixed: Any) -> str:
-    """Write the struct of parameters and device that a kernel's function gets.
+    """Write the struct of parameters, device and memory that a kernel's function gets.
 
     Parameters
     ----------
@@ -87,13 +96,14 @@ def struct(parameters: Iterable[Parameter], own: Sequence[str] | None = None, **
     own : sequence of str, optional
         Those that the macro has as arguments, by default all; the others have their defaults.
     **fixed
-        Values, or expressions in SQL as `Sql`, for some of them or for `device`.
+        Values, or expressions in SQL as `Sql`, for some of them or for `device`; without `device`
+        as an argument there is no `memory`, either.
     """
     fields = {}
     for each in parameters:
         is_argument = own is None or each.name in own
         fields[each.name] = each.name if is_argument else literal(each.default)
-    fields["device"] = "device"
+    fields |= {} if "device" in fixed else {each.name: each.name for each in CALL}
     fields |= {name: v.text if isinstance(v, Sql) else literal(v) for name, v in fixed.items()}
     inner = ",\n".join(f"    {name}: {value}" for name, value in fields.items())
     return f"{{\n{inner}\n}}"

@@ -8,7 +8,13 @@ from spatialq.functions.macros import Argument, Macro
 from spatialq.functions.stubs import annotation, default, quoted
 
 WIDTH = 100
-PYTHON = {"number": "float", "whole number": "int", "boolean": "bool", "text": "str"}
+PYTHON = {
+    "number": "float",
+    "whole number": "int",
+    "boolean": "bool",
+    "text": "str",
+    "text or number": "str | float",
+}
 DEFAULTS = {"NULL": "None", "true": "True", "false": "False"}
 METRES = "(metres"
 """What the meaning of a length says."""

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from spatialq.functions.declaration import Device
-from spatialq.runtime import memory
+from spatialq.runtime import cuda, memory
 from spatialq.runtime.threads import n_threads
 
 
@@ -78,7 +78,7 @@ def gpu() -> DeviceInfo:
     found = _first_gpu()
     if found.problem:
         return found
-    return replace(found, free_bytes=memory.gpu_free(found.memory_bytes))
+    return replace(found, free_bytes=cuda.free_bytes(found.memory_bytes))
 
 
 @cache
@@ -107,13 +107,13 @@ def _ask_driver() -> DeviceInfo:
     """
     library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        cuda = ctypes.CDLL(library)
+        driver = ctypes.CDLL(library)
     except OSError:
         message = "no NVIDIA driver on this machine"
         raise OSError(message) from None
 
     def ask(function: str, *arguments: object) -> None:
-        status = getattr(cuda, function)(*arguments)
+        status = getattr(driver, function)(*arguments)
         if status != 0:
             message = f"the NVIDIA driver has no usable GPU ({function} gave error {status})"
             raise OSError(message)

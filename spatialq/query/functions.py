@@ -33,9 +33,11 @@ class Points(PointVerbs):
         grid_size: int = 128,
         full_precision: bool = False,
         seed: int = 0,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Nodes:
         """Levels of detail of a point cloud, a hybrid voxel-point octree: one row per node, level
         by level.
@@ -58,6 +60,10 @@ class Points(PointVerbs):
             Whether a voxel lies where one of its points lies, instead of in the middle of its cell.
         seed : int
             Seed of 'random'. (>= 0 and < 2**32)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -66,6 +72,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -81,9 +90,11 @@ class Points(PointVerbs):
                 "grid_size": grid_size,
                 "full_precision": full_precision,
                 "seed": seed,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -98,9 +109,11 @@ class Points(PointVerbs):
         object_width: float | str = 60.0,
         max_distance: float | str = 0.4,
         distance_per_slope: float | str = 0.85,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Self:
         """Ground of a LiDAR cloud, and the height above it: one row per point.
 
@@ -114,7 +127,7 @@ class Points(PointVerbs):
             units. (>= 0 and < 1)
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
-            cloud's bounding box promises for a window. (points; >= 1 or None)
+            cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or None)
         cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
             off. (metres; >= 0 and <= 1e+09)
@@ -126,6 +139,10 @@ class Points(PointVerbs):
         distance_per_slope : float | str
             How much that distance grows with the slope of the terrain: by this much at 100 % slope.
             (metres; >= 0)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -134,6 +151,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -150,9 +170,11 @@ class Points(PointVerbs):
                 "object_width": object_width,
                 "max_distance": max_distance,
                 "distance_per_slope": distance_per_slope,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -173,9 +195,11 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """Planes of a point cloud by the kernel-based 3D Hough transform: one row per plane, the
         plane with the most votes first.
@@ -219,6 +243,10 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -227,6 +255,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -250,9 +281,11 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -271,9 +304,11 @@ class Points(PointVerbs):
         neighbours: int = 10,
         extrapolate: bool = False,
         thin: bool = False,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Grid:
         """A terrain grid, interpolated between the ground seeds of a cloud (those of owm_ground) or
         between points that are ground already: one row per cell.
@@ -290,7 +325,7 @@ class Points(PointVerbs):
             units. (>= 0 and < 1)
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
-            cloud's bounding box promises for a window. (points; >= 1 or None)
+            cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or None)
         cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
             off. (metres; >= 0 and <= 1e+09)
@@ -312,6 +347,10 @@ class Points(PointVerbs):
             'tin' that of the nearest point, with 'idw' as inside.
         thin : bool
             Whether each cell keeps only the ground point nearest to its centre.
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -320,6 +359,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -341,9 +383,11 @@ class Points(PointVerbs):
                 "neighbours": neighbours,
                 "extrapolate": extrapolate,
                 "thin": thin,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -356,9 +400,11 @@ class Points(PointVerbs):
         min_points: int | None = None,
         cell_size: float | str = 20.0,
         ties: Literal["lowest_id", "octree"] = "lowest_id",
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Points:
         """Ground seeds of a LiDAR cloud by the Overlap Window Method: the points that are the
         lowest of at least two overlapping windows, and the lowest point of each cell that has no
@@ -374,13 +420,17 @@ class Points(PointVerbs):
             units. (>= 0 and < 1)
         min_points : int | None
             Points that a window must hold to count; None takes half of what the mean density of the
-            cloud's bounding box promises for a window. (points; >= 1 or None)
+            cloud's bounding box, or of bounds, promises for a window. (points; >= 1 or None)
         cell_size : float | str
             Side of the cells that get their lowest point where no window gave one; 0 switches that
             off. (metres; >= 0 and <= 1e+09)
         ties : Literal["lowest_id", "octree"]
             Which of several points with the same z is the lowest: the one with the lowest point_id,
             or the one that the reference's octree visits first. ('lowest_id' or 'octree')
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -389,6 +439,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -404,9 +457,11 @@ class Points(PointVerbs):
                 "min_points": min_points,
                 "cell_size": cell_size,
                 "ties": ties,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -431,9 +486,11 @@ class Points(PointVerbs):
         split: bool = True,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """Which elements of a building model the planes of a cloud belong to, and how far they are
         off: one row per plane and element, the best match first; a plane that matches no element
@@ -488,6 +545,10 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -496,6 +557,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -524,9 +588,11 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
             tables={"elements": Elements},
         )
@@ -548,9 +614,11 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """The planar nodes of the octree from which detect_planes finds its planes: one row per
         node, with its plane, or the reason why it has none.
@@ -594,6 +662,10 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -602,6 +674,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -625,9 +700,11 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -648,9 +725,11 @@ class Points(PointVerbs):
         split: bool = False,
         outline: Literal["concave", "convex"] = "concave",
         orientation_tolerance: float = 5.0,
+        bounds: Sequence[float] | None = None,
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Self:
         """The plane of each point, of those that detect_planes finds: one row per point; plane_id
         and distance are NULL where a point belongs to no plane.
@@ -694,6 +773,10 @@ class Points(PointVerbs):
             one convex polygon around all of them. ('concave' or 'convex')
         orientation_tolerance : float
             Angle by which a horizontal or vertical plane may be off. (degrees; >= 0 and <= 45)
+        bounds : Sequence[float] | None
+            xmin, ymin, xmax and ymax, in the unit of x and y: only the points inside or on the
+            border are considered; None takes all. ([xmin, ymin, xmax, ymax], finite numbers with
+            the minima first, or None)
         unit : float | str | None
             Metres in one unit of x, y and z, such as 0.3048 for feet; None takes that of the CRS,
             and 1 where none is known. (metres; > 0 or None)
@@ -702,6 +785,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -724,9 +810,11 @@ class Points(PointVerbs):
                 "split": split,
                 "outline": outline,
                 "orientation_tolerance": orientation_tolerance,
+                "bounds": bounds,
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -739,6 +827,7 @@ class Points(PointVerbs):
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """Which elements the points of a cloud are near, and how far from each: one row per point
         and element, 0 metres on the surface and inside of a closed body.
@@ -758,6 +847,9 @@ class Points(PointVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -773,6 +865,7 @@ class Points(PointVerbs):
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
             tables={"elements": Elements},
         )
@@ -794,6 +887,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies above a.
 
@@ -815,6 +909,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -831,6 +928,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -845,6 +943,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies below a.
 
@@ -866,6 +965,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -882,6 +984,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -895,6 +998,7 @@ class Elements(ElementVerbs):
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are at most d apart.
 
@@ -910,6 +1014,9 @@ class Elements(ElementVerbs):
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -925,6 +1032,7 @@ class Elements(ElementVerbs):
                 "exclude_related": exclude_related,
                 "relations": relations,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements, "relations": Query},
         )
@@ -936,6 +1044,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies inside a, without contact with its surface.
 
@@ -950,6 +1059,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -963,6 +1075,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -974,6 +1087,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a lies inside b, in contact with its surface.
 
@@ -986,6 +1100,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -999,6 +1116,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1010,6 +1128,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies inside a, in contact with its surface.
 
@@ -1022,6 +1141,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1035,6 +1157,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1046,6 +1169,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are disjoint: of all pairs of a and b, those without any other relation.
 
@@ -1058,6 +1182,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1071,6 +1198,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1084,6 +1212,7 @@ class Elements(ElementVerbs):
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """How far elements are from each other, and where: 0 when they meet, or one is inside the
         other.
@@ -1100,6 +1229,9 @@ class Elements(ElementVerbs):
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1116,6 +1248,7 @@ class Elements(ElementVerbs):
                 "exclude_related": exclude_related,
                 "relations": relations,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements, "relations": Query},
         )
@@ -1130,6 +1263,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies east of a.
 
@@ -1151,6 +1285,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1167,6 +1304,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1196,6 +1334,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a and b are the same body.
 
@@ -1208,6 +1347,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1221,6 +1363,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1232,6 +1375,7 @@ class Elements(ElementVerbs):
         d: float | str,
         *,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs that are more than d apart: of all pairs of a and b, those that are not
         closer_than.
@@ -1244,6 +1388,9 @@ class Elements(ElementVerbs):
             The distance. (metres)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1257,6 +1404,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "d": d,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1268,6 +1416,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a lies inside b, without contact with its surface.
 
@@ -1280,6 +1429,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1293,6 +1445,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1308,6 +1461,7 @@ class Elements(ElementVerbs):
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of elements that have a common interior: what clashes.
 
@@ -1332,6 +1486,9 @@ class Elements(ElementVerbs):
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1351,6 +1508,7 @@ class Elements(ElementVerbs):
                 "exclude_related": exclude_related,
                 "relations": relations,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements, "relations": Query},
         )
@@ -1362,6 +1520,7 @@ class Elements(ElementVerbs):
         *,
         k: int = 1,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The k nearest elements of b for every element of a.
 
@@ -1373,6 +1532,9 @@ class Elements(ElementVerbs):
             How many. (>= 1)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1386,6 +1548,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "k": k,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1400,6 +1563,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies north of a.
 
@@ -1421,6 +1585,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1437,6 +1604,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1448,6 +1616,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a and b overlap: they have a common interior, and each has a part
         outside the other.
@@ -1463,6 +1632,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1476,6 +1648,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1490,6 +1663,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies south of a.
 
@@ -1511,6 +1685,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1527,6 +1704,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1542,6 +1720,7 @@ class Elements(ElementVerbs):
         exclude_related: bool = False,
         relations: Query | str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The relation of all pairs of elements that are not disjoint.
 
@@ -1564,6 +1743,9 @@ class Elements(ElementVerbs):
             Name of the table of relations; by default relations for elements, else <a>_relations.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1582,6 +1764,7 @@ class Elements(ElementVerbs):
                 "exclude_related": exclude_related,
                 "relations": relations,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements, "relations": Query},
         )
@@ -1593,6 +1776,7 @@ class Elements(ElementVerbs):
         *,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which a touches b: they are in contact, and have no common interior.
 
@@ -1605,6 +1789,9 @@ class Elements(ElementVerbs):
             ignored. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1618,6 +1805,7 @@ class Elements(ElementVerbs):
                 "b": b,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1632,6 +1820,7 @@ class Elements(ElementVerbs):
         true_north: float | None = None,
         tolerance: float | str = 0.001,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Pairs:
         """The pairs of which b lies west of a.
 
@@ -1653,6 +1842,9 @@ class Elements(ElementVerbs):
             does not count. Less than a micrometre counts as a micrometre. (metres; >= 0)
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1669,6 +1861,7 @@ class Elements(ElementVerbs):
                 "true_north": true_north,
                 "tolerance": tolerance,
                 "device": device,
+                "memory": memory,
             },
             tables={"b": Elements},
         )
@@ -1717,6 +1910,7 @@ class Grid(GridVerbs):
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """Multi-scale terrain features of a grid (POPS): patches of several scales in square
         examples, and the statistics of each feature over the patches of an example: one row per
@@ -1756,6 +1950,9 @@ class Grid(GridVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1779,6 +1976,7 @@ class Grid(GridVerbs):
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )
 
@@ -1798,6 +1996,7 @@ class Grid(GridVerbs):
         unit: float | str | None = None,
         crs: str | None = None,
         device: Literal["auto", "cpu", "gpu"] = "auto",
+        memory: str | float | None = None,
     ) -> Query:
         """Features of the patches of a grid (POPS), before pops_features aggregates them: one row
         per patch, method and feature; px and py are the place of the patch in its example, from 0.
@@ -1836,6 +2035,9 @@ class Grid(GridVerbs):
             known of the table or file.
         device : Literal["auto", "cpu", "gpu"]
             'auto', 'cpu' or 'gpu'.
+        memory : str | float | None
+            Main memory that the call may take, such as '2GB', or a number of GiB; None takes
+            SPATIALQ_MEMORY, or half of what is free.
 
         Returns
         -------
@@ -1858,5 +2060,6 @@ class Grid(GridVerbs):
                 "unit": unit,
                 "crs": crs,
                 "device": device,
+                "memory": memory,
             },
         )

@@ -43,6 +43,8 @@ IN_MEMORY = 3 / 4
 are in use, and for what kernels take besides."""
 CHUNK = 1 << 20
 """Values that are copied at once where that takes memory besides."""
+TAKEN = 1 << 13
+"""Values that are taken at once by their positions: each may bring in several pages of a file."""
 IDLE_SECONDS = 60.0
 """A buffer that nobody wanted for this long is given back to the system."""
 SHARE, MOST = 1 / 4, 8 << 30
@@ -107,8 +109,8 @@ def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
 def take(values: Any, at: Any) -> Any:
     """Take rows of an array by their positions, in chunks, as `values[at]` does."""
     result = empty((len(at), *values.shape[1:]), values.dtype)
-    for first in range(0, len(at), CHUNK):
-        part = slice(first, first + CHUNK)
+    for first in _chunks(len(at), TAKEN):
+        part = slice(first, first + TAKEN)
         result[part] = values[at[part]]
     return result
 
@@ -117,7 +119,7 @@ def select(values: Any, wanted: Any) -> Any:
     """Take the values of an array where another is true, in chunks, as `values[wanted]` does."""
     rows = max(1, CHUNK * len(values) // max(values.size, 1))
     result, n = empty(np.count_nonzero(wanted), values.dtype), 0
-    for first in range(0, len(values), rows):
+    for first in _chunks(len(values), rows):
         found = values[first : first + rows][wanted[first : first + rows]]
         result[n : n + found.size] = found
         n += found.size
@@ -127,12 +129,19 @@ def select(values: Any, wanted: Any) -> Any:
 def positions(wanted: Any) -> Any:
     """Give the positions where a flat array is true, in chunks, as `numpy.flatnonzero` does."""
     result, n = empty(np.count_nonzero(wanted), np.int64), 0
-    for first in range(0, len(wanted), CHUNK):
+    for first in _chunks(len(wanted), CHUNK):
         found = np.flatnonzero(wanted[first : first + CHUNK])
         result[n : n + found.size] = found
         result[n : n + found.size] += first
         n += found.size
     return result
+
+
+def _chunks(size: int, chunk: int) -> Iterator[int]:
+    """Give the first position of each chunk, at which there are not too many pages of files."""
+    for first in range(0, size, chunk):
+        file_memory.look()
+        yield first
 
 
 def _array(shape: Any, dtype: Any, *, page_locked: bool = False) -> tuple[Any, bool]:

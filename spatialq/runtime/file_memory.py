@@ -2,8 +2,9 @@
 
 A file has no name any more as soon as it is open, so that none is left however the process ends. It
 is mapped into memory and shared, so that its pages are in main memory while they are used. A thread
-takes pages out of the process, all at once, when it has more than its budget: they stay in the
-system's cache of files, or are written to disk, and come back when they are used next.
+takes pages out of the process, all at once, when it has more than its budget, and so does `look`:
+they stay in the system's cache of files, or are written to disk, and come back when they are used
+next.
 """
 
 import mmap
@@ -156,6 +157,7 @@ class _Watcher:
         if mapped > max(allowed, LEAST):
             for each in files:
                 each.leave()
+            self._others = memory.resident().of_files  # libraries may have been loaded since
 
     def _run(self) -> None:
         while True:
@@ -174,6 +176,11 @@ class _Watcher:
 _watcher = _Watcher()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watcher.forked)
+
+
+def look() -> None:
+    """Take pages out if there are too many: between parts of work, whoever else has the cores."""
+    _watcher.look()
 
 
 def resident() -> int:

@@ -1,4 +1,4 @@
-"""How much memory is free: of the host within the limits of its container, and of the GPU."""
+"""How much memory is free, within the limits of a container, and how much this process has."""
 
 import ctypes
 import mmap
@@ -6,8 +6,6 @@ import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
-
-from spatialq.runtime import cuda
 
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
@@ -111,16 +109,6 @@ def _left_in(folder: Path, limit: str, used: str, cache: str) -> list[int]:
     except (OSError, ValueError):
         return []
     return [max(int(most) - taken, 0)]
-
-
-def gpu_free(total: int) -> int:
-    """Give the free bytes of the first GPU where this process uses it already, else the total.
-
-    To ask is to start the GPU, which takes half a second and some hundred MiB of its memory.
-    """
-    if not cuda.is_started():
-        return total
-    return min(int(cuda.device().free_bytes()), total)
 
 
 class _Status(ctypes.Structure):

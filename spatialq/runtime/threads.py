@@ -18,7 +18,7 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
-from spatialq.runtime import progress
+from spatialq.runtime import file_memory, progress
 
 CHUNKS_PER_THREAD = 16
 """Chunks per thread, so that uneven work is distributed evenly."""
@@ -137,6 +137,7 @@ class Workers:
     def _call(self, work: Callable[..., Any], *arguments: Any) -> Any:
         with progress.working_for(self._task):
             self._task.check()
+            file_memory.look()
             result = work(*arguments)
             self._task.check()  # work may have read the task's flag and have left off
             return result
@@ -224,5 +225,6 @@ def steps(first: int, stop: int, most: int = CHUNK) -> Iterator[tuple[int, int]]
     """
     for start, end in chunks(stop - first, most):
         progress.check()
+        file_memory.look()
         yield first + start, first + end
         progress.report(end, stop - first)

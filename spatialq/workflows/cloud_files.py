@@ -1,35 +1,19 @@
-"""Point cloud files as workflows read them: checked and opened, their CRS, their columns.
-
-Several files are one cloud: the position of a point runs on from file to file. What is computed
-goes back to the positions, and outputs are made by reading the files again, one after the other.
-"""
+"""Point cloud files as workflows read and write them: checked, opened, their CRS, their copies."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from spatialq.errors import FileError
 from spatialq.io.formats import open_source
-from spatialq.io.source import LAS, PointSource, Progress, numbers_of
-from spatialq.runtime import buffers
-from spatialq.runtime.threads import chunks
+from spatialq.io.source import LAS, PointSource, Progress
 from spatialq.workflows.outputs import Outputs
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-NOISE = (7, 18)  # ASPRS classes
-IS_NOISE = np.isin(np.arange(256), NOISE)
-"""By class."""
-CLASS, POINT_ID = "classification", "point_id"
-AXES = ("x", "y", "z")
-
-Bounds = tuple[float, float, float, float]
-"""xmin, ymin, xmax, ymax."""
+POINT_ID = "point_id"
 
 
 def open_clouds(
@@ -112,172 +96,6 @@ def crs_of(
     return crs
 
 
-@dataclass
-class Points:
-    """The points of a cloud that are considered, and the class of every point."""
-
-    x: "NDArray[np.float64]"
-    y: "NDArray[np.float64]"
-    z: "NDArray[np.float64]"
-    point_id: "NDArray[np.int64]"
-    """Positions of these points among those of all files, ascending."""
-    classes: "NDArray[np.uint8]"
-    """By position, 0 where a file has none."""
-    keep: "NDArray[np.bool_] | None"
-    """By position: whether a point is within the bounds; None where all are."""
-    count: int
-    """Points within the bounds."""
-    starts: Mapping[Path, int]
-    """The first position of each file."""
-
-    @property
-    def xyz(self) -> "tuple[NDArray[np.float64], ...]":
-        """The coordinates."""
-        return self.x, self.y, self.z
-
-    @property
-    def columns(self) -> "dict[str, NDArray[Any]]":
-        """What a function of points gets."""
-        return {"x": self.x, "y": self.y, "z": self.z, POINT_ID: self.point_id}
-
-    @property
-    def noise(self) -> int:
-        """Points that are not considered."""
-        return self.count - self.point_id.size
-
-    def rows_of(self, clouds: Sequence[PointSource]) -> slice:
-        """Give the positions of the points of neighbouring files."""
-        return slice(
-            self.starts[clouds[0].path], self.starts[clouds[-1].path] + clouds[-1].rows
-        )
-
-    def by_position(
-        self, values: "NDArray[Any]", dtype: Any, *, missing: float
-    ) -> "NDArray[Any]":
-        """Give values of the points that are considered a place among those of all points."""
-        found = buffers.empty(self.classes.size, dtype)
-        found[...] = missing
-        for start, stop in chunks(self.point_id.size):
-            found[self.point_id[start:stop]] = values[start:stop]
-        return found
-
-
-def read_columns(
-    clouds: Sequence[PointSource], bounds: Bounds | None, progress: Progress | None
-) -> Points:
-    """Read x, y, z, position and class of the points of files that are not classified as noise.
-
-    Parameters
-    ----------
-    clouds : sequence of PointSource
-    bounds : Bounds, optional
-        Only the points inside or on the border.
-    progress : callable, optional
-        Called with a file, its rows so far and its rows in all.
-    """
-    n = sum(cloud.rows for cloud in clouds)
-    space: dict[str, NDArray[Any]] = {axis: buffers.empty(n) for axis in AXES}
-    space[POINT_ID] = buffers.empty(n, np.int64)
-    classes = buffers.empty(n, np.uint8)
-    classes[...] = 0
-    keep = None if bounds is None else buffers.empty(n, np.bool_)
-    if keep is not None:
-        keep[...] = False
-    found = Points(*space.values(), classes, keep, 0, {})
-    starts, done, first = {}, 0, 0
-    for cloud in clouds:
-        starts[cloud.path] = first
-        read = _read_whole if bounds is None else _read_within
-        done = read(cloud, space, found, (first, done), bounds, progress)
-        first += cloud.rows
-    return replace(
-        found, **{name: values[:done] for name, values in space.items()}, starts=starts
-    )
-
-
-def _read_whole(
-    cloud: PointSource,
-    space: "Mapping[str, NDArray[Any]]",
-    found: Points,
-    at: tuple[int, int],
-    bounds: Bounds | None,
-    progress: Progress | None,
-) -> int:
-    """Read a file into the arrays from a place on, and give the place behind its points."""
-    del bounds
-    first, done = at
-    arrays = {name: values[done : done + cloud.rows] for name, values in space.items()}
-    arrays[CLASS] = found.classes[first : first + cloud.rows]
-    there = {name: values for name, values in arrays.items() if name in cloud.schema.names}
-    came = cloud.read_into(there, progress)
-    if came < cloud.rows:  # those that are no valid points have no class
-        known = arrays[CLASS][:came].copy()
-        arrays[CLASS][...] = 0
-        arrays[CLASS][arrays[POINT_ID][:came]] = known
-    found.count += came
-    if first:
-        arrays[POINT_ID][:came] += first
-    for start, stop in chunks(came):
-        part = {name: arrays[name][start:stop] for name in space}
-        done = _keep(space, done, part, found.classes)
-    return done
-
-
-def _read_within(
-    cloud: PointSource,
-    space: "Mapping[str, NDArray[Any]]",
-    found: Points,
-    at: tuple[int, int],
-    bounds: Bounds | None,
-    progress: Progress | None,
-) -> int:
-    """Read what of a file is within bounds; as `_read_whole`."""
-    assert bounds is not None
-    assert found.keep is not None
-    first, done = at
-    xmin, ymin, xmax, ymax = bounds
-    names = [name for name in (*space, CLASS) if name in cloud.schema.names]
-    came = 0
-    for batch in cloud.batches(names, (xmin, ymin, -inf, xmax, ymax, inf)):
-        part = {
-            name: numbers_of(
-                cloud.path, name, batch[name], np.dtype(np.uint8) if name == CLASS else space[name].dtype
-            )
-            for name in names
-        }
-        x, y = part["x"], part["y"]
-        inside = np.flatnonzero((x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax))
-        part = {name: values[inside] for name, values in part.items()}
-        part[POINT_ID] += first
-        found.keep[part[POINT_ID]] = True
-        if CLASS in part:
-            found.classes[part[POINT_ID]] = part.pop(CLASS)
-        found.count += inside.size
-        done = _keep(space, done, part, found.classes)
-        came += batch.num_rows
-        if progress is not None:
-            progress(cloud.path, came, cloud.rows)
-    return done
-
-
-def _keep(
-    space: "Mapping[str, NDArray[Any]]",
-    done: int,
-    part: "Mapping[str, NDArray[Any]]",
-    classes: "NDArray[np.uint8]",
-) -> int:
-    """Put some points that are no noise behind those that are there; they may lie there already."""
-    ids = part[POINT_ID]
-    rows = np.flatnonzero(~IS_NOISE[classes[ids]])
-    for name, values in part.items():
-        place = space[name][done : done + rows.size]
-        if rows.size < ids.size:
-            place[...] = values[rows]
-        elif place.__array_interface__["data"] != values.__array_interface__["data"]:
-            place[...] = values
-    return done + rows.size
-
-
 def are_las(clouds: Sequence[PointSource]) -> bool:
     """Whether points can be copied from files record by record."""
     from spatialq.io.las.source import LasSource
@@ -344,27 +162,3 @@ def write_with_columns(
             first += cloud.rows
 
     return write_points(target, sql_types(schema), batches(), crs=crs, layout=clouds[0].layout)
-
-
-def checked_bounds(command: str, bounds: Any) -> Bounds | None:
-    """Check an argument `bounds`.
-
-    Raises
-    ------
-    ValueError
-        If it is not four finite numbers, of which the first two are not above the others.
-    """
-    if bounds is None:
-        return None
-    try:
-        xmin, ymin, xmax, ymax = map(float, bounds)
-    except (TypeError, ValueError):
-        pass
-    else:
-        if xmin <= xmax and ymin <= ymax and all(map(isfinite, (xmin, ymin, xmax, ymax))):
-            return xmin, ymin, xmax, ymax
-    message = (
-        f"{command}: bounds must be four finite numbers xmin, ymin, xmax, ymax with xmin <= xmax "
-        f"and ymin <= ymax, got {bounds!r}"
-    )
-    raise ValueError(message)

@@ -22,6 +22,7 @@ from spatialq.io.crs import require_same, same, with_one_unit
 from spatialq.io.reproject import utm_zone
 from spatialq.io.source import Progress
 from spatialq.planner import log
+from spatialq.runtime.budget import current, limited, parse_size
 from spatialq.runtime.temporary import temporary_folder
 from spatialq.workflows.feature_choice import (
     Features,
@@ -83,6 +84,7 @@ def write_features(
     to_crs: str | None = None,
     resolution: float | None = None,
     device: str = "auto",
+    memory: str | float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -91,8 +93,8 @@ def write_features(
     Parameters
     ----------
     source : path or paths
-        Grids, or patterns of them, each a grid of its own: GeoTIFF, ESRI ASCII, SRTM .hgt, USGS
-        .dem, .npy.
+        Grids, or patterns of them, or folders, each a grid of its own: GeoTIFF, ESRI ASCII, SRTM
+        .hgt, USGS .dem, .npy.
     outputs : path or paths
         By their endings: .parquet, .csv, .json, .xlsx the table that `pops_features` gives, of
         several files with their `file_name`. A .gpkg, a .fgb, and a .parquet of grids in one CRS,
@@ -113,6 +115,8 @@ def write_features(
         Side of the cells then, in the unit of `to_crs`; by default cells keep the size that they
         have in the middle of the file.
     device : 'auto', 'cpu' or 'gpu'
+    memory : str or float, optional
+        Main memory to use, such as '2GB'; a number is in GiB. By default half of what is free.
     progress : callable, optional
         Called with file, cells so far and cells in all, from a separate thread; the cells are
         those of all calls of `pops_features` since, also by other threads.
@@ -145,6 +149,7 @@ def write_features(
     from spatialq.database.connection import connect_quietly
 
     paths, targets = input_files(COMMAND, source, "grid"), Outputs.of(COMMAND, outputs)
+    size = None if memory is None else parse_size(memory, f"{COMMAND}: memory")
     targets.check(paths, ENDINGS)
     maps = targets.ending_in(*PICTURE, *RASTER)
     if maps and len(paths) > 1:
@@ -166,9 +171,11 @@ def write_features(
     started = datetime.now(UTC)
     # the table may be larger than memory
     with (
-        temporary_folder("spatialq_features_") as folder,
+        limited(size, targets.beside),
+        temporary_folder(".features-", targets.beside) as folder,
         connect_quietly(f"{folder}/features.duckdb") as con,
     ):
+        con.execute(f"SET memory_limit = '{current()}B'")
         for grid, choice in zip(grids, choices, strict=True):
             given = {**choice.values(), **source_options}
             named = ", ".join(f"{name} := {literal(value)}" for name, value in given.items())

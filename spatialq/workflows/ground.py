@@ -9,20 +9,18 @@ import numpy as np
 
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
-from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.io.source import LAS, Progress
 from spatialq.runtime import buffers
 from spatialq.runtime.budget import limited, parse_size
 from spatialq.runtime.threads import chunks
 from spatialq.workflows.cloud_files import (
-    Points,
     are_las,
-    checked_bounds,
     crs_of,
     las_outputs,
     open_clouds,
-    read_columns,
     write_with_columns,
 )
+from spatialq.workflows.cloud_points import CLASS, Points, checked_bounds, read_points
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, RASTER, TABLE, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
@@ -32,11 +30,11 @@ if TYPE_CHECKING:
 
     from spatialq.export.raster import Raster
     from spatialq.functions.declaration import Device
+    from spatialq.io.source import PointSource
 
 COMMAND = "ground"
 ENDINGS = (*LAS, *RASTER, *PICTURE, *TABLE)
 UNCLASSIFIED, GROUND = 1, 2  # ASPRS classes
-CLASS = "classification"
 KEPT = (9, 17)  # water and bridge decks may look like ground, but who classified them knew better
 IS_KEPT = np.isin(np.arange(256), KEPT)
 """By class."""
@@ -65,8 +63,8 @@ def write_ground(
     Parameters
     ----------
     source : path or paths
-        Point clouds in a projected CRS, or without a CRS in metres; or patterns of them, or folders:
-        together one cloud, whose `point_id` runs on from file to file.
+        Point clouds in a projected CRS, or without a CRS in metres; or patterns of them, or
+        folders: together one cloud, whose `point_id` runs on from file to file.
     outputs : path or paths
         By their endings: .las, .laz the points with their new classes, all else as it was; .tif
         the terrain (Cloud Optimized GeoTIFF); .png a picture of its hillshade and of the
@@ -115,7 +113,7 @@ def write_ground(
     """
     from spatialq.execution.frames import units_for
     from spatialq.functions.catalogue import catalogue
-    from spatialq.functions.declaration import COORDINATES, parameters_of
+    from spatialq.functions.declaration import BOUNDS, COORDINATES, parameters_of
     from spatialq.udfs.ground_surface import TerrainOptions
 
     paths = input_files(COMMAND, source)
@@ -130,7 +128,7 @@ def write_ground(
     # wrong options are rejected before the work is done
     own = {each.name for each in parameters_of(TerrainOptions)}
     classify = catalogue()["classify_ground"]
-    known = own | {each.name for each in classify.parameters} - {*COORDINATES}
+    known = own | {each.name for each in classify.parameters} - {BOUNDS, *COORDINATES}
     if unknown := sorted(set(options) - known):
         message = f"write_ground: no option {unknown[0]!r}; there is {', '.join(sorted(known))}"
         raise ValueError(message)
@@ -144,7 +142,7 @@ def write_ground(
     surface = catalogue()["ground_surface"].choose({"source": "points", "thin": True} | shape)
     chosen = classify.choose(options)
     with limited(size, targets.beside):
-        points = read_columns(clouds, box, tick)
+        points = read_points(clouds, box, tick)
         found, used = _classify(points, chosen, device, frame)
         if targets.ending_in(*RASTER, *PICTURE):
             title = f"Ground of {named(paths)}"
@@ -170,7 +168,12 @@ def _classify(
     from spatialq.functions.catalogue import catalogue
 
     found, used = call(
-        catalogue()["classify_ground"], points.columns, options, device, road="files", frame=frame
+        catalogue()["classify_ground"],
+        dict(points.columns),
+        options,
+        device,
+        road="files",
+        frame=frame,
     )
     for start, stop in chunks(points.point_id.size):
         is_kept = IS_KEPT[points.classes[points.point_id[start:stop]]]
@@ -247,7 +250,7 @@ def _terrain(
     raster = Raster(np.full((1, 1), np.nan), 0.0, 0.0, options.resolution, crs)
     if cells["z"].size:
         raster = from_cells(cells["x"], cells["y"], cells["z"], crs)
-    return covering(raster, *(_ends(values, found["height"]) for values in (points.x, points.y)))
+    return covering(raster, *(_ends(values, found["height"]) for values in points.xyz[:2]))
 
 
 def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDArray[Any]]":
@@ -263,9 +266,7 @@ def _selected(points: Points, is_ground: "NDArray[np.bool_]") -> "dict[str, NDAr
     return {**columns, "point_id": None}
 
 
-def _ends(
-    values: "NDArray[np.float64]", height: "NDArray[np.float64]"
-) -> tuple[float, float]:
+def _ends(values: "NDArray[np.float64]", height: "NDArray[np.float64]") -> tuple[float, float]:
     """Give the least and the greatest coordinate of points with a height, or of all if none has."""
     low, high = np.inf, -np.inf
     for start, stop in chunks(values.size):

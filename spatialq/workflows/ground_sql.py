@@ -6,12 +6,13 @@ from typing import Any
 import pyarrow as pa
 
 from spatialq.data.arrow import arrow_fields
+from spatialq.execution.call import within_memory
 from spatialq.functions.declaration import parameters_of
 from spatialq.udfs.write_ground import PARAMETERS, RESULT, Options
 from spatialq.workflows.ground import write_ground
 
 ROW = pa.struct(arrow_fields(RESULT))
-MAY_BE_NULL = {each.name for each in parameters_of(Options) if each.is_optional}
+MAY_BE_NULL = {"memory", *(each.name for each in parameters_of(Options) if each.is_optional)}
 
 
 def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
@@ -38,5 +39,6 @@ def write_ground_rows(paths: Any, outputs: Any, options: Any) -> Any:
             except TypeError as error:
                 message = f"write_ground: {each.name} must be {error}, got {chosen[each.name]!r}"
                 raise ValueError(message) from None
-        rows.append(write_ground(path, targets, **chosen))
+        with within_memory("write_ground", chosen.pop("memory")):
+            rows.append(write_ground(path, targets, **chosen))
     return pa.array([[row] for row in rows], pa.list_(ROW))

@@ -10,8 +10,9 @@ import numpy as np
 
 from spatialq.export.atomic import has_ending
 from spatialq.export.lod_cloud import Cloud
-from spatialq.export.lod_writers import NODE_WRITERS
+from spatialq.export.lod_writers import NODE_WRITERS, TILESET
 from spatialq.export.tiles.options import TileOptions
+from spatialq.export.tiles.tileset import replaced_by
 
 COLOURS = ("red", "green", "blue")
 MOST_OF_8_BITS = 255
@@ -69,6 +70,19 @@ class Seen:
         """Say it as writers want it."""
         box = (*self.low.tolist(), *self.high.tolist())
         return Cloud(self.function, self.points, box, self.crs, self.metres, self.brightest)
+
+
+def require_targets(targets: Sequence[Path]) -> None:
+    """Reject outputs in the place of other files, before work is done for them.
+
+    Raises
+    ------
+    FileError
+        If a file is there that is no tileset of spatialq.
+    """
+    for target in targets:
+        if has_ending(target, TILESET):
+            replaced_by(target)
 
 
 def open_writers(

@@ -10,18 +10,16 @@ import numpy as np
 from spatialq.data.frame import Frame
 from spatialq.export.atomic import together
 from spatialq.io.crs import with_one_unit
-from spatialq.io.source import LAS, PointSource, Progress
+from spatialq.io.source import LAS, Progress
 from spatialq.runtime.budget import limited, parse_size
 from spatialq.workflows.cloud_files import (
-    Points,
     are_las,
-    checked_bounds,
     crs_of,
     las_outputs,
     open_clouds,
-    read_columns,
     write_with_columns,
 )
+from spatialq.workflows.cloud_points import Points, checked_bounds, read_points
 from spatialq.workflows.lengths import with_numbers
 from spatialq.workflows.outputs import PICTURE, TABLE, VECTOR, Outputs, input_files, named
 from spatialq.workflows.tables import write_arrow
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spatialq.export.las_extra import Field
+    from spatialq.io.source import PointSource
 
 COMMAND = "planes"
 ENDINGS = (*LAS, *TABLE, *VECTOR, *PICTURE)
@@ -133,9 +132,9 @@ def write_planes(
     chosen = detect.choose(with_numbers(COMMAND, options, detect.parameters, paths[0], crs))
     functions = [detect, assign] if wanted or targets.ending_in(*PICTURE) else [detect]
     with limited(size, targets.beside):
-        points = read_columns(clouds, box, tick)
+        points = read_points(clouds, box, tick)
         results, used = call_outputs(
-            functions, points.columns, chosen, device, road="files", frame=frame
+            functions, dict(points.columns), chosen, device, road="files", frame=frame
         )
         found = results[detect.name]
         if up != "z":
@@ -209,9 +208,7 @@ def _write_pictures(
         from spatialq.io.crs import unit_name
 
         title, unit = f"Planes of {name}", unit_name(crs)
-        write_planes_picture(
-            target, points.xyz, of_points["plane_id"], planes, title, up, unit
-        )
+        write_planes_picture(target, points.xyz, of_points["plane_id"], planes, title, up, unit)
 
 
 def _orientation(normal_up: "NDArray[np.float64]", tolerance: float) -> "NDArray[np.int8]":

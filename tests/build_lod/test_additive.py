@@ -58,7 +58,7 @@ def octree_of(tables, n, options):
     collected = additive.Additive(n)
     for table in tables:
         collected.add(table)
-    return collected.octree(options.grid_size)
+    return collected.octree(options.grid_size, n)
 
 
 def names_of(octree):

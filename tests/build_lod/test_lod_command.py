@@ -223,8 +223,8 @@ def test_files_of_different_systems_are_refused(tmp_path):
         ),
         (["n.png"], {"device": "tpu"}, "build_lod: device must be 'auto', 'cpu' or 'gpu'"),
         (["n.png"], {"crs": 25832}, "lod: crs must be text such as EPSG:25832, got 25832"),
-        (["n.png"], {"memory": "1"}, "lod: memory must be a number of GiB, got '1'"),
-        (["n.png"], {"memory": True}, "lod: memory must be a number of GiB, got True"),
+        (["n.png"], {"memory": "1 cow"}, "lod: memory must be a size above 0 such as '2GB'"),
+        (["n.png"], {"memory": True}, "lod: memory must be a size above 0 such as .*got True"),
         (
             ["n.png"],
             {"crs": "nowhere"},
@@ -417,13 +417,12 @@ def test_points_of_one_place_must_fit_into_memory(tmp_path):
     assert lod.write_lod(source, table, memory=memory_for(1000), **SMALL)["points"] == 1002
 
 
-@pytest.mark.parametrize("memory", [0.0, -1.0, float("nan"), memory_for(299)])
-def test_memory_must_be_enough_for_a_leaf(memory, tmp_path):
+def test_memory_must_be_enough_for_a_leaf(tmp_path):
     source = write_scene(tmp_path / "a.laz")
     least = re.escape(f"{memory_for(300):.3g}")
     match = rf"^lod: memory must be enough for the 300 points of a leaf, >= {least} GiB, got "
     with pytest.raises(ValueError, match=match):
-        lod.write_lod(source, memory=memory, **SMALL)
+        lod.write_lod(source, memory=memory_for(299), **SMALL)
 
 
 def test_a_picture_needs_the_whole_cloud_in_memory(tmp_path):

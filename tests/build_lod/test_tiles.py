@@ -11,6 +11,8 @@ from spatialq.udfs.build_lod.tree import BITS, Root
 from spatialq.udfs.build_lod.validation import validate
 
 from spatialq.data.columns import Lists, Text
+from spatialq.errors import StrayPointsWarning
+from spatialq.execution.call import Execution
 from spatialq.functions.catalogue import catalogue
 
 from ..examples import combinations
@@ -206,3 +208,25 @@ def test_more_points_than_32_bits_count(strategy):
     assert above[0]["points"].tolist() == [4096] + 8 * [512]
     np.testing.assert_array_equal(above[1].pop("points"), above[0].pop("points") * times)
     assert_same_rows(above[1], above[0])
+
+
+def test_stray_points_are_left_out_of_files_as_of_arrays(tmp_path, monkeypatch):
+    monkeypatch.setattr(external_partitioning, "BLOCK", 999)
+    inside = joined(surface(3000), cloud(*np.zeros((3, 0))))
+    columns = joined(cloud(*np.full((3, 1), -1e9)), inside, cloud(*np.full((3, 2), 1e6)))
+    options = Options(max_points=100, grid_size=8)
+    execution = Execution("cpu", "", is_free=False)
+    given = batches(columns, 1000), tmp_path, options, execution, 500
+    with pytest.warns(StrayPointsWarning) as told:
+        found = concatenate(list(external_partitioning.rows_of(*given)))
+    expected = catalogue()["build_lod"].kernel("cpu")(
+        **inside | {"point_id": np.arange(1, 3001)}, options=options
+    )
+    assert_same_rows(found, expected)
+    (message,) = (str(each.message) for each in told)
+    assert message == (
+        "build_lod: 3 of 3003 points are far from all others, at (-1000000000, -1000000000, "
+        "-1000000000), (1000000, 1000000, 1000000) and (1000000, 1000000, 1000000): they were left "
+        "out"
+    )
+    assert list(tmp_path.iterdir()) == []

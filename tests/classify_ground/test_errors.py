@@ -47,11 +47,12 @@ def test_coordinates(con, columns, message):
 
 @pytest.mark.parametrize("far", ["1e5", "1e7"])
 def test_a_grid_that_would_be_nearly_empty_is_refused(con, far):
-    message = "the extent of 20001 points must have at most 5.5e.06 cells .* remove stray points"
+    message = "the extent of 20011 points must have at most 5.5e.06 cells .* remove stray points"
     with pytest.raises(duckdb.InvalidInputException, match=message):
         con.sql(
             "WITH stray AS (SELECT range AS point_id, range % 100 AS x, range // 100 AS y, 0 AS z "
-            f"FROM range(20000) UNION ALL SELECT -1, {far}, {far}, 0) FROM classify_ground(stray)"
+            f"FROM range(20000) UNION ALL SELECT -range - 1, {far}, {far}, 0 FROM range(11)) "
+            "FROM classify_ground(stray)"
         ).fetchall()
 
 

@@ -9,6 +9,7 @@ import pytest
 from spatialq.udfs.detect_planes import Options
 
 import spatialq
+from spatialq.errors import StrayPointsWarning
 
 from ..plane_points.cases import FLOOR, ROOM, surfaces
 
@@ -106,7 +107,8 @@ def test_far_coordinates_have_the_planes_of_near_ones(far):
 def test_a_stray_point_far_away_leaves_the_planes():
     x, y, z = (np.array(column) for column in list(zip(*surfaces(3, *ROOM), strict=True))[1:])
     stray = [np.append(values, 60.0) for values in (x, y, z)]
-    found = spatialq.run("plane_points", *stray, max_distance=0.02)
+    with pytest.warns(StrayPointsWarning):
+        found = spatialq.run("plane_points", *stray, max_distance=0.02)
     assert len(set(found["plane_id"].tolist()) - {0}) == 6
     assert found["plane_id"][-1] == 0
 

@@ -215,5 +215,7 @@ def test_links_in_a_circle_are_refused(tmp_path):
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
     one.symlink_to(other)
     other.symlink_to(one)
-    with pytest.raises(FileError, match=r"one\.csv': cannot be written: its links lead in a circle"):
+    with pytest.raises(
+        FileError, match=r"one\.csv': cannot be written: its links lead in a circle"
+    ):
         require_writable(one)

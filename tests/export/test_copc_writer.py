@@ -66,7 +66,7 @@ def write(target, *sources, options=OPTIONS, crs=None):
     table = cpu.run(*xyz, *[None] * 6, options=options)
     collected = additive.Additive(len(xyz[0]))
     collected.add(table)
-    points = gather(target, join(clouds, target), collected.octree(options.grid_size))
+    points = gather(target, join(clouds, target), collected.octree(options.grid_size, len(xyz[0])))
     write_copc(target, points, crs=crs)
     return points
 
@@ -245,7 +245,7 @@ def test_files_that_are_no_one_cloud_are_refused(tmp_path):
         write(tmp_path / "c.copc.laz", one, other)
     octree = Octree((0.0, 0.0, 0.0), 1.0, 1.0, ["r"], np.zeros(2, int), np.zeros(0, int))
     empty = join([LasSource(make(tmp_path / "e.laz", 0))], tmp_path / "c.copc.laz")
-    with pytest.raises(FileError, match="must have a point, the source has none"):
+    with pytest.raises(FileError, match="must have a point, there is none"):
         gather(tmp_path / "c.copc.laz", empty, octree)
 
 

@@ -5,7 +5,7 @@ import pytest
 import spatialq
 from spatialq.errors import FileError, FileWarning
 from spatialq.io.formats import open_source
-from spatialq.workflows.cloud_files import read_columns
+from spatialq.workflows.cloud_points import read_points
 from spatialq.workflows.info import describe
 
 
@@ -50,5 +50,5 @@ def test_a_class_that_is_none_of_las_is_refused(cloud, value):
 
 def test_a_class_that_is_null_is_0(cloud):
     path = cloud("0,0,0,7", "1,0,0,", "1,1,0,2")
-    points = read_columns([open_source("planes", path)], None, None)
+    points = read_points([open_source("planes", path)], None, None)
     assert (points.classes.tolist(), points.point_id.tolist()) == ([7, 0, 2], [1, 2])

@@ -49,5 +49,19 @@ CASES = {
     "odd cells": (_scatter(300, 16), {"cell_size": 7.0, "min_points": 20}),
     "no cells": (_scatter(300, 17), {"cell_size": 0.0}),
     "window larger than the cloud": (_scatter(300, 18, side=5.0), {"window_size": 50.0}),
+    "bounds": (_scatter(500, 20), {"bounds": [-12.5, -40.0, 75.0, 61.3]}),
+    "bounds of one point": ([(7, 3.0, 4.0, 5.0)], {"bounds": [0.0, 0.0, 30.0, 30.0]}),
+    "bounds as wide as the cloud": (
+        _scatter(500, 21, step=1.0),
+        {"bounds": [0.0, 0.0, 60.0, 60.0], "window_size": 15.0},
+    ),
+    "bounds of a far larger survey": (
+        _scatter(60, 22, x0=200.0, y0=80.0, side=20.0),
+        {"bounds": [0.0, 0.0, 300.0, 200.0], "min_points": 3},
+    ),
+    "bounds without overlap": (
+        _scatter(500, 23),
+        {"bounds": [-3.0, -7.0, 66.0, 80.0], "overlap": 0.0},
+    ),
     "one point is enough": (_scatter(60, 19), {"min_points": 1}),
 }

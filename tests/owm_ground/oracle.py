@@ -30,11 +30,14 @@ def fill_cells_along(low, high, size):
     return [(start, start + 2 * half_of(size)) for start in starts]
 
 
-def owm_ground(points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0):
+def owm_ground(points, window_size=10.0, overlap=0.8, min_points=None, cell_size=20.0, bounds=None):
     """Points are (point_id, x, y, z); returns {point_id: hits} of seeds and of filled points."""
+    xs, ys = [p[1] for p in points], [p[2] for p in points]
+    if bounds is not None:
+        xs, ys = bounds[0::2], bounds[1::2]
+        points = [p for p in points if xs[0] <= p[1] <= xs[1] and ys[0] <= p[2] <= ys[1]]
     if not points:
         return {}, {}
-    xs, ys = [p[1] for p in points], [p[2] for p in points]
     width = round_half_away(100.0 * (max(xs) - min(xs))) / 100.0
     height = round_half_away(100.0 * (max(ys) - min(ys))) / 100.0
     if min_points is None:

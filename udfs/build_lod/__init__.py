@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spatialq.functions.declaration import (
-    CoordinateParameters,
     Declaration,
     Output,
+    PointParameters,
     PointsInput,
     parameter,
 )
@@ -31,7 +31,7 @@ SAMPLE = {
 
 
 @dataclass(frozen=True)
-class Options(CoordinateParameters):
+class Options(PointParameters):
     """Parameters of `build_lod`."""
 
     FUNCTION = "build_lod"

@@ -28,7 +28,7 @@ class Additive:
     Parameters
     ----------
     n : int
-        Points of the cloud, whose ids are 0 to n - 1.
+        Points of the cloud at most; their ids are 0, 1, 2 ...
     """
 
     def __init__(self, n: int) -> None:
@@ -46,6 +46,8 @@ class Additive:
         nodes : mapping
             Columns of `table.columns`.
         """
+        if not len(nodes["level"]):
+            return
         samples, levels = nodes["samples"], np.minimum(nodes["level"], NONE - 1)
         for first, stop in steps(0, len(levels), 256):
             begin = len(self._names) + first
@@ -56,26 +58,27 @@ class Additive:
             self._low, self._size = (x, y, z), float(nodes["size"][root])
         self._names += [nodes["node"].names[code] for code in nodes["node"].codes]
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the nodes so far have all points."""
-        return bool((self._level != NONE).all())
+    def has(self, n: int) -> bool:
+        """Whether the nodes so far have the points 0 to n - 1."""
+        return bool((self._level[:n] != NONE).all())
 
-    def octree(self, grid_size: int) -> Octree:
+    def octree(self, grid_size: int, n: int) -> Octree:
         """Give the octree; nothing can be added any more.
 
         Parameters
         ----------
         grid_size : int
             Voxels along each side of a node.
+        n : int
+            Points of the cloud.
 
         Raises
         ------
         ValueError
             If a point is in no node.
         """
-        if not self.is_complete:
-            missing = np.count_nonzero(self._level == NONE)
+        if not self.has(n):
+            missing = np.count_nonzero(self._level[:n] == NONE)
             message = f"build_lod: all points must be in a node, {missing} are in none"
             raise ValueError(message)
         kept = [name[: MAX_LEVEL + 1] for name in self._names]
@@ -83,7 +86,6 @@ class Additive:
         number = {name: k for k, name in enumerate(names)}
         ranks = np.array([number[name] for name in kept], np.uint32)
         count = np.zeros(len(names), np.int64)
-        n = len(self._node)
         for span in steps(0, n):
             count_points(self._node, ranks, *span, count)
         # a leaf of which all points moved up is no node

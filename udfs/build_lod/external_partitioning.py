@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from spatialq.data.strays import strays_of, warn_of
 from spatialq.functions.declaration import Device
 
-from . import CHANNELS, cpu
+from . import CHANNELS, DECLARATION, cpu
 from .colours import colours
 from .places import codes_of_places
 from .split import DEPTH, Leaves, cells_below, count_codes, cut, pyramid
@@ -81,8 +82,8 @@ def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Poin
     Parameters
     ----------
     batches : iterable of mappings
-        x, y, z (float64), red, green, blue, intensity (uint16) and classification (uint8), of
-        which all but the coordinates may be None. The ids of the points are 0, 1, 2 ...
+        x, y, z (float64), point_id (int64), red, green, blue, intensity (uint16) and classification
+        (uint8), of which the last five may be None. The ids ascend.
     path : Path
 
     Returns
@@ -101,7 +102,7 @@ def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Poin
     with path.open("wb") as file:
         for batch in batches:
             n = len(batch["x"])
-            ids = np.arange(points, points + n)
+            ids = batch["point_id"]
             low, high = box(batch["x"], batch["y"], batch["z"], ids)
             minimum, maximum = np.minimum(minimum, low), np.maximum(maximum, high)
             records = np.empty(n, RECORD)
@@ -115,6 +116,33 @@ def write_points(batches: Iterable[Mapping[str, Any]], path: Path) -> tuple[Poin
             file.write(records.data)
             points += n
     return PointFile(path, 0, points), cube_around(minimum, maximum)
+
+
+def without_strays(points: PointFile, cube: Cube) -> tuple[PointFile, Cube]:
+    """Take the stray points out of a file, as a call with a table leaves them out.
+
+    Warns
+    -----
+    StrayPointsWarning
+        If there are any.
+    """
+    if not points.points:
+        return points, cube
+    records = np.memmap(points.path, RECORD, "r", shape=points.points)
+    xyz = [records[axis] for axis in "xyz"]
+    found = strays_of(xyz)
+    if found is None:
+        return points, cube
+    strays, box = found
+    warn_of(DECLARATION.outputs[0].name, xyz, strays)
+    read = 0
+    with points.path.open("r+b") as file:  # what is written lies before what is read next
+        for block in points.blocks():
+            inside = strays[(strays >= read) & (strays < read + block.size)]
+            file.write(np.delete(block, inside - read).data)
+            read += block.size
+        file.truncate()
+    return PointFile(points.path, 0, points.points - len(strays)), cube_around(box.low, box.high)
 
 
 def rows_of(
@@ -159,7 +187,7 @@ def rows_of(
         from . import gpu
 
         budget = min(budget, max(gpu.capacity(options), options.max_points))
-    points, cube = write_points(batches, folder / "points")
+    points, cube = without_strays(*write_points(batches, folder / "points"))
     return (yield from rows(Tiler(cube, options, build, budget), points))
 
 

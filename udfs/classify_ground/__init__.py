@@ -1,6 +1,7 @@
 """Declaration of `classify_ground`: ground, and the height above it, for every point."""
 
 from dataclasses import dataclass
+from math import nan
 
 from spatialq.functions.declaration import Declaration, Output, PointsInput, parameter
 
@@ -53,6 +54,7 @@ DECLARATION = Declaration(
             columns={"point_id": "BIGINT", "height": "DOUBLE", "is_ground": "BOOLEAN"},
             work=work,
             heights=("height",),
+            of_strays={"height": nan, "is_ground": False},
             examples=(
                 "FROM points JOIN classify_ground('points') USING (point_id) WHERE height > 2",
             ),

@@ -1,13 +1,14 @@
 """Declaration of `detect_planes` and of its further outputs `plane_points` and `plane_nodes`."""
 
 from dataclasses import dataclass
+from math import nan
 from typing import Literal
 
 from spatialq.functions.declaration import (
     LENGTH,
-    CoordinateParameters,
     Declaration,
     Output,
+    PointParameters,
     PointsInput,
     parameter,
 )
@@ -22,7 +23,7 @@ NODE_STATES = ("plane", "small", "free", "explained", "thick", "stair")
 
 
 @dataclass(frozen=True)
-class Options(CoordinateParameters):
+class Options(PointParameters):
     """Parameters of `detect_planes`, `plane_points` and `plane_nodes`.
 
     What is None follows from the cloud: see README.md. Names are the paper's where it has one.
@@ -164,6 +165,7 @@ DECLARATION = Declaration(
                 "SELECT plane_id, avg(abs(distance)) FROM plane_points('points') GROUP BY plane_id",
             ),
             nulls={"plane_id": 0},
+            of_strays={"plane_id": 0, "distance": nan},
         ),
         Output(
             name="plane_nodes",

@@ -5,7 +5,7 @@ from typing import Any
 from spatialq.functions.declaration import parameters_of
 from spatialq.functions.element_macros import FIRST, MESHES, of_meshes, of_sets
 from spatialq.functions.macros import (
-    DEVICE,
+    CALL,
     NUMBER,
     Argument,
     Macro,
@@ -43,7 +43,7 @@ def _of_sets(direction: str) -> Macro:
     return Macro(
         name,
         f"The pairs of which b lies {WORDS[direction]} a.",
-        (*SETS, *CHOSEN, DEVICE),
+        (*SETS, *CHOSEN, *CALL),
         f"FROM {pairs}",
         (f"FROM {name}('slabs', 'walls', model := 'halfspace', strict := true)",),
         "a b flags",

@@ -12,7 +12,7 @@ from spatialq.functions.element_macros import (
     without_related,
 )
 from spatialq.functions.macros import (
-    DEVICE,
+    CALL,
     NUMBER,
     POINTS,
     TABLE,
@@ -127,7 +127,7 @@ MACROS = (
     Macro(
         "distance",
         DECLARATION.outputs[0].summary,
-        (*SETS, *arguments_of(PARAMETERS, "max_distance"), *RELATED, DEVICE),
+        (*SETS, *arguments_of(PARAMETERS, "max_distance"), *RELATED, *CALL),
         f"{_of_sets('distance')}\n{without_related('distance')}",
         ("FROM distance('ducts', 'beams', max_distance := 0.5) ORDER BY distance",),
         COLUMNS,
@@ -135,7 +135,7 @@ MACROS = (
     Macro(
         "closer_than",
         "The pairs that are at most d apart.",
-        (*SETS, LIMIT, *RELATED, DEVICE),
+        (*SETS, LIMIT, *RELATED, *CALL),
         f"SELECT p.*\nFROM {_within('closer_than')}\n{without_related('closer_than')}",
         ("FROM closer_than('ducts', 'beams', 0.05)",),
         "the columns of distance",
@@ -144,7 +144,7 @@ MACROS = (
         "farther_than",
         "The pairs that are more than d apart: of all pairs of a and b, those that are not "
         "closer_than.",
-        (*TWO_SETS, LIMIT, DEVICE),
+        (*TWO_SETS, LIMIT, *CALL),
         f"""SELECT x.global_id AS a, y.global_id AS b
 FROM {all_pairs("farther_than")}
 ANTI JOIN {_within("farther_than")}
@@ -164,7 +164,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
                 is_optional=True,
             ),
             Argument("k", "How many. (>= 1)", "1", "whole number"),
-            DEVICE,
+            *CALL,
         ),
         # one more, since an element that is in both sets is not its own neighbour
         _of_sets("nearest", max_distance=None, k=Sql(f"{NEAREST} + 1"))
@@ -189,7 +189,7 @@ ON p.a IS NOT DISTINCT FROM x.global_id AND p.b IS NOT DISTINCT FROM y.global_id
                 "max_distance", "Only elements that are as near. (metres; >= 0)", kind="number"
             ),
             *arguments_of(parameters_of(CoordinateParameters)),
-            DEVICE,
+            *CALL,
         ),
         of_points(),
         ("SELECT DISTINCT point_id FROM point_elements('points', 'elements', 0.05)",),

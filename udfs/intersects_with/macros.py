@@ -11,7 +11,7 @@ from spatialq.functions.element_macros import (
     of_sets,
     without_related,
 )
-from spatialq.functions.macros import DEVICE, Macro, arguments_of, struct
+from spatialq.functions.macros import CALL, Macro, arguments_of, struct
 
 from . import DECLARATION, RELATIONS, Options
 
@@ -42,7 +42,7 @@ def _one_relation(name: str, relation: str, summary: str, example: str) -> Macro
     return Macro(
         name,
         summary,
-        (*TWO_SETS, *TOLERANCE, DEVICE),
+        (*TWO_SETS, *TOLERANCE, *CALL),
         f"SELECT p.* FROM {_related(name)}\nWHERE p.relation = '{relation}'",
         (f"FROM {name}({example})",),
         "the columns of spatial_relations",
@@ -70,7 +70,7 @@ MACROS = (
     Macro(
         "intersects_with",
         DECLARATION.outputs[0].summary,
-        (*SETS, *CHOSEN, *RELATED, DEVICE),
+        (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("intersects_with", "p.* EXCLUDE (distance)", relations=False),
         ("FROM intersects_with('ducts', 'beams', tolerance := 0.002) ORDER BY depth DESC",),
         "a b relation depth x y z flags: GlobalIds; overlap, contains, inside, covers, covered_by "
@@ -79,7 +79,7 @@ MACROS = (
     Macro(
         "spatial_relations",
         "The relation of all pairs of elements that are not disjoint.",
-        (*SETS, *CHOSEN, *RELATED, DEVICE),
+        (*SETS, *CHOSEN, *RELATED, *CALL),
         _of_sets("spatial_relations", "p.*", relations=True),
         ("SELECT relation, count(*) FROM spatial_relations('elements') GROUP BY relation",),
         "a b relation depth distance x y z flags: the relation of a to b, touch included, and the "
@@ -129,7 +129,7 @@ MACROS = (
     Macro(
         "disjoint",
         "The pairs that are disjoint: of all pairs of a and b, those without any other relation.",
-        (*TWO_SETS, *TOLERANCE, DEVICE),
+        (*TWO_SETS, *TOLERANCE, *CALL),
         f"""SELECT x.global_id AS a, y.global_id AS b
 FROM {all_pairs("disjoint")}
 ANTI JOIN {_related("disjoint")}

@@ -5,9 +5,9 @@ from typing import Literal
 
 from spatialq.functions.declaration import (
     LENGTH,
-    CoordinateParameters,
     Declaration,
     Output,
+    PointParameters,
     PointsInput,
     parameter,
 )
@@ -22,7 +22,7 @@ Ties = Literal["lowest_id", "octree"]
 
 
 @dataclass(frozen=True)
-class WindowOptions(CoordinateParameters):
+class WindowOptions(PointParameters):
     """The windows of the method, for all functions that begin with its seeds."""
 
     LENGTH_UNIT = "metres"
@@ -45,7 +45,7 @@ class WindowOptions(CoordinateParameters):
     min_points: int | None = parameter(
         None,
         "Points that a window must hold to count; NULL takes half of what the mean density of the "
-        "cloud's bounding box promises for a window.",
+        "cloud's bounding box, or of bounds, promises for a window.",
         unit="points",
         at_least=1,
     )
@@ -60,6 +60,7 @@ class WindowOptions(CoordinateParameters):
 
     def check(self) -> None:
         """Reject windows that overlap so much that the next one is the same."""
+        super().check()
         if window_step(self.window_size, self.overlap) <= 0:
             must = f"small enough for a step of 0.01 at window_size {self.window_size}"
             self.reject("overlap", must)

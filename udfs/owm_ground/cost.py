@@ -20,12 +20,21 @@ def steps(size: Size, options: Any) -> dict[str, float]:
     touched once: of a wide cloud in any order, mostly in main memory.
     """
     step = window_step(options.window_size, options.overlap)
-    windows = 1 + size.area / step / step
+    windows = 1 + _area(size, options) / step / step
     return {
         "points": size.rows,
         "windows": windows,
         "scattered": size.rows * windows / (windows + CACHED),
     }
+
+
+def _area(size: Size, options: Any) -> float:
+    """Give the area that windows cover: of the cloud, or of the bounds."""
+    if options.bounds is None:
+        return size.area
+    xmin, ymin, xmax, ymax = options.bounds
+    area: float = (xmax - xmin) * (ymax - ymin)
+    return area
 
 
 def work(size: Size, options: Any) -> Work:

@@ -40,6 +40,8 @@ def run(
     point_id : int64[n], unique, or None
         None for 0, 1, 2 ...
     options : Options
+        `bounds`, if given, is the extent that windows and fill cells divide and the default of
+        `min_points` follows from; it must hold all points.
 
     Returns
     -------
@@ -75,6 +77,8 @@ def run(
     with workers(threads) as pool:
         progress.stage("extent", 0.1)
         box = _box(pool, cloud, options.function)
+        if options.bounds is not None:
+            box = Box.of(options.bounds)
         code = none
         if options.ties == "octree":
             progress.stage("octree codes", 0.3)

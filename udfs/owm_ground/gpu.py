@@ -40,7 +40,8 @@ def run(
         Unique, in the same memory as the coordinates; None for 0, 1, 2 ...
     options : Options
     box : Box, optional
-        The extent of the points, if it is known (from a LAS header, for example): saves a pass.
+        The extent of the points, if it is known (from a LAS header, for example): saves a pass. By
+        default that of `options.bounds`, if given.
 
     Returns
     -------
@@ -102,6 +103,8 @@ def find(
             f"{options.function}: the GPU takes at most {MAX_POINTS} points at once, got {x.size}"
         )
         raise ValueError(message)
+    if box is None and options.bounds is not None:
+        box = Box.of(options.bounds)
     extent = _extent(device, x, y) if box is None else box
     grid = _grid(device, x, y, options, extent)
     if grid is None:

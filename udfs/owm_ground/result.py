@@ -1,8 +1,11 @@
 """The result that all kernels of `owm_ground` return, on NumPy and CuPy arrays."""
 
+import operator
 from typing import Any
 
 import numpy as np
+
+from spatialq.runtime import buffers
 
 
 def result_of(
@@ -14,7 +17,8 @@ def result_of(
     `filled` must then ascend.
     """
     *coordinates, point_id = cloud
-    ids = [points if point_id is None else point_id[points] for points in (seeds, filled)]
+    take = buffers.take if isinstance(seeds, np.ndarray) else operator.getitem
+    ids = [points if point_id is None else take(point_id, points) for points in (seeds, filled)]
     if point_id is not None:
         orders = [np.argsort(each) for each in ids]
         ids = [each[order] for each, order in zip(ids, orders, strict=True)]
@@ -25,7 +29,7 @@ def result_of(
     is_filled[seeds.size :] = True
     return {
         "point_id": np.concatenate(ids),
-        **{name: values[points] for name, values in zip("xyz", coordinates, strict=True)},
+        **{name: take(values, points) for name, values in zip("xyz", coordinates, strict=True)},
         "hits": np.concatenate([hits, filled_hits]).astype(np.int32),
         "filled": is_filled,
     }

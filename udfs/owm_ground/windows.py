@@ -34,12 +34,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Box:
-    """The extent of a cloud."""
+    """The extent of a cloud, or of the survey that it is of."""
 
     x_low: float
     x_high: float
     y_low: float
     y_high: float
+
+    @classmethod
+    def of(cls, bounds: tuple[float, ...]) -> "Box":
+        """Make the box of xmin, ymin, xmax, ymax."""
+        xmin, ymin, xmax, ymax = bounds
+        return cls(xmin, xmax, ymin, ymax)
 
     @property
     def width(self) -> float:

@@ -2,7 +2,7 @@
 
 from spatialq.functions.declaration import parameters_of
 from spatialq.functions.macros import (
-    DEVICE,
+    CALL,
     POINTS,
     TABLE,
     Argument,
@@ -36,7 +36,7 @@ MACROS = (
             ),
             *arguments_of(PARAMETERS, *MATCH),
             *arguments_of(each for each in PARAMETERS if each.name in OF_PLANES),
-            DEVICE,
+            *CALL,
         ),
         f"""SELECT
     m.plane_id,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spatialq.functions.declaration import parameter, parameters_of
+from spatialq.functions.declaration import BOUNDS, parameter, parameters_of
 from spatialq.functions.sql_function import SqlFunction, struct_type
 
 from ..classify_ground import GroundOptions
@@ -22,7 +22,7 @@ class Options(TerrainOptions, GroundOptions):
     )
 
 
-PARAMETERS = tuple(each for each in parameters_of(Options) if each.name != "unit")
+PARAMETERS = tuple(each for each in parameters_of(Options) if each.name not in (BOUNDS, "unit"))
 """Without the unit of the coordinates, which follows from the CRS of the file."""
 
 USES = ("classify_ground", "ground_surface")

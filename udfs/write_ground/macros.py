@@ -1,6 +1,15 @@
 """The macro of `write_ground`."""
 
-from spatialq.functions.macros import DEVICE, Argument, Macro, arguments_of, checked, indent, struct
+from spatialq.functions.macros import (
+    DEVICE,
+    MEMORY,
+    Argument,
+    Macro,
+    arguments_of,
+    checked,
+    indent,
+    struct,
+)
 
 from . import PARAMETERS, RESULT
 
@@ -21,6 +30,7 @@ MACROS = (
             *arguments_of(PARAMETERS, *FIRST),
             DEVICE,
             *arguments_of(each for each in PARAMETERS if each.name not in FIRST),
+            MEMORY,
         ),
         f"""SELECT unnest(
     spatialq_write_ground_udf(

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Device, Json, Resolution, ToCrs, names, with_parameters
+from spatialq.cli.options import Device, Json, Memory, Resolution, ToCrs, names, with_parameters
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import rounded, show, show_written
 
 
-@with_parameters("pops_features")
+@with_parameters("pops_features", exclude=("memory",))
 def features(
     grids: Annotated[
         list[str],
@@ -49,6 +49,7 @@ def features(
     to_crs: ToCrs = None,
     resolution: Resolution = None,
     device: Device = "auto",
+    memory: Memory = None,
     as_json: Json = False,
 ) -> None:
     """Compute features of terrain grids at several scales (POPS): a table, a picture, a raster."""
@@ -66,6 +67,7 @@ def features(
             to_crs=to_crs,
             resolution=resolution,
             device=device,
+            memory=memory,
             progress=update,
             **options,
         )

@@ -1,34 +1,50 @@
 """`spatialq ground`: the ground of a point cloud."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
+from spatialq.cli.options import (
+    Bounds,
+    Crs,
+    Device,
+    Json,
+    Memory,
+    OverrideCrs,
+    bounds_of,
+    with_parameters,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show_written
 
 
-@with_parameters("classify_ground")
+@with_parameters("classify_ground", exclude=("bounds", "memory"))
 @with_parameters("ground_surface", only=("resolution", "method", "neighbours", "extrapolate"))
 def ground(
-    file: Annotated[Path, typer.Argument(help="Point cloud in a projected CRS.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Point clouds in a projected CRS, "
+            "patterns or folders of them, which together are one cloud."
+        ),
+    ],
     *,
     output: Annotated[
-        list[Path],
+        list[str],
         typer.Option(
             "--output",
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
             "their classes, .tif for the terrain, .png for its hillshade, .parquet, .csv, "
-            ".json or .xlsx for a table.",
+            ".json or .xlsx for a table; a folder such as out/ gets a file for each input.",
         ),
     ],
     options: dict[str, Any],
     crs: Crs = None,
     override_crs: OverrideCrs = False,
+    bounds: Bounds = None,
     device: Device = "auto",
+    memory: Memory = None,
     ground_only: Annotated[
         bool, typer.Option("--ground-only", help="Write only ground points to .laz and .las.")
     ] = False,
@@ -39,12 +55,14 @@ def ground(
 
     with progress() as update:
         row = write_ground(
-            file,
+            files,
             output,
             ground_only=ground_only,
             crs=crs,
             override_crs=override_crs,
+            bounds=bounds_of("ground", bounds),
             device=device,
+            memory=memory,
             progress=update,
             **options,
         )

@@ -5,16 +5,24 @@ from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
+from spatialq.cli.options import (
+    Bounds,
+    Crs,
+    Device,
+    Json,
+    OverrideCrs,
+    bounds_of,
+    with_parameters,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import show, show_written
 
 
-@with_parameters("build_lod")
+@with_parameters("build_lod", exclude=("bounds", "memory"))
 def lod(
     files: Annotated[
         list[str],
-        typer.Argument(help="LAS, LAZ or COPC files or patterns, which together are one cloud."),
+        typer.Argument(help="Point clouds, patterns or folders, which together are one cloud."),
     ],
     *,
     output: Annotated[
@@ -23,24 +31,27 @@ def lod(
             "--output",
             "-o",
             help="File to write; may be given several times: .parquet for the nodes of the tree "
-            "with their samples, .png for a picture of three levels, tiles/tileset.json for 3D "
-            "Tiles 1.1.",
+            "with their samples, .png for a picture of three levels, .copc.laz for the points as "
+            "COPC, metadata.json for them as Potree 2.0, tileset.json for 3D Tiles 1.1, each in a "
+            "folder of its own.",
         ),
     ] = None,
     options: dict[str, Any],
     crs: Crs = None,
     override_crs: OverrideCrs = False,
+    bounds: Bounds = None,
     device: Device = "auto",
     memory: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="Memory to use in GiB, by default half of the machine's; larger clouds are built "
-            "tile by tile, through files beside the first output."
+            help="Main memory to use, such as 2GB or 512MB; a number alone is in GiB. By default "
+            "half of what is free. Larger clouds are built tile by tile, through files beside the "
+            "first output."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Build levels of detail of a cloud, an octree of voxels and points: a table, a picture."""
+    """Build levels of detail of a cloud, an octree: COPC, Potree, a table, a picture."""
     from spatialq.workflows.lod import write_lod
 
     with progress() as update:
@@ -49,6 +60,7 @@ def lod(
             output or (),
             crs=crs,
             override_crs=override_crs,
+            bounds=bounds_of("lod", bounds),
             device=device,
             memory=memory,
             progress=update,

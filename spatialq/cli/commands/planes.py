@@ -1,11 +1,19 @@
 """`spatialq planes`: the planes of a point cloud."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spatialq.cli.options import Crs, Device, Json, OverrideCrs, with_parameters
+from spatialq.cli.options import (
+    Bounds,
+    Crs,
+    Device,
+    Json,
+    Memory,
+    OverrideCrs,
+    bounds_of,
+    with_parameters,
+)
 from spatialq.cli.progress import progress
 from spatialq.cli.rendering import note_limit, rounded, show, show_written
 
@@ -13,25 +21,33 @@ BRIEF = ("plane_id", "orientation", "area", "point_count", "rmse")
 """Columns that are printed where no file is written, besides the normal."""
 
 
-@with_parameters("detect_planes")
+@with_parameters("detect_planes", exclude=("bounds", "memory"))
 def planes(
-    file: Annotated[Path, typer.Argument(help="Point cloud whose coordinates are not in degrees.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Point clouds whose coordinates are not in degrees, "
+            "patterns or folders of them, which together are one cloud."
+        ),
+    ],
     *,
     output: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--output",
             "-o",
             help="File to write; may be given several times: .laz or .las for the points with "
             "their plane, .parquet, .gpkg, .fgb, .csv, .json or .xlsx for a table, "
-            ".png for a picture.",
+            ".png for a picture; a folder such as out/ gets a file for each input.",
         ),
     ] = None,
     options: dict[str, Any],
     up: Annotated[str, typer.Option(help="Axis that points up: x, y or z.")] = "z",
     crs: Crs = None,
     override_crs: OverrideCrs = False,
+    bounds: Bounds = None,
     device: Device = "auto",
+    memory: Memory = None,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of planes to print.")] = 20,
     as_json: Json = False,
 ) -> None:
@@ -40,12 +56,14 @@ def planes(
 
     with progress() as update:
         row = write_planes(
-            file,
+            files,
             output or (),
             crs=crs,
             override_crs=override_crs,
             up=up,
+            bounds=bounds_of("planes", bounds),
             device=device,
+            memory=memory,
             progress=update,
             **options,
         )

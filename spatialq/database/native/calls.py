@@ -94,9 +94,10 @@ class Call:
         columns = given_to(self._function)
         progress.stage("rows to columns", 0.1)
         page_locked = self._request.options.get("device") != "cpu" and not devices.gpu().problem
-        parts = [
-            take(self._number, part, columns, page_locked=page_locked) for part in range(PARTS)
-        ]
+        with self._request.within_memory(self._function.name):
+            parts = [
+                take(self._number, part, columns, page_locked=page_locked) for part in range(PARTS)
+            ]
         progress.stage("call", 1.0)
         for rows in answers(self._function, self._request, parts):
             batch = Exported(rows)
@@ -179,7 +180,8 @@ def _rows_of_group(function: Function, number: int) -> Any:
     try:
         # an aggregate of no rows has not learnt what it is asked for
         request = Request({"device": "auto"}) if text is None else Request.of(text.decode())
-        part = take(number, 0, given_to(function), page_locked=False)
+        with request.within_memory(function.name):
+            part = take(number, 0, given_to(function), page_locked=False)
         (rows,) = answers(function, request, [part])
     finally:
         library().spatialq_free(number)

@@ -43,21 +43,29 @@ def of_files(function: Function, files: Sequence[Sequence[Any]]) -> dict[str, An
 def batches_of_clouds(
     function: Function, clouds: Sequence[PointSource], tick: Progress | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read all points of files, some at a time; a column that a file lacks is None."""
+    """Read all points of files, whose ids run on from file to file, some at a time.
+
+    A column that a file lacks is None.
+    """
     attributes = attributes_of(function)
+    first = 0
     for cloud in clouds:
         there = _columns_in(function, cloud)
-        types = {name: np.dtype(NUMPY_TYPES[attributes.get(name, "DOUBLE")]) for name in there}
+        types: dict[str, np.dtype[Any]] = {
+            name: np.dtype(NUMPY_TYPES[attributes.get(name, "DOUBLE")]) for name in there
+        }
+        types["point_id"] = np.dtype(np.int64)
         done = 0
-        for batch in cloud.batches(there):
+        for batch in cloud.batches(["point_id", *there]):
             found = {
                 name: numbers_of(cloud.path, name, batch[name], dtype)
                 for name, dtype in types.items()
             }
-            yield {**dict.fromkeys(attributes), **found}
+            yield {**dict.fromkeys(attributes), **found, "point_id": found["point_id"] + first}
             done += batch.num_rows
             if tick is not None:
                 tick(cloud.path, done, cloud.rows)
+        first += cloud.rows
 
 
 def read_clouds(

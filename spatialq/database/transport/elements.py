@@ -268,7 +268,8 @@ def _pairs(
 ) -> Any:
     """Run the kernel on two sets and name the pairs: a struct each."""
     sets = {"a": a.meshes, "b": None if b is None else b.meshes}
-    result, _ = call(function, sets, *request.choose(function), road=road)
+    with request.within_memory(function.name):
+        result, _ = call(function, sets, *request.choose(function), road=road)
     other = a if b is None else b
     # an element that is in both sets does not meet itself
     keep = a.identity[result["a"]] != other.identity[result["b"]] if b is not None else slice(None)

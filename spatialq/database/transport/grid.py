@@ -191,13 +191,15 @@ def _of_band(
     """Run the kernel on a band; give its rows, and how many cells have a value up to here."""
     options, device = request.choose(function)
     bands = Bands(function, source, options)
-    grid = source.grid(*bands.rows(index))
-    whose = f"{function.name}: '{source.path}'"
-    valued += count_values(whose, grid)
-    if not valued and index + 1 == bands.count:
-        message = f"{whose}: the grid has no value: all cells of its examples are missing"
-        raise ValueError(message)
-    result, _ = call(function, {"grid": grid}, options, device, road="files", frame=request.frame)
+    with request.within_memory(function.name):
+        grid = source.grid(*bands.rows(index))
+        whose = f"{function.name}: '{source.path}'"
+        valued += count_values(whose, grid)
+        if not valued and index + 1 == bands.count:
+            message = f"{whose}: the grid has no value: all cells of its examples are missing"
+            raise ValueError(message)
+        given = {"grid": grid}
+        result, _ = call(function, given, options, device, road="files", frame=request.frame)
     return structs(function, result, as_it_is=road == "native"), valued
 
 
@@ -213,6 +215,7 @@ def _of_cells(function: Function, request: Request, cells: Mapping[str, Any], *,
 
     # NaN for NULL
     columns = [cells[name].to_numpy(zero_copy_only=False) for name in "xyz"]
-    given = {"grid": grid_of(function.name, *columns)}
-    result, _ = call(function, given, options, device, road=road, frame=request.frame)
+    with request.within_memory(function.name):
+        given = {"grid": grid_of(function.name, *columns)}
+        result, _ = call(function, given, options, device, road=road, frame=request.frame)
     return structs(function, result, as_it_is=road == "native")

@@ -33,6 +33,7 @@ from spatialq.database.transport.refusal import refusal
 from spatialq.database.transport.request import Request, Road
 from spatialq.execution.call import call
 from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import BOUNDS
 from spatialq.functions.sql_text import literal
 from spatialq.io.clouds import what_reprojects
 from spatialq.io.formats import means_file
@@ -92,7 +93,7 @@ def answers(
     is_file = "files" in request.source
     pin = pins.of_request(request, 0, function.name)
     options, device = request.choose(function)
-    with ExitStack() as stack:
+    with request.within_memory(function.name), ExitStack() as stack:
         if is_file:
             columns = clouds.of_files(function, request.source["files"])
         elif pin is None:
@@ -146,9 +147,10 @@ def _query(function: Function, road: Road, points: str | None, text: str) -> str
         lists = f"SELECT unnest({read}, max_depth := 2)"
         return call_of(function, road, request, [], lists)
     request = Request.new(text)
-    request.choose(function)  # wrong ones are rejected while the query is bound
+    options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
     source = source_of(function, points, request)
     source = source.unless_pinned(_pin_of(function, points, source.rows, request))
+    source = source.within(getattr(options, BOUNDS, None))
     columns = (f"list({value}) AS {name}" for name, value in source.columns.items())
     given = (
         f"(SELECT {', '.join(columns)} FROM {source.rows} HAVING {_is_short(function)} "

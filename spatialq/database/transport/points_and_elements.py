@@ -58,7 +58,8 @@ def answers(
     members = elements.set_of(f"{function.name}: elements", parts[1])
     arguments = {**points.arrays_of(function.name, cloud), "elements": members.meshes}
     chosen, device = request.choose(function)
-    result, _ = call(function, arguments, chosen, device, road=road, frame=request.frame)
+    with request.within_memory(function.name):
+        result, _ = call(function, arguments, chosen, device, road=road, frame=request.frame)
     rows = pa.array(result["element"], mask=result["element"] < 0)
     named = {**result, "global_id": members.global_id.take(rows)}
     yield structs(function, named, as_it_is=road == "native")
@@ -73,8 +74,9 @@ def _query(function: Function, road: Road, table: str | None, other: str | None,
     assert table is not None
     assert other is not None
     request = Request.new(text)
-    request.choose(function)  # wrong ones are rejected while the query is bound
-    cloud, members = points.source_of(function, table, request), elements.source_of(other, 1)
+    options, _ = request.choose(function)  # wrong ones are rejected while the query is bound
+    cloud = points.source_of(function, table, request).within(options.bounds)
+    members = elements.source_of(other, 1)
     lists = {name: f"list({expression})" for name, expression in cloud.columns.items()}
     columns = ", ".join(f"{value} AS {name}" for name, value in lists.items())
     given = f"(SELECT {columns} FROM {cloud.rows} HAVING {cloud.check} IS NULL) AS given"

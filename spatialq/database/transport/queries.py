@@ -37,6 +37,15 @@ class Source:
         """Give the source whose rows are left out if a pin is found."""
         return self if pin is None else replace(self, rows=pin.unless_found(self.rows), pin=pin)
 
+    def within(self, bounds: Sequence[float] | None) -> "Source":
+        """Give the source whose rows are left out if x and y are outside of a box."""
+        if bounds is None:
+            return self
+        xmin, ymin, xmax, ymax = (f"'{float(value)!r}'::DOUBLE" for value in bounds)
+        x, y = self.columns["x"], self.columns["y"]
+        inside = f"{x} BETWEEN {xmin} AND {xmax} AND {y} BETWEEN {ymin} AND {ymax}"
+        return replace(self, rows=f"(FROM {self.rows} WHERE {inside})")
+
 
 def lookups_of(sources: Sequence[Source]) -> str:
     """Write the beginning of a query in which `request_of` and the rows of sources are."""

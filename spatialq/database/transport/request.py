@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
@@ -9,12 +10,15 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from spatialq.data.frame import Frame
+from spatialq.execution.call import within_memory
 from spatialq.functions.catalogue import Function
 from spatialq.planner.plan import require_device
 
 Road = Literal["native", "lists"]
 """How rows get from DuckDB to a kernel and back: by the extension, or as lists of DuckDB."""
 
+OF_CALLS = ("device", "memory")
+"""Options that are no parameters of a function."""
 SAME = 1e-6
 """Values that elements state may differ by this much: files round differently."""
 
@@ -54,8 +58,18 @@ class Request:
         """What is known of the coordinates; nothing of those of a group."""
         return Frame(**self.source.get("frame", {"subject": "the points"}))
 
+    def within_memory(self, caller: str) -> AbstractContextManager[None]:
+        """Limit the main memory of what is done in a block for this call.
+
+        Raises
+        ------
+        ValueError
+            If the limit is no size; the sentence begins with `caller`.
+        """
+        return within_memory(caller, self.options.get("memory"))
+
     def choose(self, function: Function, caller: str = "") -> tuple[Any, str]:
-        """Make the parameters of the call, and the requested device.
+        """Make the parameters of the call, and the requested device; the memory is checked.
 
         Parameters
         ----------
@@ -70,7 +84,7 @@ class Request:
             elements state different values for one.
         """
         caller = caller or function.name
-        named = {name: value for name, value in self.options.items() if name != "device"}
+        named = {name: value for name, value in self.options.items() if name not in OF_CALLS}
         for each in function.parameters:
             if not each.is_optional and named.get(each.name, 0) is None:
                 message = f"{caller}: {each.name} must not be NULL"
@@ -87,6 +101,7 @@ class Request:
                 named[each.name] = stated[0]
         device = self.options["device"]
         require_device(caller, device)
+        self.within_memory(caller)
         return function.choose(named, caller), device
 
 

@@ -1,0 +1,139 @@
+"""Stray points are left out of a call, and its user is told."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from spatialq.data.points import ids_of
+from spatialq.data.strays import strays_of, warn_of
+from spatialq.execution.frames import Fitted
+from spatialq.functions.catalogue import Function
+from spatialq.functions.declaration import PointsAndElementsInput, PointsInput
+from spatialq.runtime import buffers, cuda
+from spatialq.runtime.cuda import on_gpu
+from spatialq.runtime.threads import steps
+
+POINT_ID = "point_id"
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The arguments of a call without stray points."""
+
+    arguments: dict[str, Any]
+    strays: Any = None
+    """int64[k]: positions of the stray points, ascending; None if there are none."""
+    ids: Any = None
+    """The ids of all points, if there are stray points."""
+
+    def results(self, function: Function, found: dict[str, Any]) -> dict[str, Any]:
+        """Add the rows of stray points to an output that has a row for each point."""
+        if self.strays is None or not function.output.of_strays:
+            return found
+        return {
+            name: self.ids
+            if name == POINT_ID
+            else _with(values, self.strays, function.output.of_strays[name])
+            for name, values in found.items()
+        }
+
+
+def leave_out(functions: Sequence[Function], fitted: Fitted) -> Crowd:
+    """Leave out the stray points of a call, as `spatialq.data.strays` defines them.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+        All of one folder.
+    fitted : Fitted
+        The call. Its arrays are given on as they are if there are no stray points.
+
+    Warns
+    -----
+    StrayPointsWarning
+        If points are left out.
+    """
+    arguments, inputs = fitted.arguments, functions[0].inputs
+    if not isinstance(inputs, PointsInput | PointsAndElementsInput):
+        return Crowd(arguments)
+    xyz = [arguments[axis] for axis in "xyz"]
+    found = strays_of(xyz, fitted.upright)
+    if found is None:
+        return Crowd(arguments)
+    strays, n = found[0], len(xyz[0])
+    rows = [text for each in functions for text in _values(each)]
+    warn_of(functions[0].name, xyz, strays, level=fitted.level, rows=rows)
+    ids = _ids(arguments[POINT_ID], xyz[0])
+    columns = {**dict(zip("xyz", xyz, strict=True)), POINT_ID: ids}
+    if isinstance(inputs, PointsInput):
+        columns |= {name: arguments[name] for name in inputs.attributes}
+    kept = {
+        name: None if values is None else _without(values, strays, n)
+        for name, values in columns.items()
+    }
+    return Crowd({**arguments, **kept}, strays, ids)
+
+
+def _ids(given: Any, x: Any) -> Any:
+    """Give the ids of all points, in the memory of the points."""
+    return ids_of(given, len(x), cuda.device().xp if on_gpu(x) else np)
+
+
+def _without(values: Any, rows: Any, n: int) -> Any:
+    """Copy a column of n values without some of its rows."""
+    if on_gpu(values):
+        return cuda.device().view(values)[_others(rows, n)]
+    if isinstance(values, np.ma.MaskedArray):
+        parts = np.ma.getdata(values), np.ma.getmaskarray(values)
+        return np.ma.MaskedArray(*(_without(part, rows, n) for part in parts))
+    result = buffers.empty(n - len(rows), values.dtype)
+    for to, first, stop in _runs(rows, n):
+        result[to : to + stop - first] = values[first:stop]
+    return result
+
+
+def _with(values: Any, rows: Any, value: Any) -> Any:
+    """Copy a column with some more rows, which all have one value."""
+    n = len(values) + len(rows)
+    if on_gpu(values):
+        result = cuda.device().xp.full(n, value, values.dtype)
+        result[_others(rows, n)] = values
+        return result
+    result = buffers.empty(n, values.dtype)
+    result[rows] = value
+    for to, first, stop in _runs(rows, n):
+        result[first:stop] = values[to : to + stop - first]
+    return result
+
+
+def _others(rows: Any, n: int) -> Any:
+    """Say, on the GPU, which of n rows are not among some."""
+    others = np.ones(n, np.bool_)
+    others[rows] = False
+    return cuda.device().upload_small(others)
+
+
+def _runs(rows: Any, n: int) -> Iterator[tuple[int, int, int]]:
+    """Divide what is between some of n rows into runs.
+
+    Yields
+    ------
+    to, first, stop : int
+        The rows of a run, and where the first one goes if only these are kept.
+    """
+    edges = [-1, *rows.tolist(), n]
+    for left_out, (before, after) in enumerate(pairwise(edges)):
+        for first, stop in steps(before + 1, after):
+            yield first - left_out, first, stop
+
+
+def _values(function: Function) -> list[str]:
+    """Write what the rows of stray points have."""
+    nulls = function.output.nulls
+    return [
+        f"{name} {'NULL' if value != value or value == nulls.get(name) else str(value).lower()}"
+        for name, value in function.output.of_strays.items()
+    ]

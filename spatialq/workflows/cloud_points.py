@@ -1,0 +1,194 @@
+"""The points of clouds as workflows compute with them.
+
+Several files are one cloud: the position of a point runs on from file to file. What is computed
+goes back to the positions, and outputs are made by reading the files again, one after the other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spatialq.io.source import PointSource, Progress, numbers_of
+from spatialq.runtime import buffers
+from spatialq.runtime.threads import chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AXES = ("x", "y", "z")
+CLASS, POINT_ID = "classification", "point_id"
+NOISE = (7, 18)  # ASPRS classes
+IS_NOISE = np.isin(np.arange(256), NOISE)
+"""By class."""
+
+Bounds = tuple[float, float, float, float]
+"""xmin, ymin, xmax, ymax."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of a cloud that are considered, and the class of every point."""
+
+    columns: "Mapping[str, NDArray[Any]]"
+    """x, y, z, and as `point_id` the positions, ascending."""
+    classes: "NDArray[np.uint8]"
+    """By position, 0 where a file has none."""
+    keep: "NDArray[np.bool_] | None"
+    """By position: whether a point is within the bounds; None where all are."""
+    count: int
+    """Points within the bounds."""
+    starts: Mapping[Path, int]
+    """The first position of each file."""
+
+    @property
+    def xyz(self) -> "list[NDArray[np.float64]]":
+        """The coordinates."""
+        return [self.columns[axis] for axis in AXES]
+
+    @property
+    def point_id(self) -> "NDArray[np.int64]":
+        """The positions."""
+        return self.columns[POINT_ID]
+
+    @property
+    def noise(self) -> int:
+        """Points that are not considered."""
+        return self.count - self.point_id.size
+
+    def rows_of(self, clouds: Sequence[PointSource]) -> slice:
+        """Give the positions of the points of neighbouring files."""
+        return slice(self.starts[clouds[0].path], self.starts[clouds[-1].path] + clouds[-1].rows)
+
+    def by_position(self, values: "NDArray[Any]", dtype: Any, *, missing: float) -> "NDArray[Any]":
+        """Give values of the points that are considered a place among those of all points."""
+        found: NDArray[Any] = buffers.empty(self.classes.size, dtype)
+        found[...] = missing
+        for start, stop in chunks(self.point_id.size):
+            found[self.point_id[start:stop]] = values[start:stop]
+        return found
+
+
+def read_points(
+    clouds: Sequence[PointSource], bounds: Bounds | None, progress: Progress | None
+) -> Points:
+    """Read x, y, z, position and class of the points of files that are not classified as noise.
+
+    Parameters
+    ----------
+    clouds : sequence of PointSource
+    bounds : Bounds, optional
+        Only the points inside or on the border.
+    progress : callable, optional
+        Called with a file, its rows so far and its rows in all.
+    """
+    reading = _Reading(sum(cloud.rows for cloud in clouds), is_cut=bounds is not None)
+    starts, first = {}, 0
+    for cloud in clouds:
+        starts[cloud.path] = first
+        if bounds is None:
+            reading.take_all(cloud, first, progress)
+        else:
+            reading.take_within(cloud, first, bounds, progress)
+        first += cloud.rows
+    columns = {name: values[: reading.done] for name, values in reading.space.items()}
+    return Points(columns, reading.classes, reading.keep, reading.count, starts)
+
+
+class _Reading:
+    """Arrays that are filled from file to file; points that are left out are closed up on."""
+
+    def __init__(self, n: int, *, is_cut: bool) -> None:
+        self.space: dict[str, NDArray[Any]] = {axis: buffers.empty(n) for axis in AXES}
+        self.space[POINT_ID] = buffers.empty(n, np.int64)
+        self.classes: NDArray[np.uint8] = buffers.empty(n, np.uint8)
+        self.classes[...] = 0
+        self.keep: NDArray[np.bool_] | None = buffers.empty(n, np.bool_) if is_cut else None
+        if self.keep is not None:
+            self.keep[...] = False
+        self.count = self.done = 0
+
+    def take_all(self, cloud: PointSource, first: int, progress: Progress | None) -> None:
+        """Read a file whose points have positions from `first` on."""
+        behind = slice(self.done, self.done + cloud.rows)
+        arrays = {name: values[behind] for name, values in self.space.items()}
+        classes = self.classes[first : first + cloud.rows]
+        there = {
+            name: values
+            for name, values in (*arrays.items(), (CLASS, classes))
+            if name in cloud.schema.names
+        }
+        came = cloud.read_into(there, progress)
+        ids = arrays[POINT_ID][:came]
+        if came < cloud.rows:  # those that are no valid points have no class
+            known = classes[:came].copy()
+            classes[...] = 0
+            classes[ids] = known
+        self.count += came
+        for start, stop in chunks(came):
+            ids[start:stop] += first
+            self._keep({name: values[start:stop] for name, values in arrays.items()})
+
+    def take_within(
+        self, cloud: PointSource, first: int, bounds: Bounds, progress: Progress | None
+    ) -> None:
+        """Read what of a file is within bounds."""
+        assert self.keep is not None
+        xmin, ymin, xmax, ymax = bounds
+        kinds = {name: values.dtype for name, values in self.space.items()}
+        kinds[CLASS] = self.classes.dtype
+        names = [name for name in kinds if name in cloud.schema.names]
+        came = 0
+        for batch in cloud.batches(names, (xmin, ymin, -inf, xmax, ymax, inf)):
+            part = {n: numbers_of(cloud.path, n, batch[n], kinds[n]) for n in names}
+            x, y = part["x"], part["y"]
+            inside = np.flatnonzero((x >= xmin) & (x <= xmax) & (y >= ymin) & (y <= ymax))
+            part = {name: values[inside] for name, values in part.items()}
+            part[POINT_ID] += first
+            self.keep[part[POINT_ID]] = True
+            if CLASS in part:
+                self.classes[part[POINT_ID]] = part.pop(CLASS)
+            self.count += inside.size
+            self._keep(part)
+            came += batch.num_rows
+            if progress is not None:
+                progress(cloud.path, came, cloud.rows)
+
+    def _keep(self, part: "Mapping[str, NDArray[Any]]") -> None:
+        """Put points that are no noise behind those that are there; they may lie there already."""
+        ids = part[POINT_ID]
+        rows = np.flatnonzero(~IS_NOISE[self.classes[ids]])
+        for name, values in part.items():
+            place = self.space[name][self.done : self.done + rows.size]
+            if rows.size < ids.size:
+                place[...] = values[rows]
+            elif place.ctypes.data != values.ctypes.data:
+                place[...] = values
+        self.done += rows.size
+
+
+def checked_bounds(command: str, bounds: Any) -> Bounds | None:
+    """Check an argument `bounds`.
+
+    Raises
+    ------
+    ValueError
+        If it is not four finite numbers, of which the first two are not above the others.
+    """
+    if bounds is None:
+        return None
+    try:
+        xmin, ymin, xmax, ymax = map(float, bounds)
+    except (TypeError, ValueError):
+        pass
+    else:
+        if xmin <= xmax and ymin <= ymax and all(map(isfinite, (xmin, ymin, xmax, ymax))):
+            return xmin, ymin, xmax, ymax
+    message = (
+        f"{command}: bounds must be four finite numbers xmin, ymin, xmax, ymax with xmin <= xmax "
+        f"and ymin <= ymax, got {bounds!r}"
+    )
+    raise ValueError(message)

@@ -1,0 +1,24 @@
+"""Stray points by their definition, one point at a time; imports nothing of ours."""
+
+import numpy as np
+
+
+def strays_of(points, upright=1.0):
+    """Positions of the stray points of a cloud (n rows of x, y, z), ascending."""
+    n = len(points)
+    few = min(max(10, n // 100_000), n // 100)
+    weights = np.array([1.0, 1.0, upright])
+    if few == 0:
+        return []
+    ordered = np.sort(points, axis=0)
+    low, high = ordered[few], ordered[n - 1 - few]
+    far, joined = list(range(n)), True
+    while joined:
+        reach = max((high - low) * weights) / 4 / weights
+        joined = [
+            k for k in far if all(low - reach <= points[k]) and all(points[k] <= high + reach)
+        ]
+        for k in joined:
+            low, high = np.minimum(low, points[k]), np.maximum(high, points[k])
+        far = [k for k in far if k not in set(joined)]
+    return far if max((high - low) * weights) > 0 else []
