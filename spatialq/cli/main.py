@@ -19,6 +19,7 @@ from spatialq.cli.commands.lod import lod
 from spatialq.cli.commands.planes import planes
 from spatialq.cli.commands.run import run
 from spatialq.cli.commands.shell import shell
+from spatialq.cli.commands.tiles import tiles
 from spatialq.cli.errors import sentence
 from spatialq.cli.options import CommandGroup, register
 from spatialq.cli.progress import announce_compiling
@@ -59,8 +60,8 @@ def options(
 
 
 COMMANDS = (
-    info, load, sql, run, shell, ground, planes, clash, features, lod, demo, formats, devices,
-    calibrate,
+    info, load, sql, run, shell, ground, planes, clash, features, lod, tiles, demo, formats,
+    devices, calibrate,
 )  # fmt: skip
 for command in COMMANDS:
     register(app, command)
